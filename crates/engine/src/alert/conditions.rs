@@ -1,4 +1,4 @@
-//! Computes which alert conditions hold now, from the rows of the store and the signals of the nodes.
+//! Computes which alert conditions hold now, from the rows in the store and the signals of the nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use store::{AlertKind, AlertRow, AlertSignal, KeyRow, LowWallet, RuleId, RuleRow
 
 use super::error_rate::{CallCounts, unusual_errors};
 
-/// The shares of a limit at which an alert begins, in per cent.
+/// The percentages of a limit at which an alert begins.
 const SHARES: [i64; 2] = [80, 100];
 
 /// A condition that an alert reports.
@@ -20,17 +20,17 @@ pub(super) struct Condition {
     pub(super) wallet: Option<WalletId>,
     /// A sentence for people.
     pub(super) message: String,
-    /// The rules whose webhooks are told.
+    /// The rules whose webhooks get the alert.
     pub(super) rules: Vec<RuleId>,
 }
 
-/// The largest `below` amount of the rules.
+/// The largest `below` amount of all rules.
 pub(super) fn largest_below(rules: &[RuleRow]) -> Option<Micro> {
     rules.iter().filter_map(|rule| rule.below).max()
 }
 
 /// Wallets whose balance is below an amount that a rule or the wallet itself sets. The amount of a rule for all wallets
-/// applies only to wallets without an amount of their own. Each amount is a separate condition.
+/// applies only to wallets that set no amount themselves. Each amount is a separate condition.
 pub(super) fn of_wallets(wallets: &[LowWallet], rules: &[RuleRow]) -> Vec<Condition> {
     let kind = AlertKind::LowBalance;
     let mut found = Vec::new();
@@ -128,10 +128,10 @@ pub(super) fn of_signals(signals: Vec<AlertSignal>, rules: &[RuleRow]) -> Vec<Co
     signals.into_iter().map(condition).collect()
 }
 
-/// Calls by channel. Those without a channel have an empty name.
+/// Calls by channel. Calls without a channel are under an empty name.
 pub(super) type CallsByChannel = BTreeMap<String, CallCounts>;
 
-/// The calls of the last minutes and those of the day before.
+/// The calls of the last minutes and of the day before.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
     pub(super) recent: CallsByChannel,
@@ -187,7 +187,7 @@ pub(super) fn of_calls(
     found
 }
 
-/// The open alerts of a kind, as conditions that still hold.
+/// The open alerts of a kind, turned into conditions that still hold.
 pub(super) fn unchanged(open: &[AlertRow], kind: AlertKind) -> Vec<Condition> {
     let open = open.iter().filter(|alert| alert.kind == kind);
     open.map(|alert| Condition {
@@ -361,7 +361,7 @@ mod tests {
             found[0].message,
             "30 % of the calls of channel bad of the last 15 minutes failed (15 of 50); 1 % is usual."
         );
-        // The rate is below the threshold for a new alert, but an open alert continues.
+        // The rate is too low for a new alert, but an open alert continues.
         let name = |condition: Condition| condition.name;
         let known = HashMap::from([("error_rate all".to_owned(), counts(0, 100))]);
         let names: Vec<_> = of_calls(&calls, &known, &[])

@@ -1,4 +1,4 @@
-//! Which alerts begin and which end.
+//! Decides which alerts begin and which end.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ pub(super) struct Decision {
 }
 
 /// Compares the open alerts with the conditions that hold now. A condition without an open alert begins one, and an
-/// alert whose condition is gone ends. Conditions that affect all calls come before those of a single wallet, because
-/// one check begins a limited number of alerts.
+/// alert whose condition is gone ends. Conditions that affect all calls come before those of a single wallet, because a
+/// check begins only a limited number of alerts.
 pub(super) fn decide(open: Vec<AlertRow>, conditions: Vec<Condition>) -> Decision {
     let known: HashSet<String> = open.iter().map(|alert| alert.condition.clone()).collect();
     let wrong: HashSet<String> = conditions.iter().map(|it| it.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! Delivers alerts to webhooks. Any node delivers what any node has queued.
+//! Delivers alerts to webhooks. Every node delivers, whichever node has queued the alert.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::task::backoff::jittered;
 
-/// The lease of a delivery. It is longer than an attempt and the write of its outcome.
+/// The lease of a delivery. It is longer than one attempt plus the write of its outcome.
 const LEASE: Duration = Duration::from_secs(60);
-/// Deliveries at the same time. The store lets all rules together have this many under way, and limits each rule to its
-/// own share, so a webhook that hangs delays no other rule. Each delivery is one waiting socket.
+/// The maximum number of concurrent deliveries. The store allows this many for all rules together and limits each rule
+/// to a share, so a webhook that hangs does not delay other rules. Each delivery is one waiting socket.
 const WORKERS: usize = ALERT_DELIVERIES_MAX;
-/// How often due deliveries are searched for.
+/// How often we look for due deliveries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Engine {
@@ -42,7 +42,7 @@ impl Engine {
 
     async fn start(self: &Arc<Self>, due: Vec<DeliveryRow>, free: &Arc<Semaphore>) {
         for row in due {
-            // Never waits: at most as many deliveries were claimed as there are free workers.
+            // This never waits: at most as many deliveries were claimed as there are free workers.
             let Ok(place) = Arc::clone(free).acquire_owned().await else {
                 return;
             };

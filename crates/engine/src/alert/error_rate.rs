@@ -1,13 +1,12 @@
-//! Whether more calls fail than usual.
+//! Decides whether more calls fail than usual.
 
-/// An alert does not begin with fewer calls than this.
+/// The minimum number of calls for an alert to begin.
 const CALLS_MIN: u64 = 20;
-/// The share of failed calls, in per cent, from which an alert begins, provided that it is also a multiple of the usual
-/// share.
+/// The percentage of failed calls at which an alert begins. It must also be at least `TIMES` the usual percentage.
 const PERCENT: u64 = 5;
 const TIMES: u64 = 3;
 
-/// How many calls there were, and how many of them failed.
+/// The number of calls, and how many of them failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallCounts {
     pub requests: u64,
@@ -15,7 +14,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// The sums of both counts.
+    /// Adds both counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -33,15 +32,15 @@ impl CallCounts {
 /// An error rate above normal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnusualErrors {
-    /// The share of calls that failed, in per cent.
+    /// The percentage of calls that failed.
     pub percent: u64,
-    /// The usual share of calls that fail, in per cent.
+    /// The percentage of calls that usually fail.
     pub usual_percent: u64,
 }
 
-/// Decides whether the error rate of the last minutes is above normal. An alert that has begun lasts until the rate
-/// falls to half of the threshold that began it, so that a rate around the threshold does not begin and end alerts
-/// repeatedly. It also continues while there are few calls, because clients call less when calls fail.
+/// Decides whether the error rate of the last minutes is above normal. An alert lasts until the rate falls to half of
+/// the threshold that began it, so that a rate around the threshold does not begin and end alerts repeatedly. It also
+/// continues while there are few calls, because clients call less when calls fail.
 pub fn unusual_errors(
     recent: CallCounts,
     usual: CallCounts,

@@ -1,7 +1,7 @@
-//! Alerts: detects each problem once and reports it to the webhooks whose rules ask for it (`docs/decisions/057`).
+//! Alerts: detects problems and reports each once, to the webhooks whose rules ask for it (`docs/decisions/057`).
 //!
 //! No call waits for any of this. Each node reports its own state (`signals`), one node of a cluster compares all
-//! reports with the open alerts (`watch`), and any node delivers (`deliver`).
+//! reports with the open alerts (`watch`), and every node delivers alerts (`deliver`).
 
 mod conditions;
 mod decide;

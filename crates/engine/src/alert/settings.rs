@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// How often conditions are checked, and how deliveries are retried.
+/// The settings of alerts.
 #[derive(Debug, Clone)]
 pub struct AlertSettings {
     /// How often conditions are checked.
     pub check_every: Duration,
-    /// The pauses before further attempts at a delivery.
+    /// The pauses before the second and later attempts at a delivery.
     pub retry: Vec<Duration>,
 }
 

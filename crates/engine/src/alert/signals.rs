@@ -1,4 +1,4 @@
-//! Signals: what a node reports about itself and its channels.
+//! Signals: the problems that a node reports about itself and its channels.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ pub(super) struct ChannelWatch {
 }
 
 impl ChannelWatch {
-    /// The channels that are down, by the states of their breakers. A channel that is being probed keeps its previous
-    /// state, so that one outage is one alert, however often the channel is probed.
+    /// Signals for the channels that are down, judged by their breaker states. A channel that is being probed keeps its
+    /// previous state, so that one outage is one alert, however often the channel is probed.
     pub(super) fn signals(&mut self, states: &[(String, &'static str)]) -> Vec<AlertSignal> {
         let was_down = std::mem::take(&mut self.down);
         let mut signals = Vec::new();
@@ -36,7 +36,7 @@ impl ChannelWatch {
     }
 }
 
-/// Finished calls that the database refuses to book.
+/// A signal for finished calls that the database refuses to book.
 pub(super) fn stuck_closes(count: u64) -> Option<AlertSignal> {
     let kind = AlertKind::StuckCloses;
     let calls = match count {

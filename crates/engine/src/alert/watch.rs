@@ -1,4 +1,4 @@
-//! Checks every few seconds which alerts begin and which end.
+//! Checks conditions every few seconds, and begins and ends alerts.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -18,29 +18,29 @@ use super::signals::{ChannelWatch, stuck_closes};
 use crate::clock;
 use crate::engine::Engine;
 
-/// How long the node that checks conditions keeps this role after a check, and how long the reports of a node count. It
-/// is longer than a check takes.
+/// How long a node stays the checking node after a check, and how long a node's reports count. It is longer than a
+/// check takes.
 const LEASE: Duration = Duration::from_secs(30);
-/// The pause after a slow check is at least this many times as long as the check, as far as the lease allows.
+/// The pause after a slow check is at least this many times as long as the check, but limited by the lease.
 const PAUSE_PER_CHECK: u32 = 5;
-/// The longest pause after a slow check is the lease divided by this, so that the lease lasts until the next check.
+/// The lease divided by this is the longest pause after a slow check, so that the lease lasts until the next check.
 const PAUSES_PER_LEASE: u32 = 4;
-/// The maximum number of alerts that begin at one check. The others begin at the next one.
+/// The maximum number of alerts that begin at one check. Further alerts begin at the next check.
 const BEGIN_MAX: usize = 500;
-/// The recent period whose error rate is compared with that of the day before it.
+/// The length of the recent period, whose error rate is compared with that of the day before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = DAY_MS;
-/// The end of the baseline period is rounded to a multiple of this, so that alerts that began together share one count.
+/// The end of the baseline period is rounded to a multiple of this. Alerts that began together then share one count.
 const ROUND_MS: i64 = 5 * MINUTE_MS;
 /// How long the counts of the day before are reused.
 const USUAL_FOR: Duration = Duration::from_secs(300);
-/// Calls are counted at one check in this many, because counting them reads the most rows.
+/// Calls are counted at every n-th check only, because counting them reads more rows than anything else.
 const COUNT_EVERY: u32 = 6;
 /// The kinds of alerts that nodes report as signals.
 const SIGNALS: &[AlertKind] = &[AlertKind::ChannelDown, AlertKind::StuckCloses];
 /// How long ended alerts are kept.
 const KEPT: Duration = Duration::from_secs(90 * 86_400);
-/// How often old alerts are searched for, and how many are deleted at once.
+/// How often we look for old alerts, and how many are deleted at once.
 const FORGET_EVERY: Duration = Duration::from_secs(600);
 const FORGET_MAX: u32 = 500;
 
@@ -63,20 +63,21 @@ fn lease(check_every: Duration) -> Duration {
     LEASE.max(check_every * 3)
 }
 
-/// The pause after a check that took `took`.
+/// The pause after a check that lasted `took`.
 fn pause_after(took: Duration, check_every: Duration) -> Duration {
     let longest = lease(check_every) / PAUSES_PER_LEASE;
     check_every.max(longest.min(took.saturating_mul(PAUSE_PER_CHECK)))
 }
 
-/// What a node keeps between two checks. Everything else is in the store.
+/// The state that a node keeps between checks. Everything else is in the store.
 #[derive(Debug, Default)]
 struct Watcher {
     channels: ChannelWatch,
     has_signals: bool,
-    /// The counted calls, when the recent ones were counted, and when those of the day before were.
+    /// The counted calls, the time at which the recent calls were counted, and the time at which the calls of the day
+    /// before were counted.
     calls: Option<(Calls, Instant, Instant)>,
-    /// The calls of the day before error rates began, by the end of that day.
+    /// The baselines of error-rate alerts: the calls of the day before each alert began, by the end of that day.
     before: BTreeMap<UnixMs, CallsByChannel>,
     forgot_at: Option<Instant>,
 }
@@ -96,7 +97,8 @@ impl Watcher {
         self.forget(store, now).await
     }
 
-    /// Reports the signals of this node to all nodes. A node without signals writes nothing.
+    /// Reports the signals of this node to the checking node, through the store. A node whose signals stay empty writes
+    /// nothing.
     async fn report(
         &mut self,
         engine: &Engine,
@@ -115,8 +117,8 @@ impl Watcher {
         Ok(())
     }
 
-    /// The conditions that hold now. A part of the store may be unavailable or slow while the rest answers, so alerts
-    /// whose condition cannot be read stay as they are.
+    /// The conditions that hold now. A part of the store may be unavailable or slow while the rest works. Alerts whose
+    /// condition cannot be read stay unchanged.
     async fn conditions(
         &mut self,
         engine: &Engine,
@@ -157,7 +159,7 @@ impl Watcher {
         Ok(conditions::of_calls(calls, &known, rules))
     }
 
-    /// The error-rate alerts that have begun, each with the calls of the day before it.
+    /// The open error-rate alerts, each with the calls of the day before it began.
     async fn known_rates(
         &mut self,
         store: &Store,
@@ -221,7 +223,7 @@ impl Watcher {
     }
 }
 
-/// The conditions that were read, or the open alerts of these kinds if they could not be read.
+/// The conditions if they could be read, otherwise the open alerts of these kinds.
 fn or_unchanged(
     read: Result<Vec<Condition>, StoreError>,
     kinds: &[AlertKind],
@@ -277,7 +279,7 @@ async fn calls_between(
     Ok(counts.collect())
 }
 
-/// Begins and ends alerts, and logs each. Another node may have done the same before.
+/// Begins and ends alerts, and logs each. Another node may already have done the same.
 async fn make(store: &Store, decision: Decision, now: UnixMs) -> Result<(), StoreError> {
     for alert in decision.end {
         if store.end_alert(alert.id, now).await? {

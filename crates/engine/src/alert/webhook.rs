@@ -1,4 +1,4 @@
-//! The body of a webhook request, and its signature.
+//! Writes, signs and sends webhook requests.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub enum WebhookError {
 /// The JSON body of a delivery.
 #[derive(Debug, Serialize)]
 struct Message<'a> {
-    /// The same for every attempt, so that a receiver can drop repetitions.
+    /// The same for every attempt, so that a receiver can ignore duplicates.
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -78,7 +78,7 @@ fn body_of(alert: &AlertRow, ended_at: Option<UnixMs>) -> AlertBody<'_> {
 }
 
 fn encode(message: &Message<'_>) -> Bytes {
-    // A message of texts and numbers always has a JSON form.
+    // Texts and numbers can always be serialised, so this does not fail.
     serde_json::to_vec(message).unwrap_or_default().into()
 }
 
@@ -91,7 +91,7 @@ pub async fn check_webhook(guarded: &Guarded, url: &str) -> Result<(), FetchErro
     }
 }
 
-/// Sends one message that is marked as a test.
+/// Sends a message that is marked as a test.
 pub async fn send_test(guarded: &Guarded, webhook: &Webhook) -> Result<(), WebhookError> {
     let id: String = ids::fresh("test_");
     let body = encode(&Message {
@@ -110,7 +110,7 @@ pub async fn send_test(guarded: &Guarded, webhook: &Webhook) -> Result<(), Webho
     send(guarded, webhook, &id, body).await
 }
 
-/// Sends a message, signed with the time of the attempt. Redirects are not followed.
+/// Sends a message. The signature includes the time of the attempt. Redirects are not followed.
 pub(super) async fn send(
     guarded: &Guarded,
     webhook: &Webhook,
@@ -132,7 +132,7 @@ pub(super) async fn send(
         body,
         within: ATTEMPT_WITHIN,
     };
-    // The deadline covers the whole attempt, whichever part of it hangs.
+    // The deadline covers every part of the attempt.
     let answered = tokio::time::timeout(ATTEMPT_WITHIN, guarded.post(&post)).await;
     match answered.map_err(|_| WebhookError::TimedOut)?? {
         200..300 => Ok(()),
@@ -140,10 +140,11 @@ pub(super) async fn send(
     }
 }
 
-/// `t=<seconds>,v1=<HMAC-SHA256 of "<seconds>.<body>" in hexadecimal digits>`.
+/// The signature header: `t=<seconds>,v1=<HMAC-SHA256 of "<seconds>.<body>" in hexadecimal
+/// digits>`.
 fn signature(secret: &str, seconds: i64, body: &[u8]) -> String {
     let mut header = format!("t={seconds},v1=");
-    // An HMAC takes keys of any length.
+    // An HMAC accepts keys of any length, so this does not fail.
     if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) {
         mac.update(seconds.to_string().as_bytes());
         mac.update(b".");

@@ -1,6 +1,6 @@
-//! The bill of a call, a session or a task, however it ended.
+//! Computes the bill of a call, a session or a task, however it ended.
 //!
-//! The usage that the upstream reports is billed if it is plausible (N6), otherwise our own count of it.
+//! The bill is based on the upstream's usage report if that is plausible (N6), otherwise on our own count.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::UsageLimits;
 use crate::metrics::registry::Metrics;
 
-/// What a call costs its caller, and whether the upstream reported the usage or we counted it.
+/// The charge of a call, and whether it is based on the upstream's report or on our own count.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bill {
     pub(crate) meter: Meter,
     pub(crate) basis: Basis,
     pub(crate) charge: Micro,
-    /// The upstream should have reported this usage, but its report is missing or implausible.
+    /// Whether the upstream should have reported this usage, but its report is missing or implausible.
     pub(crate) is_missing: bool,
-    /// The upstream's report cannot be read or is not plausible.
+    /// Whether the upstream's report cannot be read or is implausible.
     pub(crate) is_malformed: bool,
 }
 
 impl Bill {
-    /// A bill by the upstream's report. Returns `None` and logs it if the report is not plausible.
+    /// A bill based on the upstream's report. Logs an implausible report and returns `None`.
     pub(crate) fn reported(
         meter: Meter,
         price: &PriceCard,
@@ -47,7 +47,7 @@ impl Bill {
                 );
                 None
             }
-            // A price beyond the range of money counts as no report, so that pricing the entry again gives the
+            // A report whose price does not fit an amount counts as missing, so that pricing the entry again gives the
             // same amount (V7).
             Err(error) => {
                 tracing::error!(model, %error, "reported usage cannot be priced");
@@ -56,8 +56,8 @@ impl Bill {
         }
     }
 
-    /// The end of the hold that this bill settles. `tokens` is what counts against the tokens per minute, if the
-    /// hold counted any.
+    /// How the hold is closed with this bill. `tokens` is the number of tokens that counts against the tokens per
+    /// minute, if the hold reserved any.
     pub(crate) fn end(
         &self,
         price_version: PriceVersion,
@@ -74,7 +74,7 @@ impl Bill {
         }
     }
 
-    /// Counts missing and malformed reports, and tools without a price. The store counts the charge.
+    /// Counts missing and malformed reports and unpriced tools in the metrics. The store counts the charge.
     pub(crate) fn count(&self, model: &Arc<str>, price: &PriceCard, metrics: &Metrics) {
         if self.is_missing {
             metrics.usage_missing.inc();

@@ -1,4 +1,4 @@
-//! Estimates the usage of a call before it is sent. The hold is computed from it.
+//! Estimates the usage of a call before it is sent. The hold is based on this estimate.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
@@ -12,27 +12,27 @@ use crate::catalog::Model;
 /// The bounds of one call, and how it is metered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Estimate {
-    /// What the first hold covers.
+    /// The usage that the first hold covers.
     pub(crate) reserved: Meter,
-    /// The part of `reserved` that is held only because media may fill the model's context. It does not count
-    /// against the tokens per minute, because the limit would then refuse such a request for ever.
+    /// The part of `reserved` that is held only because media may fill the model's context. It does not count against
+    /// the tokens per minute, because a lower limit would then refuse such requests every time.
     pub(crate) context_fill: u64,
-    /// The most that the call may use, if that is more than the hold covers.
+    /// The maximum usage of the call, if it is more than the hold covers.
     pub(crate) worst: Option<WorstCase>,
-    /// The maximum number of tokens that the model can use for this call. A report far above it is not believed.
+    /// The maximum number of tokens that the model can use for this call. A report far above it counts as implausible.
     pub(crate) tokens_possible: u64,
-    /// The most output tokens that the call can produce. No hold needs to cover more.
+    /// The maximum number of output tokens of the call. No hold needs to cover more.
     pub(crate) output_bound: u64,
-    /// Calls of built-in tools that the hold covers, if they have a price.
+    /// The calls of built-in tools that the hold covers, if they have a price.
     pub(crate) tools: ToolCalls,
     pub(crate) metering: Metering,
 }
 
 impl Estimate {
-    /// A text call: its input as counted, and output up to `reserve_tokens` at first.
+    /// Estimates a text call: its counted input, and at first `reserve_tokens` of output.
     ///
-    /// In the worst case every byte of the input is a token, and the output is the longest that the model can
-    /// produce: an upstream may ignore the caller's limit, unless it is known to keep it.
+    /// In the worst case every byte of the input is a token, and the output is the longest that the model can produce:
+    /// an upstream may ignore the caller's limit, unless it is known to respect it.
     pub(crate) fn text(
         head: &Head,
         profile: &Profile,
@@ -44,7 +44,7 @@ impl Estimate {
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
         let bound = TextBound {
             input_tokens,
-            // Callers may ask for more than the model can produce.
+            // The caller's limit may be higher than what the model can produce.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
                 .into_iter()
                 .flatten()
@@ -61,7 +61,7 @@ impl Estimate {
         };
         let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
         if head.long_cache {
-            // All of the input may be written to the cache, at the highest price.
+            // The whole input may be written to the cache, which has the highest price.
             reserved.cache_write_1h = std::mem::take(&mut reserved.input);
         }
         Self {
@@ -79,7 +79,7 @@ impl Estimate {
         }
     }
 
-    /// A call that is billed by its input alone.
+    /// Estimates a call that is billed by its input only.
     pub(crate) fn input_only(input: &InputCount, profile: &Profile) -> Self {
         let input_tokens = held_input(input, profile);
         let most = input.tokens_max.unwrap_or(input_tokens).max(input_tokens);
@@ -89,7 +89,7 @@ impl Estimate {
                 ..Meter::default()
             },
             context_fill: input_tokens.saturating_sub(input.tokens),
-            // The request may contain many inputs, each of which may fill the context.
+            // The request may contain many inputs, and each of them may fill the context.
             worst: Some(WorstCase {
                 input_tokens: most,
                 output_tokens: 0,
@@ -103,7 +103,7 @@ impl Estimate {
         }
     }
 
-    /// The same call to a model that makes pictures besides text: each choice may contain one.
+    /// Extends the estimate for a model that makes pictures in addition to text: each choice may contain one.
     pub(crate) fn with_pictures(self, asked: PriceGrade, choices: u32, model: &Model) -> Self {
         let profile = &model.profile;
         let metering = PictureMetering {
@@ -125,7 +125,7 @@ impl Estimate {
         }
     }
 
-    /// A call for pictures alone, whose prompt has at most `prompt_tokens_max` tokens.
+    /// Estimates a call that makes only pictures. Its prompt has at most `prompt_tokens_max` tokens.
     pub(crate) fn pictures(
         metering: PictureMetering,
         prompt_tokens_max: u64,
@@ -149,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// A call that uses at most `meter`.
+    /// Estimates a call that uses at most `meter`.
     pub(crate) fn voice(meter: Meter, metering: impl FnOnce(Box<Meter>) -> Metering) -> Self {
         Self {
             reserved: meter.clone(),
@@ -158,8 +158,8 @@ impl Estimate {
         }
     }
 
-    /// A transcript of at most `most` seconds. If the answer reports no duration, the call is billed for `told`
-    /// seconds.
+    /// Estimates a transcript of at most `most` seconds. If the answer reports no duration, the call is billed for
+    /// `told` seconds.
     pub(crate) fn transcript(most: u64, told: u64) -> Self {
         let heard = |stt_seconds| Meter {
             stt_seconds,
@@ -171,19 +171,19 @@ impl Estimate {
         }
     }
 
-    /// The most that the call may cost beyond `hold`. Tools count in neither, because nobody knows how many
-    /// times a model uses them.
+    /// The maximum that the call may cost beyond `hold`. Neither of the two includes tools, because nobody knows how
+    /// many times a model uses them.
     fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
         };
         let mut most = self.reserved.clone();
-        // The whole input may be written to the long cache, if the request asks for that.
+        // If the request asks for the one-hour cache, the whole input may be written to it.
         let input = match most.cache_write_1h {
             0 => &mut most.input,
             _ => &mut most.cache_write_1h,
         };
-        // If pictures are billed one by one, text may have no price.
+        // Text may have no price if pictures are billed one by one.
         if price.unit_price(PriceKey::Input).is_some() {
             *input = (*input).max(worst.input_tokens);
         }
@@ -194,14 +194,14 @@ impl Estimate {
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
     }
 
-    /// The tokens that count against limits per minute.
+    /// The tokens that count against the limits per minute.
     pub(crate) fn tokens(&self) -> u64 {
         let input = self.reserved.input_total();
         let input = input.saturating_sub(self.context_fill);
         input.saturating_add(self.reserved.output_total())
     }
 
-    /// What the ledger is asked to reserve.
+    /// The reservation that the ledger is asked for.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
         let without_tools = ledger::hold_of(price, &self.reserved)?;
         let hold = if self.tools.is_empty() {
@@ -230,8 +230,8 @@ pub(crate) struct WorstCase {
 /// The context of a model whose profile does not state it.
 const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
 
-/// The input that the hold covers: as counted, or the model's whole context if media of unknown length may fill
-/// it. A call without a usage report is charged for the same.
+/// The input that the hold covers: the counted tokens, or the model's whole context if media of unknown length may fill
+/// it. A call without a usage report is charged for the same input.
 fn held_input(input: &InputCount, profile: &Profile) -> u64 {
     if !input.fills_context {
         return input.tokens;
@@ -243,7 +243,7 @@ fn context_of(profile: &Profile) -> u64 {
     profile.context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN)
 }
 
-/// The most input tokens of a text call. The request is one input, so the context limits it.
+/// The maximum number of input tokens of a text call. The request is one input, so the context limits it.
 fn most_input(input: &InputCount, profile: &Profile) -> u64 {
     match (input.tokens_max, profile.context_tokens) {
         (Some(most), Some(context)) => most.min(context),
@@ -252,7 +252,8 @@ fn most_input(input: &InputCount, profile: &Profile) -> u64 {
     }
 }
 
-/// The most input tokens that a model can read for a request: `most`, or its whole context if that is larger.
+/// The maximum number of input tokens that a model can read for a request: `most`, or its whole context if that is
+/// larger.
 fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
 }
@@ -276,7 +277,7 @@ pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCa
     }
 }
 
-/// The longest output of a model: as its profile states, otherwise its whole context.
+/// The maximum output of a model: as stated in its profile, otherwise its whole context.
 fn most_output(profile: &Profile) -> Option<u64> {
     profile.max_output_tokens.or(profile.context_tokens)
 }
@@ -313,11 +314,11 @@ mod tests {
             json!({ "max_tokens": 5, "n": 3 }),
         );
         for (card, more, keeps_output_limit, most) in [
-            // The prompt fills the context at most; the output is the model's longest.
+            // The prompt is limited by the context, and the output by the model's maximum.
             (CARD, &json!({}), false, 1_000 + 1_000),
             (CARD, &five, false, 1_000 + 1_000),
             (CARD, &three, false, 1_000 + 3_000),
-            // An upstream that keeps the limit.
+            // The upstream is known to respect the limit.
             (CARD, &five, true, 1_000 + 50),
             (CARD, &three, true, 1_000 + 150),
             (CARD, &json!({}), true, 1_000 + 1_000),
@@ -339,7 +340,7 @@ mod tests {
     fn the_context_bounds_the_output_of_a_model_that_says_nothing_closer() {
         let profile = json!({ "context_tokens": 2_000 });
         let ask = ask(CARD, &profile, &json!({ "max_tokens": 5 }), false);
-        // The worst case: one token for each byte and for the upstream's marks, and 2,000 tokens of output.
+        // The worst case is one token per byte, some tokens that the upstream adds, and 2,000 tokens of output.
         let most = ask.hold.get() + ask.exposure.get();
         assert!((20_000 + 1_024..20_000 + 1_200).contains(&most), "{most}");
     }

@@ -1,4 +1,4 @@
-//! Converts what a call used into the quantities of the ledger.
+//! Converts the usage of a call into the quantities that the ledger prices.
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Pictures, PriceGrade};
@@ -10,19 +10,19 @@ use crate::billing::picture_tier;
 /// How the usage of a call is measured.
 #[derive(Debug, Clone)]
 pub(crate) enum Metering {
-    /// Tokens: as reported, otherwise as counted by us.
+    /// Tokens: the upstream's report, otherwise our own count.
     Tokens {
-        /// Input as counted at admission.
+        /// The input tokens as counted at admission.
         input_tokens: u64,
-        /// Whether the input is to be written to a cache that is kept for an hour.
+        /// Whether the request asks for the input to be cached for an hour.
         long_cache: bool,
     },
     Pictures(Box<PictureMetering>),
-    /// Speech. The request itself determines the usage.
+    /// Speech. The usage follows from the request.
     Speech(Box<Meter>),
-    /// A transcript: seconds as reported, otherwise the bound.
+    /// A transcript: the reported seconds, otherwise the given ones.
     Transcript(Box<Meter>),
-    /// A session: what has been used so far.
+    /// A session: the usage so far.
     Session(Box<Meter>),
 }
 
@@ -53,7 +53,7 @@ impl Metering {
         }
     }
 
-    /// The output tokens so far, which the hold must cover.
+    /// The number of output tokens so far. The hold must cover them.
     pub(crate) fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         match self {
             Self::Pictures(metering) => metering.observed_output(summary),
@@ -61,7 +61,7 @@ impl Metering {
         }
     }
 
-    /// The usage as counted by us, for answers without a report.
+    /// The usage by our own count, for answers without a report.
     pub(crate) fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
         match self {
             Self::Tokens {
@@ -83,8 +83,8 @@ impl Metering {
     }
 }
 
-/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of these that the
-/// price card prices and the answer reports.
+/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers. The first of these that the price
+/// card prices and the answer reports is used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PictureMetering {
     /// Tokens of the prompt.
@@ -93,7 +93,7 @@ pub(crate) struct PictureMetering {
     pub(crate) source_tokens: u64,
     /// The maximum number of tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
-    /// The grade that the upstream is asked for.
+    /// The grade that the request asks the upstream for.
     pub(crate) asked: PriceGrade,
     /// The number of pictures that the hold covers.
     pub(crate) held: u64,
@@ -102,7 +102,7 @@ pub(crate) struct PictureMetering {
 }
 
 impl PictureMetering {
-    /// The most that the pictures may cost, whichever way they are billed in the end. `text` is held in addition.
+    /// The maximum that the pictures may cost, whichever way they are billed in the end. `text` is held in addition.
     pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
         let images = self.held;
         let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
@@ -116,7 +116,7 @@ impl PictureMetering {
         let held = |meter: Meter| match ledger::hold_of(price, &meter) {
             Ok(hold) => Some((hold, meter)),
             Err(PriceError::Overflow(_)) => Some((Micro::MAX, meter)),
-            // Pictures cannot be billed in this way either.
+            // The card cannot price pictures in this way.
             Err(_) => None,
         };
         let held = pieces.into_iter().chain(tokens).filter_map(held);
@@ -124,7 +124,7 @@ impl PictureMetering {
         dearest.map_or_else(|| text.clone(), |(_, meter)| meter)
     }
 
-    /// Output tokens, and those of pictures beyond the number that the hold covers.
+    /// The number of output tokens, plus the tokens of pictures beyond the number that the hold covers.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         let delivered = summary.pictures.as_deref().map_or(0, |it| it.delivered);
         let further = delivered.saturating_sub(self.held);
@@ -139,7 +139,7 @@ impl PictureMetering {
 
     fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
         let pictures = summary.pictures.as_deref();
-        // A cost of zero for a delivered picture means that the cost was not reported.
+        // A cost of zero for a delivered picture means that the upstream did not report the cost.
         let cost = |pictures: &Pictures| {
             let ticks = pictures.usd_ticks;
             ticks.filter(|ticks| *ticks > 0 || pictures.delivered == 0)
@@ -157,8 +157,8 @@ impl PictureMetering {
             let usage = whole_report(usage, pictures)?;
             return Some(meter_of(&usage, &summary.tools));
         }
-        // Pictures that are billed one by one are counted by us, and our count replaces the report, unless text has a
-        // price too.
+        // We count pictures that are billed one by one, and our count replaces the report, unless text is billed by
+        // tokens too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
         (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(summary), price))
@@ -167,7 +167,7 @@ impl PictureMetering {
     fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
         let pictures = summary.pictures.as_deref();
         let text = if self.has_text {
-            // A report that omits the pictures is still valid for the rest.
+            // A report that omits the pictures is still valid for everything else.
             let counted = summary.counted(self.prompt_tokens);
             let told = summary.report().unwrap_or(counted);
             let output = told.output.max(summary.output_tokens_counted);
@@ -184,7 +184,7 @@ impl PictureMetering {
         self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
     }
 
-    /// The prompt, for endpoints that return no text.
+    /// The usage of the prompt, for endpoints that return no text.
     pub(crate) fn prompt(&self) -> Meter {
         Meter {
             input: self.prompt_tokens,
@@ -193,7 +193,7 @@ impl PictureMetering {
         }
     }
 
-    /// The text beside pictures that are billed one by one. It is billed if it has a price.
+    /// The text that accompanies pictures billed one by one. It is billed if it has a price.
     fn text_of(&self, text: Meter, price: &PriceCard) -> Meter {
         if self.has_text && price.prices_text() {
             text
@@ -223,8 +223,8 @@ impl PictureMetering {
     }
 }
 
-/// Bills input at the price of the long cache if that is higher, when no report says which part was written to the
-/// cache.
+/// Bills the input at the price of the one-hour cache if that is higher. This is for calls without a report of the part
+/// that was written to the cache.
 fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     let written = Meter {
         input: 0,
@@ -237,8 +237,8 @@ fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     }
 }
 
-/// A token report that covers the whole answer; `None` if it omits the pictures. Output without a modality counts
-/// as pictures, except for reasoning, because pictures were asked for.
+/// A token report that covers the whole answer; `None` if it omits the pictures. Output tokens without a modality count
+/// as picture tokens, except for reasoning, because the call asked for pictures.
 fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
     let delivered = pictures.map_or(0, |pictures| pictures.delivered);
     if delivered == 0 || usage.image_output > 0 {
@@ -252,7 +252,7 @@ fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
     })
 }
 
-/// The built-in tools that a call used, and nothing else.
+/// A meter with only the built-in tools that a call used.
 fn tools_of(summary: &AnswerSummary) -> Meter {
     let told = Usage {
         tools: summary.usage.map(|usage| usage.tools).unwrap_or_default(),
@@ -261,8 +261,8 @@ fn tools_of(summary: &AnswerSummary) -> Meter {
     meter_of(&told, &summary.tools)
 }
 
-/// The protocol's usage in the quantities of the ledger. Tool calls that were seen count if the report does not
-/// include them.
+/// Converts the protocol's usage into the ledger's quantities. Tool calls that we have seen count if the report does
+/// not include tools.
 fn meter_of(usage: &Usage, summary: &ToolCalls) -> Meter {
     let tools = usage.tools.or(summary);
     Meter {

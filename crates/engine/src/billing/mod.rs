@@ -1,4 +1,4 @@
-//! Computes what is held for a call, and what its usage costs.
+//! Computes the hold of a call and the charge for its usage.
 
 pub(crate) mod bill;
 pub(crate) mod estimate;

@@ -1,15 +1,15 @@
-//! The price tier of pictures, by the grade that was requested and the grade that was delivered.
+//! Determines the price tier of pictures from the requested grade and the delivered grade.
 //!
-//! A price card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names a value in
-//! some of these dimensions, and so does an answer. A value without a price of its own counts as the default if
-//! the card prices other values of its dimension. The dearest of all values that were named is what a picture
-//! costs (`docs/decisions/026`).
+//! A price card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names values in some of
+//! these dimensions, and so does an answer. A value without its own price counts as the default, if the card prices
+//! other values of its dimension. A picture costs the price of the most expensive value that was named
+//! (`docs/decisions/026`).
 
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::images::{PriceGrade, Size, is_left_to_upstream};
 
-/// The tier by which pictures are billed; `None` is the default tier. The grade in the answer counts if it is dearer
-/// than the requested one, or if the request names none.
+/// The tier at which pictures are billed; `None` is the default tier. The grade in the answer counts if it is more
+/// expensive than the requested one, or if the request names none.
 pub(crate) fn billed(card: &PriceCard, asked: &PriceGrade, told: &PriceGrade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = [tiers.named(asked), tiers.named(told)];
@@ -17,7 +17,7 @@ pub(crate) fn billed(card: &PriceCard, asked: &PriceGrade, told: &PriceGrade) ->
     tiers.name_of_dearest(named.flatten())
 }
 
-/// The tier that the hold covers. If the request leaves the choice to the upstream, this is the dearest tier.
+/// The tier that the hold covers. If the request leaves the choice to the upstream, this is the most expensive tier.
 pub(crate) fn bound(card: &PriceCard, asked: &PriceGrade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
     let named = tiers.named(asked);
@@ -26,13 +26,13 @@ pub(crate) fn bound(card: &PriceCard, asked: &PriceGrade) -> Option<Box<str>> {
     tiers.name_of_dearest([quality, size, named.word].into_iter().flatten())
 }
 
-/// A price and its tier; `None` is the default.
+/// A price and its tier; `None` is the default tier.
 type Cost<'a> = (Price, Option<&'a str>);
 
 /// One priced value of a dimension.
 struct Value<'a> {
     name: &'a str,
-    /// Set for sizes only.
+    /// The size, if the value is one.
     size: Option<Size>,
     cost: Cost<'a>,
 }
@@ -44,7 +44,8 @@ struct Tiers<'a> {
     sizes: Vec<Value<'a>>,
 }
 
-/// What the dimensions of a grade cost, if they are named and the card prices them.
+/// The costs of a grade by dimension. A dimension is `None` if the grade does not name it or the card does not price
+/// it.
 struct Named<'a> {
     quality: Option<Cost<'a>>,
     /// The size, or the resolution if it looks like a size.
@@ -91,8 +92,8 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A size costs the price of exactly this size, otherwise the price of its tier. Without either it costs at
-    /// least as much as any smaller size that has a price.
+    /// The cost of a size: the price of exactly this size, otherwise the price of its tier. If the card has neither,
+    /// the size costs at least as much as any smaller size with a price.
     fn size(&self, text: &str) -> Option<Cost<'a>> {
         let size = Size::parse(text).filter(|size| *size != Size::Open)?;
         if self.sizes.is_empty() {
@@ -111,7 +112,7 @@ impl<'a> Tiers<'a> {
         smaller.chain([self.default]).max()
     }
 
-    /// The dearest value of a dimension, if the card prices any.
+    /// The most expensive value of a dimension, if the card prices any.
     fn dearest(&self, values: &[Value<'a>]) -> Option<Cost<'a>> {
         let dearest = values.iter().map(|value| value.cost).max()?;
         Some(dearest.max(self.default))
@@ -154,7 +155,7 @@ mod tests {
         let quality = |word| grade(Some(word), None, None);
         let size = |size| grade(None, None, Some(size));
         for (prices, asked, told, tier) in [
-            // A value without a price counts as the default, whatever other values are named.
+            // A value without a price counts as the default, also when other values are named.
             (
                 QUALITIES,
                 grade(Some("high"), None, Some("low")),
@@ -183,7 +184,7 @@ mod tests {
                 none(),
                 Some("2k"),
             ),
-            // The grade in the answer counts if it is dearer.
+            // The grade in the answer counts if it is more expensive.
             (QUALITIES, quality("low"), quality("medium"), Some("medium")),
             (QUALITIES, quality("low"), quality("high"), None),
             (QUALITIES, quality("medium"), quality("low"), Some("medium")),

@@ -1,4 +1,4 @@
-//! What a call costs us on the route that answered it, beside what its caller pays.
+//! Computes what a call costs us on the route that answered it, independently of what its caller pays.
 
 use ledger::{Meter, PriceCard};
 use store::{Cost, CostVersion};
@@ -11,8 +11,8 @@ pub struct RouteCost {
 }
 
 impl RouteCost {
-    /// The cost of this usage: the card's price, with the same single rounding. `None` if the card has no price for
-    /// some of it, because an unknown cost must not look like a small one.
+    /// Our cost of this usage: the card's price, with the same single rounding. `None` if the card has no price for
+    /// some of the usage, because an unknown cost must not look like a small one.
     pub fn of(&self, meter: &Meter) -> Option<Box<Cost>> {
         if self.card.unpriced_tools(meter).next().is_some() {
             return None;

@@ -1,21 +1,22 @@
-//! Which usage reports are believed.
+//! Decides which usage reports are plausible.
 //!
-//! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the
-//! operator is told. Otherwise one absurd report could fill a wallet's sums, so that no later charge fits.
+//! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the operator
+//! is told. Otherwise one absurd report could make a wallet's sums so large that no later charge fits.
 
 use ledger::{Meter, Micro};
 
-/// How many times the worst case of a call a report may state. A true report may exceed the context, because upstreams
-/// that run their own tools read each result as further input.
+/// A report may state at most this many times the worst case of its call. A true report may exceed the context, because
+/// upstreams that run their own tools read each result as additional input.
 const FACTOR: i64 = 4;
-/// The same factor for a cost in dollars. The hold is priced in another unit, so it is a weaker measure.
+/// The same factor for a cost in dollars. It is larger, because the hold is priced in another unit and predicts the
+/// cost less well.
 const COST_FACTOR: i64 = 100;
-/// Holds smaller than this are raised to it for the limits, because a tiny hold says nothing about what is absurd.
+/// The limits are computed from at least this amount, because a tiny hold does not show which amounts are absurd.
 const HOLD_LEAST: Micro = Micro::new(1_000_000);
-/// The maximum number of calls of built-in tools that one answer may report.
+/// The maximum number of built-in tool calls that one answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
-/// The most that an answer may report before its report counts as malformed.
+/// The maximum usage that an answer may report before its report counts as malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
@@ -39,8 +40,8 @@ impl UsageLimits {
         }
     }
 
-    /// Whether a report of `meter`, which costs `charge`, is plausible. Pictures are not checked, because
-    /// pictures that are billed one by one were counted by us.
+    /// Whether a report of `meter`, which costs `charge`, is plausible. The number of pictures is not checked, because
+    /// we have counted the pictures that are billed one by one.
     pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let measured = meter.stt_seconds > 0 || meter.video_seconds > 0 || meter.video_tokens > 0;

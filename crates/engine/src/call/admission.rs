@@ -1,8 +1,8 @@
-//! An admitted call or session: credits are frozen for it until it is closed, exactly once.
+//! An admitted call or session. Its credits stay frozen until it is closed, exactly once.
 //!
-//! `Admission` is a value that must be ended by [`Admission::settle`] or [`Admission::release`]. One that is
-//! dropped instead (its caller left, its future was cancelled, it panicked) closes itself by the rule for broken
-//! calls (B2), so no code path can leak a hold.
+//! An `Admission` must be ended by [`Admission::settle`] or [`Admission::release`]. If it is dropped instead (its
+//! caller left, its future was cancelled, it panicked), it closes itself by the rule for broken calls (B2). So no code
+//! path can leak a hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,36 +36,36 @@ pub(crate) mod tests;
 pub(crate) struct Admission {
     model: Arc<Model>,
     hold: HoldId,
-    /// What is reserved now. For a session the amount includes what its steps have already booked.
+    /// The current reservation. For a session, the amount includes what its steps have already booked.
     held: Reservation,
-    /// The part of the hold that this model does not need. It was reserved for a dearer fallback model.
+    /// The part of the hold that this model does not need. It was reserved for a more expensive fallback model.
     surplus: Micro,
     limits: UsageLimits,
-    /// The growth that the ledger was asked for and may already have granted.
+    /// The growth that we have requested from the ledger. The ledger may already have granted it.
     growing: Option<PendingGrowth>,
     durable: Durable,
     pub(crate) rates: Rates,
     metering: Metering,
-    /// The input as counted at admission, by the token classes that the hold covers.
+    /// The input as counted at admission, in the token classes that the hold covers.
     reserved_input: Meter,
-    /// Output tokens that the hold covers.
+    /// The number of output tokens that the hold covers.
     reserved_output: u64,
-    /// The output that request and profile allow. The hold grows ahead of the output up to here. Beyond, it grows
-    /// only by what is observed, because most upstreams keep to the limit.
+    /// The maximum output by request and profile. Up to here, the hold grows ahead of the output. Beyond this bound it
+    /// grows only by the observed output, because most upstreams respect the limit.
     output_bound: u64,
-    /// Calls of built-in tools that the hold covers.
+    /// The calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,
-    /// What the route that is tried, or has answered, costs us.
+    /// Our cost on the route that is being tried or has answered.
     route_cost: Option<Arc<RouteCost>>,
-    /// What the attempt has taken of the route's limits.
+    /// The share that the attempt has taken from the limits of its route.
     route_share: Option<RouteShare>,
     /// The charge of the call, set when the settlement has been sent to the ledger.
     charged: Option<Settlement>,
-    /// The journal record. It is open until the call is closed.
+    /// The journal record. It stays open until the call is closed.
     record: OpenRecord,
 }
 
-/// A refused admission returns the record, so that the refusal is journaled too.
+/// A refused admission. It returns the record, so that the refusal is journaled too.
 #[derive(Debug)]
 pub(crate) struct RefusedAdmission {
     pub(crate) record: OpenRecord,
@@ -73,7 +73,7 @@ pub(crate) struct RefusedAdmission {
 }
 
 impl RefusedAdmission {
-    /// Whether a smaller hold might have been granted.
+    /// Whether the ledger might have granted a smaller hold.
     pub(crate) fn is_about_amounts(&self) -> bool {
         matches!(self.failed.failure.status(), 402 | 429)
     }
@@ -95,8 +95,8 @@ impl Admission {
         Self::request_covering(key, model, estimate, None, record).await
     }
 
-    /// Like [`Admission::request`], for a call with fallback models: the hold also covers what each of `fallbacks` asks
-    /// for.
+    /// Like [`Admission::request`], for a call with fallback models: the hold also covers the reservations of all
+    /// `fallbacks`.
     pub(crate) async fn request_covering(
         key: &KeyHead,
         model: &Arc<Model>,
@@ -156,7 +156,7 @@ impl Admission {
         }
     }
 
-    /// Continues with another model, whose price the hold covers. No part of an answer has arrived yet.
+    /// Continues with another model, whose price the hold covers. No part of an answer has been received yet.
     pub(crate) fn fall_back(&mut self, model: &Arc<Model>, estimate: Estimate) {
         let before = std::mem::replace(&mut self.model, Arc::clone(model));
         self.note(|record| record.fall_back(&before.id, &model.id));
@@ -174,12 +174,12 @@ impl Admission {
         self.reserved_tools = estimate.tools;
     }
 
-    /// The caller has left. The call only drains from here on, and no longer counts against concurrency.
+    /// Stops counting the call against concurrency, because its caller has left and it only drains from now on.
     pub(crate) fn stop_counting(&self) {
         self.engine().store.stop_counting(self.hold);
     }
 
-    /// The remaining time for which the upstream is read after the caller has left.
+    /// How much longer the upstream is read after the caller has left.
     pub(crate) fn drain_time_left(&self) -> Duration {
         self.record.progress().drain_time_left()
     }
@@ -188,7 +188,7 @@ impl Admission {
         self.record.progress().engine()
     }
 
-    /// The outcome of a complete answer as its caller saw it.
+    /// The outcome of a complete answer, as the caller saw it.
     pub(crate) fn outcome(&self) -> ClientOutcome {
         if self.record.progress().is_gone() {
             ClientOutcome::client_gone()
@@ -197,7 +197,7 @@ impl Admission {
         }
     }
 
-    /// What this usage costs us on the route that answered, if that is known.
+    /// Our cost of this usage on the route that answered, if it is known.
     fn cost(&self, meter: &Meter) -> Option<Box<Cost>> {
         self.route_cost.as_ref().and_then(|cost| cost.of(meter))
     }
@@ -207,17 +207,17 @@ impl Admission {
         self.record.note(note);
     }
 
-    /// The `traceparent` header that names the running attempt to its upstream, if the channel sends it.
+    /// The `traceparent` header that identifies the current attempt to the upstream, if the channel sends it.
     pub(crate) fn traceparent(&self, route: &Route) -> Option<HeaderValue> {
         self.record.traceparent(route)
     }
 }
 
-/// An extension of the hold that was requested from the ledger.
+/// An extension of the hold that we have requested from the ledger.
 #[derive(Debug)]
 struct PendingGrowth {
     more: Reservation,
-    /// The part of the extension that comes out of the surplus.
+    /// The part of the extension that is taken from the surplus.
     from_surplus: Micro,
     /// The tool calls that the extended hold covers.
     tools: ToolCalls,

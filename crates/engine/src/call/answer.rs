@@ -1,4 +1,4 @@
-//! The answer to the client: headers, all of them ours, and a body.
+//! The answer to the client: a body, and headers that are all our own.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -29,14 +29,14 @@ pub struct Answer {
 pub enum AnswerBody {
     /// The answer is complete and in memory.
     Whole(ByteQueue),
-    /// The relay of a stream, which owns the hold.
+    /// A stream that is being relayed. It owns the hold.
     Stream(Box<StreamRelay>),
     /// The body is read from the media storage.
     Media(Box<MediaStream>),
 }
 
 impl AnswerBody {
-    /// Whether the call is closed: settled, or free of charge.
+    /// Whether the call is closed: settled, or without a charge.
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Media(_) => true,

@@ -1,4 +1,4 @@
-//! The arrival of a call: its key, its endpoint and its time.
+//! The arrival of a call: its key, endpoint and time.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use store::{KeyHead, RequestId};
 
 use crate::telemetry::TraceContext;
 
-/// A request of a known caller, as every kind of call needs it.
+/// The properties of a request that every kind of call needs. Its caller is already authenticated.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     pub key: KeyHead,

@@ -1,4 +1,4 @@
-//! One attempt on a channel. Its outcome is reported to the channel's breaker.
+//! One attempt to call an upstream. Its outcome is reported to the channel's breaker.
 
 use std::time::Instant;
 
@@ -10,19 +10,19 @@ use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
 use crate::route::RouteRest;
 
-/// Records attempts: implemented by the journal row of a call and by the admission that owns it.
+/// Records the attempts of a call. Implemented by the journal row of a call and by the admission that owns it.
 pub(crate) trait AttemptLog {
-    /// A route is being tried. `share` is what the attempt has taken of its limits.
+    /// Records that a route is being tried. `share` is what the attempt has taken from the route's limits.
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>);
 
-    /// A route is not tried, for this reason.
+    /// Records that a route is not tried, and why.
     fn passed_over(&mut self, route: &Route, reason: &str);
 
-    /// The last attempt failed.
+    /// Records that the last attempt failed.
     fn attempt_failed(&mut self, failure: &Failure);
 }
 
-/// Once a call is journaled, further attempts leave no record.
+/// `None` once a call is journaled: further attempts are not recorded.
 impl<L: AttemptLog> AttemptLog for Option<&mut L> {
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
         if let Some(log) = self {
@@ -43,19 +43,19 @@ impl<L: AttemptLog> AttemptLog for Option<&mut L> {
     }
 }
 
-/// An attempt that has not ended. If it is dropped without a report, it reports that nothing was learnt, so that a
-/// probe whose caller left does not block the next probe.
+/// An attempt that has not ended. If it is dropped without a report, it reports an unknown outcome, so that a probe
+/// whose caller left does not block the next probe.
 #[derive(Debug)]
 pub(crate) struct Attempt<'c> {
     channel: &'c Channel,
     rest: Option<&'c RouteRest>,
-    /// The call, for the log.
+    /// The request id of the call, for log lines.
     request_id: Option<RequestId>,
     is_reported: bool,
 }
 
 impl<'c> Attempt<'c> {
-    /// An attempt outside of any model.
+    /// An attempt on a channel, without a model.
     pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
@@ -65,7 +65,7 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// An attempt over a route of a model.
+    /// An attempt on a route of a model.
     pub(crate) fn over(route: &'c Route) -> Self {
         let rest = &route.state.rest;
         rest.attempt(Instant::now);
@@ -75,13 +75,13 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// Sets the call that log lines about this attempt name.
+    /// Sets the request id of the call, for log lines.
     pub(crate) fn of_call(mut self, request_id: RequestId) -> Self {
         self.request_id = Some(request_id);
         self
     }
 
-    /// The call that the attempt belongs to, for the log.
+    /// The request id of the call, for log lines.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.request_id.as_ref().map(RequestId::as_str)
     }
@@ -141,7 +141,7 @@ mod tests {
         let dialect = Dialect::Chat;
         let stream = false;
         let call = UpstreamRequest::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
-        // Dropping the future stands for a caller who leaves: this upstream never answers.
+        // Dropping the future simulates a caller who leaves, because this upstream never answers.
         let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
         assert_ne!(

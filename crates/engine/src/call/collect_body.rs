@@ -5,17 +5,17 @@ use upstream::{Body, CallError};
 
 use crate::memory_budget::MemoryBudget;
 
-/// An answer or an event of a stream up to this size is not charged to the memory budget.
+/// Answers, and events of streams, up to this size are not charged to the memory budget.
 pub(crate) const FREE_BYTES: usize = 256 << 10;
 
-/// Why there is no whole answer.
+/// The reason why an answer could not be collected.
 #[derive(Debug)]
 pub(crate) enum CollectError {
-    /// The upstream broke off.
+    /// The connection to the upstream broke off.
     Lost(CallError),
     /// The body is larger than its limit.
     TooLarge,
-    /// The node has no memory for it.
+    /// The node does not have enough memory for the body.
     NoMemory,
 }
 
@@ -25,7 +25,7 @@ impl From<CallError> for CollectError {
     }
 }
 
-/// Collects the whole body if it is not larger than `bytes_max`.
+/// Collects the whole body, which may have at most `bytes_max` bytes.
 pub(crate) async fn collect_body(
     mut body: Body,
     bytes_max: usize,

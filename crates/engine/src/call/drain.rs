@@ -1,4 +1,4 @@
-//! Streams whose client has left: the upstream is read a little longer to learn its usage.
+//! Reads a stream a little longer after its client has left, to learn the usage.
 
 use protocol::ByteQueue;
 use protocol::native::AnswerSummary;
@@ -8,11 +8,11 @@ use crate::call::admission::Admission;
 use crate::call::record::ClientOutcome;
 use crate::call::stream_source::{Growth, StreamSource};
 
-/// How many bytes of a stream are read after the client has left. Bytes that are kept until an event or a whole answer
-/// is complete do not count, because the usage is at the end.
+/// The maximum number of bytes that are read after the client has left. Bytes that are kept until an event or a whole
+/// answer is complete do not count, because the usage is at the end.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
-/// Reads the rest of a stream for its usage. The hold keeps growing with what is seen; if it cannot, reading
+/// Reads the rest of a stream for its usage report. The hold keeps growing with the output; if it cannot grow, reading
 /// stops.
 pub(crate) async fn drain(
     mut source: StreamSource,
@@ -20,7 +20,7 @@ pub(crate) async fn drain(
     growing: Option<Growth>,
 ) {
     let drain_time_left = admission.drain_time_left();
-    // Without a drain time the upstream is cancelled at once, even if it has sent more.
+    // If the drain time is zero, the call to the upstream is cancelled immediately, even if it has sent more.
     if drain_time_left.is_zero() {
         let gone = ClientOutcome::client_gone();
         return settle_grown(admission, growing, source.translator.summary(), &gone).await;
@@ -41,7 +41,7 @@ pub(crate) async fn drain(
                     source.translator.push(chunk, &mut unread)
                 }
                 Some(Err(_)) => break,
-                // In a stream without an end mark, only its end shows which usage report was the last.
+                // Only the end of a stream without an end mark shows which usage report was the last.
                 None => {
                     let _ = source.translator.end(&mut unread);
                     break;
@@ -63,8 +63,8 @@ pub(crate) async fn drain(
     settle_grown(admission, None, source.translator.summary(), &gone).await;
 }
 
-/// Settles a call whose client no longer reads. If our own count exceeds the hold, the hold grows first, because
-/// the charge is capped at it.
+/// Settles a call whose client no longer reads. If our own count exceeds the hold, the hold grows first, because the
+/// charge is capped at the hold.
 pub(crate) async fn settle_grown(
     mut admission: Box<Admission>,
     growing: Option<Growth>,

@@ -1,4 +1,4 @@
-//! Calls that get no answer, and why the ledger did not admit them.
+//! Calls that get no answer, and the errors for refused admissions.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use store::AdmitError;
 use crate::catalog::Model;
 use crate::failures::try_again_soon;
 
-/// Why a call got no answer.
+/// A call that gets no answer, and its error.
 #[derive(Debug)]
 pub struct FailedCall {
     pub failure: Failure,
-    /// The state of the key's rate limits, if the ledger was asked.
+    /// The state of the key's rate limits, if the ledger was asked for a hold.
     pub rates: Option<Box<Rates>>,
 }
 
@@ -36,7 +36,7 @@ impl From<&AdmitError> for FailedCall {
 }
 
 impl FailedCall {
-    /// A call that was admitted and failed later.
+    /// The failure of a call that was admitted.
     pub(crate) fn admitted(failure: Failure, rates: Rates) -> Self {
         Self {
             failure,
@@ -45,10 +45,10 @@ impl FailedCall {
     }
 }
 
-/// The price of a call cannot be computed.
+/// The failure for a call whose price cannot be computed.
 pub(crate) fn unpriceable(model: &Model, error: &PriceError) -> Failure {
     match error {
-        // The price is beyond the range of money, so no wallet can pay it.
+        // The price does not fit an amount, so no wallet can pay it.
         PriceError::Overflow(_) => Failure::insufficient_quota(),
         PriceError::Unpriced(_) | PriceError::Card { .. } => {
             tracing::error!(model = %model.id, %error, "a call cannot be priced");
@@ -57,7 +57,7 @@ pub(crate) fn unpriceable(model: &Model, error: &PriceError) -> Failure {
     }
 }
 
-/// What the client is told when the ledger refuses.
+/// The failure that the client gets when the ledger refuses a hold.
 pub(crate) fn refusal(error: &AdmitError) -> Failure {
     match error {
         AdmitError::Busy => try_again_soon("The ledger is busy; try again soon."),
@@ -76,7 +76,7 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
                 retry_after_ms: Some(ms),
             } => Failure::rate_limit_exceeded("The key's tokens per minute are used up.")
                 .retry_after(Duration::from_millis(ms)),
-            // Waiting does not help: the request is larger than the whole bucket.
+            // Waiting does not help, because the request is larger than the whole bucket.
             Refusal::TokenRate {
                 retry_after_ms: None,
             } => Failure::rate_limit_exceeded(

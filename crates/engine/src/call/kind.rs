@@ -1,4 +1,4 @@
-//! The trait for what differs between kinds of calls. `run.rs` runs all of them.
+//! The trait for the differences between kinds of calls. `run.rs` runs all of them.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,13 +16,13 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// A request that was read and not refused: how it is encoded for an upstream, and how the upstream's answer is
+/// A request that has been read and accepted. It can be encoded for an upstream, and the upstream's answer can be
 /// translated for the client.
 pub(crate) trait CallKind: Send + Sync + 'static {
     /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
 
-    /// Encodes the request as this route takes it, and fetches what the upstream cannot fetch itself.
+    /// Encodes the request for a route, and fetches the media that the upstream cannot fetch itself.
     fn encode_for(
         &mut self,
         engine: &Engine,
@@ -30,17 +30,17 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         route: &Route,
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
-    /// Translates a whole answer of the endpoint that was called.
+    /// Translates a whole answer of the upstream's endpoint `spoken`.
     fn translate_answer(
         &self,
         spoken: Endpoint,
         answer: Bytes,
     ) -> Result<native::Answer, UnusableAnswer>;
 
-    /// The translator for a stream of the endpoint that was called.
+    /// Creates the translator for a stream of the upstream's endpoint `spoken`.
     fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
 
-    /// How clients of this protocol treat streams.
+    /// How clients of this protocol handle streams that are silent or fail.
     fn stream_policy(&self) -> StreamPolicy;
 
     /// Whether a response of this content type can be an answer.
@@ -48,13 +48,13 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         true
     }
 
-    /// The content type of the client's stream, given the upstream's.
+    /// The content type of the stream to the client, given the content type of the upstream.
     fn content_type(&self, _upstream: Option<&HeaderValue>) -> HeaderValue {
         HeaderValue::from_static("text/event-stream")
     }
 
-    /// A hash of the beginning of the prompt, which later calls of the same conversation share. Only computed for models
-    /// whose calls stick to routes.
+    /// A hash of the beginning of the prompt, which later calls of the same conversation share. It is computed only for
+    /// models with sticky routing.
     fn prompt_key(&self) -> Option<u64> {
         None
     }
@@ -73,34 +73,34 @@ pub(crate) struct Encoded {
     pub(crate) dropped: Option<String>,
 }
 
-/// How a protocol's clients treat streams that are silent or fail.
+/// How clients of a protocol handle streams that are silent or fail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPolicy {
     /// A keep-alive that clients ignore; empty if the protocol has none.
     pub(crate) keep_alive: &'static [u8],
-    /// Whether clients take a clean close for success. A failed stream must then be aborted.
+    /// Whether clients mistake a clean close for success. A failed stream must then be aborted.
     pub(crate) aborts_on_failure: bool,
 }
 
-/// A call that can be admitted.
+/// A call that is ready for admission.
 pub(crate) struct Prepared<W> {
     pub(crate) kind: W,
     pub(crate) plan: RoutePlan,
     pub(crate) estimate: Estimate,
-    /// The same call to other models, in the order in which they are tried if this one has no route left.
+    /// The same call to fallback models, in the order in which they are tried when this model has no route left.
     pub(crate) fallbacks: VecDeque<Prepared<W>>,
-    /// Why the model that the caller named cannot answer, if this is a fallback.
+    /// The failure of the model that the caller named, if this is a fallback.
     pub(crate) of_named_model: Option<Failure>,
 }
 
 impl<K: CallKind> Prepared<K> {
-    /// Orders the routes by the model's routing settings, which go beyond priorities and weights.
+    /// Orders the routes by the model's routing settings, such as cost, latency and stickiness.
     pub(crate) fn arrange_routes(&mut self, wallet: WalletId) {
         let routing = &self.plan.model().routing;
         if routing.is_plain() {
             return;
         }
-        // The key includes the wallet: prompt caches belong to an account, and different wallets need not share one.
+        // The key includes the wallet, because calls of different wallets need not share a route and its prompt cache.
         let sticky_key = routing.sticky.then(|| self.kind.prompt_key()).flatten();
         let sticky_key = sticky_key.map(|key| hash_bytes(key, wallet.to_string().as_bytes()));
         self.plan.arrange(&CallTraits {

@@ -1,9 +1,9 @@
 //! The stages of every call: admit, try routes, relay, settle, journal.
 //!
-//! `run` runs them, and `kind` is the trait for what differs between kinds of calls. `admission` owns the hold until it
-//! is settled or released. `record` collects the journal row, and `open_record` ensures that it is written. `progress`
-//! shares the state of the call with its caller. `route_plan` orders the routes, `send` sends a request over one of
-//! them, and `attempt` reports to the channel's breaker how it went.
+//! `run` runs these stages, and `kind` is the trait for the differences between kinds of calls. `admission` owns the
+//! hold until it is settled or released. `record` collects the journal row, and `open_record` ensures that it is
+//! written. `progress` shares the state of the call with its caller. `route_plan` orders the routes, `send` sends a
+//! request over one of them, and `attempt` reports the outcome to the channel's breaker.
 
 pub(crate) mod admission;
 pub(crate) mod answer;

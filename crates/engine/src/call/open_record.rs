@@ -1,4 +1,4 @@
-//! The journal row of a call that has not ended. It is written exactly once.
+//! The journal row of a call that has not ended. The row is written exactly once.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::call::record::{EndedCall, Record};
 use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
 
-/// A record that must be journaled. If it is dropped instead, it journals that its caller left.
+/// A record that must be journaled. If it is dropped before that, it journals that the caller left.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
     progress: Arc<Progress>,
-    /// `None` once it is journaled.
+    /// `None` once the record is journaled.
     record: Option<Box<Record>>,
 }
 
@@ -44,7 +44,7 @@ impl OpenRecord {
         self.record.as_deref_mut().map(note)
     }
 
-    /// Notes that the ledger is asked for a hold, and returns the request id for it.
+    /// Records that the ledger is asked for a hold, and returns the request id for that.
     pub(crate) fn ask_ledger(&mut self) -> RequestId {
         let asked = self.note(|record| {
             record.ask_ledger();
@@ -53,7 +53,7 @@ impl OpenRecord {
         asked.unwrap_or_default()
     }
 
-    /// The `traceparent` header that names the running attempt to its upstream, if the channel
+    /// The `traceparent` header that identifies the current attempt to the upstream, if the channel
     /// sends it.
     pub(crate) fn traceparent(&self, route: &Route) -> Option<HeaderValue> {
         let is_sent = route.channel.spec().sends_traceparent;
@@ -82,7 +82,7 @@ impl OpenRecord {
         });
     }
 
-    /// Hands the record over. The new owner journals it.
+    /// Takes the record. The new owner must journal it.
     pub(crate) fn take(&mut self) -> Option<Box<Record>> {
         self.record.take()
     }

@@ -1,4 +1,4 @@
-//! The state of a call that its caller and background tasks share with the call's own future.
+//! The state that a call shares with the future that waits for it and with background tasks.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -16,19 +16,18 @@ use upstream::Channel;
 
 use crate::engine::Engine;
 
-/// How far a call has come. It decides what happens when the caller leaves.
+/// The progress of a call, which determines what happens when the caller leaves.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The engine. Everything that runs for a call reaches the engine through here, so that a call holds one reference
-    /// to it.
+    /// The engine. All code that runs for a call uses this reference, so that each call holds only one.
     engine: Arc<Engine>,
-    /// A byte of the request may have left us. From here on the call costs money.
+    /// Whether a byte of the request may have been sent. From then on the call may cost money.
     sent: AtomicBool,
-    /// When the caller left. The call tries no further route after that.
+    /// When the caller left. After that, the call tries no further route.
     gone: OnceLock<Instant>,
     /// The hold of the call, once it is admitted.
     hold: OnceLock<HoldId>,
-    /// How long the upstream of the current route is read after the caller has left, to learn the usage.
+    /// How long the upstream of the current route is read for its usage after the caller has left.
     drain_ms: AtomicU64,
 }
 
@@ -51,7 +50,7 @@ impl Progress {
         self.sent.store(true, Ordering::Relaxed);
     }
 
-    /// No byte has left us after all, because no connection was made.
+    /// Records that no byte was sent after all, because no connection was made.
     pub(crate) fn mark_unsent(&self) {
         self.sent.store(false, Ordering::Relaxed);
     }
@@ -68,7 +67,7 @@ impl Progress {
         self.gone.get().is_some()
     }
 
-    /// Another route is tried. Its channel may have a drain time of its own.
+    /// Records that another route is tried. Its channel may have its own drain time.
     pub(crate) fn mark_attempt(&self, channel: &Channel) {
         let own = channel.client_gone_drain();
         let drain = own.unwrap_or(self.engine.settings.client_gone_drain);
@@ -79,7 +78,7 @@ impl Progress {
         Duration::from_millis(self.drain_ms.load(Ordering::Relaxed))
     }
 
-    /// The rest of the drain time, which begins when the caller leaves.
+    /// How much of the drain time is left. It begins when the caller leaves.
     pub(crate) fn drain_time_left(&self) -> Duration {
         let drain = self.drain();
         let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
@@ -91,10 +90,10 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A call that continues for a while when its caller leaves.
+/// A call that continues for a while after its caller has left.
 ///
-/// The upstream works for us from the first byte of the request, so hanging up just before a buffered answer must not
-/// make it free. The call continues for the drain time to learn its usage.
+/// The upstream works for us from the first byte of the request. So a caller that disconnects just before a buffered
+/// answer must not get it for free. The call continues for the drain time to learn its usage.
 pub(crate) struct SpawnedCall<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
@@ -130,7 +129,7 @@ fn join_result<T>(ended: Result<T, JoinError>) -> Poll<T> {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(answer) => Poll::Ready(answer),
         Err(Ok(panic)) => resume_unwind(panic),
-        // Tasks are cancelled only when the runtime ends, and that ends the waiting task too.
+        // Tasks are cancelled only when the runtime shuts down, which also ends the waiting task.
         Err(Err(_cancelled)) => Poll::Pending,
     }
 }
@@ -141,7 +140,8 @@ impl<T: Send + 'static> Drop for SpawnedCall<T> {
             return;
         };
         let _ = self.progress.gone.set(Instant::now());
-        // Outside of a runtime the rest of the answer cannot be read: the runtime is shutting down, and ends the call.
+        // Without a runtime the rest of the answer cannot be read. This happens only when the runtime shuts down, which
+        // ends the call.
         if Handle::try_current().is_err() {
             return;
         }

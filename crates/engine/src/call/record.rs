@@ -15,7 +15,7 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::telemetry::CallTrace;
 
-/// Once the notes are this long, further upstream messages are left out.
+/// The maximum size of the notes. After that, upstream messages are left out.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
 /// The beginning of a note about a route that was not tried.
@@ -27,7 +27,7 @@ pub const FALLBACK: &str = "fallback: ";
 /// The code of calls whose client left.
 const CLIENT_GONE: &str = "client_gone";
 
-/// How a call ended, as the client saw it.
+/// The outcome of a call as the client saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientOutcome {
     status: u16,
@@ -55,7 +55,7 @@ impl ClientOutcome {
         self.code.is_some_and(|code| code != CLIENT_GONE)
     }
 
-    /// The client left. The status is 499, as other servers use it.
+    /// The client left. The status is 499, a common convention for this.
     pub(crate) fn client_gone() -> Self {
         Self {
             status: 499,
@@ -64,12 +64,12 @@ impl ClientOutcome {
     }
 }
 
-/// What a call was charged, and for what.
+/// The charge of a call and the usage that it is for.
 #[derive(Debug)]
 pub(crate) struct Settlement {
     pub(crate) charge: Micro,
     pub(crate) meter: MeterText,
-    /// What the call cost us, if that is known.
+    /// Our cost of the call, if it is known.
     pub(crate) cost: Option<Micro>,
 }
 
@@ -92,25 +92,25 @@ impl Settlement {
     }
 }
 
-/// A call that is over.
+/// The journal row and the trace of a call that is over.
 #[derive(Debug)]
 pub(crate) struct EndedCall {
     pub(crate) row: JournalRow,
-    /// Its trace, if it is traced.
+    /// The trace, if the call is traced.
     pub(crate) trace: Option<Box<CallTrace>>,
 }
 
-/// The journal row of one call, while it is being collected.
+/// The journal row of one call while it is collected.
 #[derive(Debug)]
 pub(crate) struct Record {
     row: JournalRow,
     arrived: Instant,
     route_notes: String,
-    /// The channel of the last attempt that failed. A call that fails is counted for it.
+    /// The channel of the last failed attempt. If the call fails, it counts as a failure of this channel.
     failed_channel: Option<Arc<str>>,
-    /// The model that may answer instead of the one that the caller has named.
+    /// The fallback model that may answer instead of the model that the caller named.
     fallback: Option<Arc<str>>,
-    /// When the ledger was asked, in microseconds since the arrival.
+    /// When the ledger was asked for a hold, in microseconds since the arrival.
     asked_us: u64,
     /// The beginning of the answer, if bodies are kept.
     answer: Option<Vec<u8>>,
@@ -145,18 +145,18 @@ impl Record {
         self.row.request_id
     }
 
-    /// The request names its model.
+    /// Records the model that the request names.
     pub(crate) fn set_model(&mut self, model: impl Into<Arc<str>>, stream: bool) {
         self.row.model = model.into();
         self.row.stream = stream;
     }
 
-    /// The ledger is being asked for a hold.
+    /// Records that the ledger is being asked for a hold.
     pub(crate) fn ask_ledger(&mut self) {
         self.asked_us = self.elapsed_us();
     }
 
-    /// The ledger has admitted the call.
+    /// Records that the ledger has admitted the call.
     pub(crate) fn admitted(&mut self, hold: HoldId) {
         let now_us = self.elapsed_us();
         self.row.hold = Some(hold);
@@ -164,25 +164,25 @@ impl Record {
         self.row.timings.queued_us = Some(now_us.saturating_sub(self.asked_us));
     }
 
-    /// Keeps the redacted body of the request. From here on the answer is kept too.
+    /// Keeps the redacted body of the request. From now on the answer is kept too.
     pub(crate) fn keep_bodies(&mut self, request: &[u8]) {
         self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
         self.answer = Some(Vec::new());
     }
 
-    /// Keeps the redacted body of the request alone; the answer is not readable text.
+    /// Keeps only the redacted body of the request, because the answer is not readable text.
     pub(crate) fn keep_request(&mut self, request: &[u8]) {
         self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
     }
 
-    /// Keeps the bytes of `out` after the first `from`, if bodies are kept.
+    /// Keeps the bytes of `out` from position `from` on, if bodies are kept.
     pub(crate) fn keep_answer(&mut self, out: &ByteQueue, from: usize) {
         if let Some(answer) = &mut self.answer {
             out.peek(from, BODY_BYTES_MAX, answer);
         }
     }
 
-    /// Notes an upstream message that the client does not see.
+    /// Adds a note with an upstream message that the client does not see.
     pub(crate) fn note_withheld(&mut self, words: &str) {
         if self.route_notes.len() > NOTES_BYTES_MAX {
             return;
@@ -192,7 +192,7 @@ impl Record {
         self.route_notes.push_str(&words.replace("; ", ", "));
     }
 
-    /// The call continues with another model, because the previous one has no route left.
+    /// Records that the call continues with another model, because the previous one has no route left.
     pub(crate) fn fall_back(&mut self, before: &str, to: &Arc<str>) {
         self.fallback = Some(Arc::clone(to));
         self.separate_notes();
@@ -202,7 +202,7 @@ impl Record {
         self.route_notes.push_str(to);
     }
 
-    /// A fallback model cannot serve this request.
+    /// Records that a fallback model cannot serve this request.
     pub(crate) fn fallback_unfit(&mut self, model: &str, failure: &Failure) {
         self.separate_notes();
         self.route_notes.push_str(model);
@@ -213,43 +213,44 @@ impl Record {
         self.route_notes.push(')');
     }
 
-    /// The head of the upstream's response has arrived.
+    /// Records that the head of the upstream's response has arrived.
     pub(crate) fn upstream_answered(&mut self) {
         self.row.timings.upstream_us = Some(self.elapsed_us());
     }
 
-    /// The answer begins. `dropped` names the members that the request had to leave out.
+    /// Records that the answer begins. `dropped` names the members of the request that could not be converted.
     pub(crate) fn start_answer(&mut self, dropped: Option<&str>) {
         self.row.dropped_params = dropped.map(Into::into);
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 
-    /// The answer broke off after it had begun. The row names the channel and the failure; the trace marks the attempt.
+    /// Records that the answer broke off after it had begun. The row names the channel and the failure; the trace marks
+    /// the attempt.
     pub(crate) fn answer_broke(&mut self, failure: &Failure) {
         self.note_trace(|trace, now_us| trace.attempt_failed(failure.code.as_str(), now_us));
     }
 
-    /// The call was refused before it had a hold.
+    /// Ends the record of a call that was refused before it had a hold.
     pub(crate) fn refused(self, failure: &Failure) -> EndedCall {
         self.ended(&ClientOutcome::failed(failure), None)
     }
 
-    /// The caller left before the call had a hold, or before a free answer.
+    /// Ends the record of a call whose caller left before it had a hold, or before a free answer.
     pub(crate) fn left(self) -> EndedCall {
         self.ended(&ClientOutcome::client_gone(), None)
     }
 
-    /// The call was answered and is free of charge.
+    /// Ends the record of a call that was answered without a charge.
     pub(crate) fn free(self) -> EndedCall {
         self.ended(&ClientOutcome::done(), None)
     }
 
-    /// The hold was released.
+    /// Ends the record of a call whose hold was released.
     pub(crate) fn released(self, outcome: &ClientOutcome) -> EndedCall {
         self.ended(outcome, Some("released"))
     }
 
-    /// The hold was settled.
+    /// Ends the record of a call whose hold was settled.
     pub(crate) fn settled(mut self, outcome: &ClientOutcome, settlement: Settlement) -> EndedCall {
         // The row names the model whose price was charged.
         if let Some(model) = self.fallback.take() {
@@ -262,12 +263,12 @@ impl Record {
         self.ended(outcome, Some("settled"))
     }
 
-    /// The call has opened a task, and the hold now belongs to the task.
+    /// Ends the record of a call that has created a task. The hold now belongs to the task.
     pub(crate) fn opened(self) -> EndedCall {
         self.ended(&ClientOutcome::done(), None)
     }
 
-    /// The call has opened a task that failed at once; `end` says how its hold was closed.
+    /// Ends the record of a call whose task failed at once; `end` says how its hold was closed.
     pub(crate) fn ended_early(self, outcome: &ClientOutcome, end: &'static str) -> EndedCall {
         self.ended(outcome, Some(end))
     }
@@ -278,8 +279,8 @@ impl Record {
         self.row.status = outcome.status;
         self.row.code = outcome.code.map(Into::into);
         self.row.outcome = end.map(Into::into);
-        // The failure of the last attempt counts for its channel. Answers of our own do not, and neither does a client
-        // that left between two attempts.
+        // A failed call counts for the channel of its last attempt. Errors of our own do not count for a channel, and
+        // neither does a client that left between two attempts.
         if outcome.is_failure() && self.row.channel.is_none() {
             self.row.channel = self.failed_channel;
         }
@@ -295,12 +296,12 @@ impl Record {
         }
     }
 
-    /// The `traceparent` header that names the span of the running attempt to its upstream, if the call is traced.
+    /// The `traceparent` header that identifies the span of the current attempt to the upstream, if the call is traced.
     pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
         self.trace.as_ref()?.traceparent()
     }
 
-    /// Changes the trace, if the call has one. Passes the time since the arrival.
+    /// Changes the trace, if the call has one. `note` also gets the time since the arrival.
     fn note_trace(&mut self, note: impl FnOnce(&mut CallTrace, u64)) {
         let arrived = self.arrived;
         if let Some(trace) = &mut self.trace {
@@ -324,7 +325,8 @@ fn elapsed_us(since: Instant) -> u64 {
 }
 
 impl AttemptLog for Record {
-    /// Drops the share, because a record does not learn the usage of the call. The request stays counted.
+    /// Drops the share, because a record does not know the usage of the call. The request still counts against the
+    /// limits.
     fn start_attempt(&mut self, route: &Route, _share: Option<RouteShare>) {
         self.row.channel = Some(Arc::clone(&route.channel_name));
         self.row.upstream_model = Some(Arc::clone(&route.model));

@@ -1,12 +1,12 @@
 //! The node's budget of upstream retries.
 //!
-//! Retries multiply the load just when upstreams are in trouble. So they come out of a budget that calls fill:
-//! one retry for every ten calls (R4).
+//! Retries multiply the load at the very time when upstreams are in trouble. So they are taken from a budget, to which
+//! every call adds a tenth of a retry (R4).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const PER_RETRY: i64 = 10;
-/// How many retries an idle node accumulates.
+/// The maximum number of retries that the budget can hold.
 const RETRIES_MAX: i64 = 100;
 
 /// The node's retry budget, in tenths of a retry.
@@ -18,7 +18,7 @@ impl RetryBudget {
         Self(AtomicI64::new(RETRIES_MAX * PER_RETRY))
     }
 
-    /// A call earns a tenth of a retry.
+    /// Adds a tenth of a retry, for one call.
     pub(crate) fn earn(&self) {
         // A load is cheaper than a write to a shared cache line, and the budget is nearly always full.
         if self.0.load(Ordering::Relaxed) < RETRIES_MAX * PER_RETRY {
@@ -26,7 +26,7 @@ impl RetryBudget {
         }
     }
 
-    /// Takes one retry, if there is one.
+    /// Takes one retry from the budget; `false` if there is none left.
     pub(crate) fn take(&self) -> bool {
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {

@@ -1,4 +1,4 @@
-//! Why one route gave no answer, and whether the next one may be tried.
+//! Describes why a route gave no answer, and decides whether the next route may be tried.
 
 use bytes::Bytes;
 use protocol::native::UnusableAnswer;
@@ -11,13 +11,13 @@ use crate::call::collect_body::CollectError;
 use crate::catalog::Route;
 use crate::failures::{no_memory_for, retry_after_upstream};
 
-/// An upstream's error body is read up to this size.
+/// The maximum number of bytes that are read of an upstream's error body.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// A route that gave no answer.
+/// The failure of one route.
 #[derive(Debug)]
 pub(crate) struct RouteFailure {
-    /// What the client is told if no other route answers.
+    /// The failure that the client gets if no other route answers.
     pub(crate) failure: Failure,
     pub(crate) may_try_next: bool,
 }
@@ -37,7 +37,8 @@ impl RouteFailure {
         }
     }
 
-    /// The upstream answered with an error status. The message for the client may repeat parts of `request`.
+    /// The failure for an upstream that answered with an error status. The message for the client may repeat parts of
+    /// `request`.
     pub(crate) async fn refused(
         route: &Route,
         public_model: &str,
@@ -61,7 +62,8 @@ impl RouteFailure {
         .await
     }
 
-    /// The upstream answered a WebSocket handshake with an error status. All its sockets are voice endpoints.
+    /// The failure for an upstream that answered a WebSocket handshake with an error status. All its sockets are voice
+    /// endpoints.
     pub(crate) async fn refused_handshake(
         route: &Route,
         public_model: &str,
@@ -112,14 +114,14 @@ impl RouteFailure {
                 "the upstream refuses our credential"
             );
         }
-        // An upstream that rejects the request itself is healthy, and the next route would reject it too.
+        // An upstream that rejects the request itself is healthy, and the next route would reject the request too.
         Self {
             may_try_next: failure.status() >= 500,
             failure,
         }
     }
 
-    /// The upstream gave no answer, or one that cannot be used.
+    /// The failure for an upstream that gave no usable answer.
     pub(crate) fn lost(route: &Route, error: &CallError, attempt: &mut Attempt<'_>) -> Self {
         tracing::warn!(
             request_id = attempt.request_id(),
@@ -138,14 +140,14 @@ impl RouteFailure {
             CallErrorKind::Timeout(_) if error.sent == Sent::No => {
                 Self::try_next(Failure::upstream_timeout())
             }
-            // The time for this call is used up.
+            // The time limit of this call has passed.
             CallErrorKind::Timeout(_) => Self::stop(Failure::upstream_timeout()),
             CallErrorKind::TooLarge => Self::stop(Failure::upstream_error()),
         }
     }
 
-    /// The body of the answer could not be collected. An answer that broke off was content, so no other route
-    /// may repeat it.
+    /// The failure for a body that could not be collected. If the answer broke off, content had been received, so no
+    /// other route may repeat it.
     pub(crate) fn uncollected(
         route: &Route,
         error: &CollectError,
@@ -172,7 +174,7 @@ impl RouteFailure {
         }
     }
 
-    /// The answer is malformed. The client has seen nothing of it, so another route may be tried.
+    /// The failure for a malformed answer. The client has not seen any of it, so another route may be tried.
     pub(crate) fn broken(
         route: &Route,
         broken: &UnusableAnswer,
@@ -185,7 +187,7 @@ impl RouteFailure {
             "an upstream's answer cannot be used"
         );
         let failure = broken_failure(broken);
-        // A refusal of the request under status 200 is still an answer of a healthy channel.
+        // A channel that refuses the request with status 200 is healthy.
         attempt.report(if failure.status() < 500 {
             CallOutcome::Served
         } else {
@@ -198,7 +200,7 @@ impl RouteFailure {
     }
 }
 
-/// What the client is told about a broken answer.
+/// The failure that the client gets for a broken answer.
 pub(crate) fn broken_failure(broken: &UnusableAnswer) -> Failure {
     match broken {
         UnusableAnswer::Failure(failure) => failure.clone(),
@@ -208,8 +210,8 @@ pub(crate) fn broken_failure(broken: &UnusableAnswer) -> Failure {
     }
 }
 
-/// Reads an error body. The cause, which is logged, contains no secret of the channel. Secrets are replaced in the body
-/// first, because the cause may contain only a part of it.
+/// Reads an error body. The cause, which is logged, contains no secret of the channel. Secrets are replaced in the
+/// whole body first, because the cause may contain only a part of a secret.
 fn read_without_secrets(
     channel: &Channel,
     body: &[u8],

@@ -1,4 +1,4 @@
-//! The routes that a call, a session or a task tries, and their order.
+//! Decides which routes a call, a session or a task tries, and in which order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,29 +24,29 @@ pub(crate) struct RoutePlan {
     order: Vec<usize>,
     next: usize,
     last_failure: Option<Failure>,
-    /// The tokens that the call takes from the limits of a route.
+    /// The number of tokens that the call takes from the limits of a route.
     tokens: u64,
     /// The share that the next attempt has taken from the limits of its route.
     share: Option<RouteShare>,
-    /// The shortest wait for a route that was passed over at its limit.
+    /// The shortest wait among the routes that were passed over because they are at their limits.
     limited: Option<Wait>,
-    /// Whether another model was tried before. The first attempt is then a retry too.
+    /// Whether another model was tried before. If so, the first attempt counts as a retry too.
     is_fallback: bool,
-    /// Whether no further attempt may be made, even if routes are left.
+    /// Whether no further attempt may be made, although routes may be left.
     is_stopped: bool,
 }
 
-/// Properties of a call on which the order of its routes may depend.
+/// The properties of a call that its route order may depend on.
 pub(crate) struct CallTraits<'c> {
-    /// What the call may use.
+    /// The estimated usage of the call.
     pub(crate) meter: &'c Meter,
     pub(crate) is_streamed: bool,
-    /// Equal for calls that should use the same route.
+    /// The same for all calls that should use the same route.
     pub(crate) sticky_key: Option<u64>,
 }
 
 impl RoutePlan {
-    /// Orders the routes that can carry a call. Fails if there is none now.
+    /// Orders the routes that can serve a call. Fails if there is none now.
     pub(crate) fn new(
         model: &Arc<Model>,
         carries: impl Fn(&Route) -> bool,
@@ -80,7 +80,7 @@ impl RoutePlan {
         Ok(plan)
     }
 
-    /// Orders the routes again, by the model's routing settings, which go beyond priorities and weights.
+    /// Orders the routes again by the model's routing settings, such as cost, latency and stickiness.
     pub(crate) fn arrange(&mut self, traits: &CallTraits<'_>) {
         let routing = &self.model.routing;
         if self.order.len() < 2 || routing.is_plain() {
@@ -95,7 +95,7 @@ impl RoutePlan {
                 .order
                 .iter()
                 .filter_map(|it| plan.model.routes.get(*it));
-            // Exploration considers only routes that would come first if they were the fastest.
+            // Exploration considers only routes that would be tried first if they were the fastest.
             let tier = |route: &Route| (state(route) != BreakerState::Closed, route.priority);
             let best = routes.clone().map(|route| tier(route)).min();
             let times = routes.map(|route| (&route.state.latency, Some(tier(route)) == best));
@@ -115,8 +115,8 @@ impl RoutePlan {
         });
     }
 
-    /// Sorts the routes by health, priority and the ranks from `rank`, then at random by weight. `prepare` is computed
-    /// once for all routes, from the random draw of this call.
+    /// Sorts the routes by health, by priority and by the ranks from `rank`, and then at random by weight. `prepare`
+    /// runs once for all routes, with the random draw of this call.
     fn sort<P>(
         &mut self,
         prepare: impl FnOnce(&Self, u64) -> P,
@@ -148,7 +148,7 @@ impl RoutePlan {
     }
 
     /// Takes the share of the first attempt from the limits of its route, and passes over routes that are at their
-    /// limits. Fails if every route is. A call that is refused later gives its share back.
+    /// limits. Fails if all of them are. A call that is refused later returns its share.
     pub(crate) fn reserve(
         &mut self,
         tokens: u64,
@@ -165,7 +165,7 @@ impl RoutePlan {
         Err(self.last_failure())
     }
 
-    /// Gives back the share of an attempt that has not started.
+    /// Returns the share of an attempt that has not started.
     pub(crate) fn return_share(&mut self) {
         self.share = None;
     }
@@ -187,7 +187,7 @@ impl RoutePlan {
         }
     }
 
-    /// Starts the next attempt and returns its route. The first attempt is free; further ones take from the retry
+    /// Starts the next attempt and returns its route. The first attempt is free; further attempts take from the retry
     /// budget.
     pub(crate) fn next(
         &mut self,
@@ -218,13 +218,13 @@ impl RoutePlan {
         Some(route)
     }
 
-    /// Starts to measure the attempt, if the order of the model's routes depends on latency.
+    /// Starts to time the attempt, if the order of the model's routes depends on latency.
     pub(crate) fn time(&self, route: &Arc<Route>, is_streamed: bool) -> Option<RouteTimer> {
         let is_timed = self.model.routing.order == RouteOrder::Latency;
         is_timed.then(|| RouteTimer::start(route, is_streamed))
     }
 
-    /// Notes why the attempt failed. If the next route may not be tried, the plan stops.
+    /// Records why the attempt failed. If no other route may be tried, the plan stops.
     pub(crate) fn attempt_failed(&mut self, failed: RouteFailure, log: &mut impl AttemptLog) {
         log.attempt_failed(&failed.failure);
         self.last_failure = Some(failed.failure);
@@ -239,13 +239,13 @@ impl RoutePlan {
         !self.is_stopped && self.route(self.next).is_none()
     }
 
-    /// Continues the plan of another model, whose routes have failed or are at their limits.
+    /// Continues after the plan of another model, whose routes have all failed or are at their limits.
     pub(crate) fn follow(&mut self, before: &Self, tokens: u64) {
         self.tokens = tokens;
         self.is_fallback = before.next > 0 || before.is_fallback;
     }
 
-    /// What the client is told when every attempt has failed, or when none could be made.
+    /// The failure that the client gets when every attempt has failed or none could be made.
     pub(crate) fn last_failure(&mut self) -> Failure {
         match (self.last_failure.take(), self.limited) {
             (Some(failure), _) => failure,
@@ -268,7 +268,7 @@ impl RoutePlan {
     }
 }
 
-/// The health of a route: that of its channel, and that of the route if its upstream limits it.
+/// The health of a route: that of its channel, or that of the route itself while its upstream rate-limits it.
 fn state(route: &Route) -> BreakerState {
     match route.channel.state(Instant::now) {
         BreakerState::Closed => route.state.rest.state(Instant::now),
@@ -276,7 +276,7 @@ fn state(route: &Route) -> BreakerState {
     }
 }
 
-/// What the call would cost over this route. A route whose cost is not known comes last.
+/// The cost of the call over this route. A route with an unknown cost comes last.
 fn cost_rank(route: &Route, meter: &Meter) -> u64 {
     let cost = route.cost.as_ref().and_then(|cost| cost.of(meter));
     cost.map_or(u64::MAX, |cost| {
@@ -293,7 +293,7 @@ fn sooner(one: Option<Wait>, other: Wait) -> Wait {
     }
 }
 
-/// Every route of the model is at its limit.
+/// The failure for a model whose routes are all at their limits.
 fn at_limit(model: &Model, wait: Wait) -> Failure {
     match wait {
         Wait::Ms(ms) => {

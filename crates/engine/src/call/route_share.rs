@@ -1,4 +1,4 @@
-//! The share of a route's limits that one attempt has taken.
+//! The share that one attempt takes from the limits of its route.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::route::LimitReached;
 
-/// The share of a route's limits that an attempt has taken. Dropping it returns the tokens, because a failed call has
-/// used none. If the attempt has not started, dropping it returns the request too.
+/// The share that an attempt has taken from the limits of its route. Dropping it returns the tokens, because a failed
+/// call has used none. If the attempt has not started, dropping it also returns the request.
 #[derive(Debug)]
 pub(crate) struct RouteShare {
     route: Arc<Route>,
@@ -16,7 +16,7 @@ pub(crate) struct RouteShare {
 }
 
 impl RouteShare {
-    /// Takes the share of one attempt. `None` if the route has no limits.
+    /// Takes the share of one attempt; `None` if the route has no limits.
     pub(crate) fn take(route: &Arc<Route>, tokens: u64) -> Result<Option<Self>, LimitReached> {
         if !route.limits.is_limited() {
             return Ok(None);
@@ -30,12 +30,12 @@ impl RouteShare {
         }))
     }
 
-    /// The attempt starts. Its request counts from here on, however it ends.
+    /// Marks the attempt as started. From now on its request counts, however it ends.
     pub(crate) fn start(&mut self) {
         self.is_started = true;
     }
 
-    /// The call was settled on this many tokens.
+    /// Corrects the tokens of a call that was settled with this usage.
     pub(crate) fn settle(mut self, tokens: u64) {
         let estimated = std::mem::take(&mut self.tokens);
         let usage = &self.route.state.usage;

@@ -1,4 +1,4 @@
-//! Measures how long a route takes until its answer begins, for models whose order depends on it.
+//! Measures how long a route takes to start its answer, for models whose route order depends on latency.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::catalog::Route;
 use crate::clock;
 
-/// One attempt that is measured: until the first content of a stream, or until a whole answer is there.
+/// A timed attempt. The time ends with the first content of a stream, or when a whole answer has arrived.
 #[derive(Debug)]
 pub(crate) struct RouteTimer {
     route: Arc<Route>,
@@ -23,13 +23,13 @@ impl RouteTimer {
         }
     }
 
-    /// The answer has begun.
+    /// Records the time, because the answer has begun.
     pub(crate) fn answered(&self) {
         let (latency, took) = (&self.route.state.latency, self.began.elapsed());
         latency.measured(self.is_streamed, took, clock::steady());
     }
 
-    /// There was no answer.
+    /// Records that there was no answer.
     pub(crate) fn failed(&self) {
         let latency = &self.route.state.latency;
         latency.failed(self.is_streamed, clock::steady());

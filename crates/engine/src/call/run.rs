@@ -33,17 +33,17 @@ use crate::engine::Engine;
 mod fallback;
 
 impl Engine {
-    /// Starts a call as a task of its own. `prepare` reads the request and refuses everything that can be refused
-    /// before money moves. The returned future can be dropped at any point, which closes the hold.
+    /// Starts a call in its own task. `prepare` reads the request and refuses everything that can be refused before
+    /// money moves. The returned future can be dropped at any time, which closes the hold.
     pub(crate) fn run_call<K: CallKind>(
         self: &Arc<Self>,
         arrival: Arrival,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
     ) -> SpawnedCall<Result<Answer, FailedCall>> {
         let progress = Arc::new(Progress::new(self));
-        // The record begins outside of the task, because the task may be cancelled before its first poll.
+        // The record begins outside the task, because the task may be cancelled before its first poll.
         let record = OpenRecord::begin(Arc::clone(&progress), &arrival);
-        // Boxed: a task moves its future when it changes state, and this one is large.
+        // Boxed, because a task moves its future when it changes state, and this future is large.
         let call = Box::pin(async move {
             let (call, record) = Call::begin(arrival, record, prepare)?;
             call.run(record).await
@@ -52,28 +52,28 @@ impl Engine {
     }
 }
 
-/// A running call. It lives on the heap, so that the futures that use it stay small.
+/// A running call. It is boxed, so that the futures that use it stay small.
 struct Call<K> {
     arrival: Arrival,
     kind: K,
     plan: RoutePlan,
     estimate: Estimate,
     fallbacks: VecDeque<Prepared<K>>,
-    /// Why the model that the caller named did not answer, if a fallback is tried.
+    /// The failure of the model that the caller named, if a fallback is tried.
     of_named_model: Option<Failure>,
-    /// The request for the route that is tried next, if it is encoded already.
+    /// The request for the next route, if it is already encoded.
     encoded: Option<Encoded>,
     progress: Arc<Progress>,
 }
 
-/// What a route delivered, and the members that its request had to leave out.
+/// The answer of a route, and the members of its request that could not be converted.
 struct Received<T> {
     answer: T,
     dropped: Option<String>,
 }
 
 impl<K: CallKind> Call<K> {
-    /// Reads the request. A call that is refused here is journaled here.
+    /// Reads the request. If the call is refused here, this also journals it.
     fn begin(
         arrival: Arrival,
         mut record: OpenRecord,
@@ -118,8 +118,9 @@ impl<K: CallKind> Call<K> {
         answer.map_err(|failure| FailedCall::admitted(failure, rates))
     }
 
-    /// Encodes the request for its first route. A request that the route cannot take is refused before money moves. The
-    /// share of the route's limits is taken last, because encoding may wait for pictures of a caller without credits.
+    /// Encodes the request for its first route. A request that the route cannot serve is refused before money moves.
+    /// The share of the route's limits is taken last, because encoding may have to fetch pictures for a caller without
+    /// credits.
     async fn choose_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         loop {
             match self.encode_for_first().await {
@@ -135,14 +136,14 @@ impl<K: CallKind> Call<K> {
             if self.plan.first().map(Arc::as_ptr) == encoded_for {
                 return Ok(());
             }
-            // Another route has room. The share is taken again when the request is encoded for that route.
+            // Another route has capacity. The share is taken again when the request is encoded for that route.
             self.plan.return_share();
             self.encoded = None;
         }
     }
 
-    /// Journals a refusal of the ledger. If the ledger refused a fallback, the caller is told about the model that they
-    /// named.
+    /// Journals a refusal of the ledger. If the refusal concerns a fallback, the caller gets the failure of the model
+    /// that they named.
     fn refused(&mut self, refused: RefusedAdmission) -> FailedCall {
         match self.of_named_model.take() {
             Some(failure) => refused.record.refuse(failure),
@@ -158,8 +159,8 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Tries one route after the other until one has answered. A stream has answered when it has shown content,
-    /// which no other route may repeat.
+    /// Tries one route after another until one has answered. A stream has answered when it has delivered content, which
+    /// no other route may repeat.
     async fn answer(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
         loop {
             match self.try_routes(admission).await {
@@ -167,7 +168,7 @@ impl<K: CallKind> Call<K> {
                 Err(unanswered) => admission = unanswered,
             }
             let failure = self.plan.last_failure();
-            // The caller is told why the model that they named did not answer.
+            // The caller gets the failure of the model that they named.
             let failure = self.of_named_model.get_or_insert(failure).clone();
             if !self.fall_back(&mut admission) {
                 admission.release(&failure);
@@ -176,7 +177,7 @@ impl<K: CallKind> Call<K> {
         }
     }
 
-    /// Tries the routes of one model. If none has answered, returns the admission.
+    /// Tries the routes of one model. If none of them answers, returns the admission.
     async fn try_routes(
         &mut self,
         mut admission: Box<Admission>,
@@ -201,7 +202,7 @@ impl<K: CallKind> Call<K> {
                     Err(failed) => failed,
                 }
             };
-            // A refusal because of the request itself says nothing about the route.
+            // A rejection of the request itself says nothing about the route.
             timed
                 .filter(|_| failed.may_try_next)
                 .inspect(RouteTimer::failed);
@@ -252,8 +253,8 @@ impl<K: CallKind> Call<K> {
             out: ByteQueue::new(),
             broken: None,
         };
-        // A model that thinks for long sends nothing. After this time the stream starts without content, so that the
-        // client gets keep-alives.
+        // A model that thinks for a long time sends nothing. After this time the stream starts without content, so that
+        // the client gets keep-alives.
         let content = tokio::time::timeout(
             engine.settings.keep_alive,
             started.read_until_content(route, &mut attempt),
@@ -298,8 +299,8 @@ impl<K: CallKind> Call<K> {
         })
     }
 
-    /// Sends the request over a route. Returns the response, the upstream's endpoint, and the members that were
-    /// left out for it.
+    /// Sends the request over a route. Returns the response, the upstream's endpoint, and the members that could not be
+    /// converted.
     async fn send(
         &mut self,
         route: &Route,
@@ -318,7 +319,7 @@ impl<K: CallKind> Call<K> {
         let (spoken, dropped) = (encoded.call.endpoint, encoded.dropped.take());
         encoded.call.traceparent = admission.traceparent(route);
         let sent = send(route, &model.id, &encoded.call, &self.progress, attempt).await;
-        // The next route needs an encoding of its own.
+        // The next route needs its own encoding.
         self.encoded = None;
         Ok((sent?, spoken, dropped))
     }

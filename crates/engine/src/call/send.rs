@@ -15,7 +15,7 @@ pub(crate) async fn send(
     progress: &Progress,
     attempt: &mut Attempt<'_>,
 ) -> Result<UpstreamResponse, RouteFailure> {
-    // From here on the upstream may have received something. If it certainly has not, this is undone below.
+    // From here on the upstream may have received something. This is undone below if it certainly has not.
     let was_sent = progress.is_sent();
     progress.mark_sent();
     let sent = route.channel.send(call).await;
@@ -28,12 +28,13 @@ pub(crate) async fn send(
             return Err(RouteFailure::lost(route, &error, attempt));
         }
     };
-    // Whether the body is a usable answer is decided later.
+    // Later code decides whether the body is a usable answer.
     if (200..300).contains(&response.status) {
         return Ok(response);
     }
     let outcome = CallOutcome::of_status(response.status, response.retry_after);
-    // Only the message of a 500 may blame the request. Any other status is unambiguous without its message.
+    // Only for a 500 does the meaning depend on the message, which may blame the request. Any other status is clear
+    // without it.
     if response.status != 500 {
         attempt.report(outcome);
     }

@@ -1,4 +1,4 @@
-//! The signal on which a stopping node ends the streams that are still open.
+//! The signal that ends the streams that are still open when a node stops.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,13 +29,13 @@ impl Shutdown {
     }
 }
 
-/// Lets one stream wait for the shutdown. It takes the signal's lock once per waker and not per poll, because a
+/// Lets one stream wait for the shutdown. It takes the signal's lock once per waker instead of once per poll, because a
 /// stream is polled for every piece and its waker rarely changes.
 #[derive(Debug, Default)]
 pub(crate) struct ShutdownWatch(Option<(Waker, Pin<Box<WaitForCancellationFutureOwned>>)>);
 
 impl ShutdownWatch {
-    /// Whether the shutdown has begun. If not, the task is woken when it does.
+    /// Whether the shutdown has begun. Otherwise the task is woken when it begins.
     pub(crate) fn has_begun(&mut self, shutdown: &Shutdown, cx: &mut Context<'_>) -> bool {
         if shutdown.has_begun() {
             return true;

@@ -1,4 +1,4 @@
-//! A stream until it has shown its first content. Until then another route may be tried.
+//! A stream before its first content. Until then another route may be tried.
 
 use http::HeaderValue;
 use protocol::{ByteQueue, Failure};
@@ -14,12 +14,12 @@ pub(super) struct StartedStream {
     pub(super) content_type: HeaderValue,
     pub(super) source: StreamSource,
     pub(super) out: ByteQueue,
-    /// Why the stream broke, if the read with its first content also contains the break.
+    /// The failure of the stream, if it broke in the same read that contained its first content.
     pub(super) broken: Option<Failure>,
 }
 
 impl StartedStream {
-    /// Reads until the stream has shown content or has ended.
+    /// Reads until the stream has delivered content or has ended.
     pub(super) async fn read_until_content(
         &mut self,
         route: &Route,
@@ -49,8 +49,8 @@ impl StartedStream {
         }
     }
 
-    /// Content that came before the break is delivered, followed by the error. How the bytes were cut into reads
-    /// must not decide whether another route is tried (S3).
+    /// Handles a break. Content that came before it is delivered, followed by the error. Whether another route is tried
+    /// must not depend on how the bytes were split into reads (S3).
     fn broke(&mut self, failed: RouteFailure) -> Result<(), RouteFailure> {
         if !self.source.translator.summary().content {
             return Err(failed);

@@ -1,7 +1,7 @@
 //! Relays a stream from the upstream to the client.
 //!
-//! The relay is the response body: the server polls it, and it polls the upstream. Backpressure follows from
-//! that. A client that leaves drops the body, which is a normal end.
+//! The relay is the response body: the server polls it, and it polls the upstream. This gives backpressure. When a
+//! client leaves, the body is dropped, which is a normal end.
 
 use std::task::{Context, Poll, ready};
 
@@ -29,25 +29,25 @@ mod tests;
 
 use keep_alive::KeepAliveTimer;
 
-/// How many bytes may wait for a slow reader before we stop reading from the upstream.
+/// The maximum number of bytes that wait for a slow reader. After that, we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
 
 /// A stream that is being relayed, with the hold that pays for it.
 pub struct StreamRelay {
-    /// `None` when the upstream has ended, or when we need no more of it.
+    /// `None` when the upstream has ended or we need no more bytes of it.
     source: Option<StreamSource>,
     out: ByteQueue,
-    /// The memory that `out` takes after the source has ended.
+    /// The memory that is charged for `out` after the source has ended.
     share: Option<MemoryShare>,
     /// `None` when the call is closed.
     admission: Option<Box<Admission>>,
     policy: StreamPolicy,
     request_id: RequestId,
-    /// Whether the bytes of the last wake-up are still unsent, so that those of the next one can join the same write.
+    /// Whether the bytes of the last wake-up are still unsent. The bytes of the next one can then join the same write.
     fresh: bool,
     end: StreamEnd,
     growing: Option<Growth>,
-    /// A stream that has ended, but is settled only when it is known whether its hold has grown.
+    /// A stream that has ended but is not settled yet, because it is unknown whether its hold has grown.
     closing: Option<Box<Closing>>,
     /// The ledger was busy and is not asked again before this time.
     grow_after: Option<Instant>,
@@ -98,7 +98,7 @@ impl StreamRelay {
         relay
     }
 
-    /// Ends the stream with a failure, after the bytes that it still holds.
+    /// Ends the stream with a failure. Bytes that are already in the queue are sent first.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(source) = self.source.take() {
             self.note_broken(failure);
@@ -113,10 +113,10 @@ impl StreamRelay {
 
     /// The next bytes for the client.
     ///
-    /// All bytes of one wake-up leave in one piece, because hyper writes one HTTP chunk per frame and many small
-    /// writes would cost more than everything else. So when the upstream has nothing more right now, the relay
-    /// lets the connection's task run once and polls again before it answers. It never waits for bytes that have
-    /// not arrived.
+    /// All bytes of one wake-up are returned as one piece, because hyper writes one HTTP chunk per frame, and many
+    /// small writes would cost more than everything else. So when the upstream has nothing more right now, the relay
+    /// lets the connection's task run once and polls again before it returns. It never waits for bytes that have not
+    /// arrived.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -150,7 +150,7 @@ impl StreamRelay {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                // The end mark was seen: the client need not wait until the upstream closes the connection.
+                // The end mark has arrived, so the client need not wait until the upstream closes the connection.
                 Poll::Pending if source.translator.summary().ended => {
                     self.share = source.share.take();
                     self.source = None;
@@ -176,7 +176,7 @@ impl StreamRelay {
         }
     }
 
-    /// Whether the last bytes wait for the settlement.
+    /// Whether the last bytes have to wait for the settlement.
     fn holds_bytes_back(&self) -> bool {
         let closing = self.closing.as_deref();
         closing.is_some_and(|closing| !closing.lets_bytes_pass())
@@ -233,7 +233,7 @@ impl StreamRelay {
         }
     }
 
-    /// Notes that the attempt whose answer is relayed has failed. No other route is tried.
+    /// Records that the attempt whose answer is being relayed has failed. No other route is tried.
     fn note_broken(&mut self, failure: &Failure) {
         if let Some(admission) = self.admission.as_mut() {
             admission.note(|record| record.answer_broke(failure));
@@ -248,7 +248,7 @@ impl StreamRelay {
             ..
         } = source;
         self.share = share;
-        // After the end mark there is nothing left to fail.
+        // After the end mark the call is closed and cannot fail.
         let Some(mut admission) = self.admission.take() else {
             return;
         };
@@ -277,7 +277,7 @@ impl StreamRelay {
         }
     }
 
-    /// The node is stopping and has waited for its streams long enough (R3).
+    /// Ends the stream, because the node is stopping and has waited long enough for its streams (R3).
     fn end_with_node(&mut self) {
         let is_ending = |it: &Admission| it.engine().shutdown.has_begun();
         if self.admission.as_deref().is_some_and(is_ending) {
@@ -291,7 +291,7 @@ impl StreamRelay {
             .is_some_and(|it| self.shutdown.has_begun(&it.engine().shutdown, cx))
     }
 
-    /// Sends a keep-alive when the upstream has been silent for long.
+    /// Sends a keep-alive if the upstream has been silent for too long.
     fn poll_keep_alive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(admission) = self.admission.as_ref() else {
             return Poll::Pending;
@@ -306,7 +306,7 @@ impl StreamRelay {
     }
 }
 
-/// The client has left: the upstream is read a little longer to learn its usage (S1).
+/// When the client leaves, the upstream is read a little longer to learn the usage (S1).
 impl Drop for StreamRelay {
     fn drop(&mut self) {
         let Some(admission) = self.admission.take() else {
@@ -318,7 +318,7 @@ impl Drop for StreamRelay {
             if !has_runtime {
                 return admission.settle(&summary, &outcome);
             }
-            // The request to the ledger may not have been polled yet.
+            // The request to extend the hold may not have been polled yet.
             let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
             admission.stop_counting();
             tasks.spawn(async move { settle_grown(admission, growing, &summary, &outcome).await });
@@ -340,7 +340,7 @@ impl Drop for StreamRelay {
     }
 }
 
-/// What the client is told about a call that broke.
+/// The failure that the client gets for a call that broke.
 fn call_failure(error: &CallError) -> Failure {
     match error.kind {
         CallErrorKind::Timeout(_) => Failure::upstream_timeout(),

@@ -1,4 +1,4 @@
-//! How a stream ends: when its last bytes may be sent, and how its body ends after them.
+//! Decides when the last bytes of a stream may be sent, and how its body ends after them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,18 +12,19 @@ use tokio::time::{Sleep, sleep};
 use crate::call::record::ClientOutcome;
 use crate::failures::Aborted;
 
-/// The pause between the last bytes and an abort. An abort discards what the connection has not sent yet, and the
-/// error event must arrive.
+/// The pause between the last bytes and an abort. An abort discards what the connection has not sent yet, but the error
+/// event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A stream that has ended, but is settled only when it is known whether its hold has grown. Our own count is charged
-/// up to the hold, and the journal must show the same charge as the ledger. The body never ends before that (W13).
+/// A stream that has ended but is not settled yet, because it is unknown whether its hold has grown. Our own count is
+/// charged up to the hold, and the journal must show the same charge as the ledger. The body never ends before the
+/// settlement (W13).
 pub(super) enum Closing {
-    /// The answer is complete. Its last bytes wait for the settlement, because a client that has seen the end mark
-    /// may ask for its balance.
+    /// The answer is complete. Its last bytes wait for the settlement, because a client that has seen the end mark may
+    /// read its balance.
     Complete(AnswerSummary),
-    /// The stream broke. The error event leaves at once: the settlement may take as long as the ledger does, and
-    /// the client can do nothing with the rest of the stream.
+    /// The stream broke. The error event is sent immediately: the ledger may be slow, and the client can do nothing
+    /// with the rest of the stream.
     Broken(AnswerSummary, ClientOutcome),
 }
 
@@ -48,7 +49,8 @@ impl Closing {
         }
     }
 
-    /// The same for a client that has left. A client that has received the error event has seen the end of its call.
+    /// Like `into_parts`, for a client that has left. A client that has received the error event has seen the end of
+    /// its call.
     pub(super) fn into_parts_of_gone(self, is_all_taken: bool) -> (AnswerSummary, ClientOutcome) {
         match self {
             Self::Broken(summary, outcome) if is_all_taken => (summary, outcome),
@@ -59,10 +61,10 @@ impl Closing {
     }
 }
 
-/// How the body ends when all bytes are handed over.
+/// How the body ends after its last bytes.
 pub(super) enum StreamEnd {
     Clean,
-    /// With an abort, after a pause that starts when the last bytes are handed over.
+    /// With an abort, after a pause that starts when the last bytes are taken.
     Abort(Option<Pin<Box<Sleep>>>),
 }
 

@@ -1,4 +1,4 @@
-//! The source of a stream: the upstream's bytes, and the state of their translation.
+//! The source of a stream: the upstream's body and the translator of its bytes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,15 +10,15 @@ use upstream::Body;
 use crate::call::collect_body::FREE_BYTES;
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
-/// A request to the ledger to extend the hold of a stream.
+/// A pending request to the ledger to extend the hold of a stream.
 pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
-/// An upstream's stream and its translator.
+/// The stream of an upstream, and its translator.
 pub(crate) struct StreamSource {
     pub(crate) upstream: Body,
     pub(crate) translator: Translator,
     budget: MemoryBudget,
-    /// The node's memory that large events take.
+    /// The node memory that is charged for large events.
     pub(super) share: Option<MemoryShare>,
 }
 
@@ -32,8 +32,8 @@ impl StreamSource {
         }
     }
 
-    /// Charges the bytes that wait for the end of their event or for a slow reader, if they exceed the free size
-    /// (S5). Returns `false` if the node has no memory for them.
+    /// Charges the bytes that wait for the end of their event or for a slow reader, if they exceed the free size (S5).
+    /// Returns `false` if the node does not have enough memory for them.
     pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
         let held = self.translator.held_bytes().saturating_add(out.len());
         let held = held.saturating_add(self.upstream.held_bytes());

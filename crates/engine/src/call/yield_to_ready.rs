@@ -1,13 +1,13 @@
 //! Batches calls by stage, so that each stage's code stays in the instruction cache.
 //!
-//! A call runs through more code than the first-level cache holds, and through each part once. If calls yield
-//! between stages, all calls that are ready run one stage after each other while its code is cached.
+//! A call runs through more code than the first-level cache holds, and through each part only once. If calls yield
+//! between stages, all ready calls run the same stage one after another while its code is cached.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 /// Lets all other ready tasks of this thread run first. If there are none, this costs almost nothing: unlike
-/// [`tokio::task::yield_now`] it does not poll the sockets.
+/// [`tokio::task::yield_now`], it does not poll the sockets.
 pub(crate) async fn yield_to_ready() {
     let mut gave = false;
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! The usage that each way of metering gives.
+//! Tests of the usage that each kind of metering computes.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn metering(quality: Option<&str>) -> PictureMetering {
     }
 }
 
-/// The charges of each family of models, in micro-credits.
+/// Compares the charges of each family of models, in micro-credits.
 #[test]
 fn every_family_and_tier_is_billed_exactly() {
     let tiers = r#"{"image":{"default":"0.04","high":"0.17","2k":"0.07"}}"#;
@@ -110,7 +110,7 @@ fn the_bound_covers_every_tier_that_may_come() {
     let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
     let bound = metering(None).bound(&metering(None).prompt(), &gpt);
     assert_eq!((bound.input, bound.image_output), (10, 1000));
-    // A model that is billed by tokens is not also held for each picture.
+    // For a model that is billed by tokens, the hold does not also include a price per picture.
     let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
     let bound = metering(None).bound(&Meter::default(), &both);
     assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
@@ -195,7 +195,7 @@ fn native() -> PictureMetering {
 
 const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
 
-/// A report that omits pictures costs the same on every endpoint.
+/// A report that omits pictures is billed the same on every endpoint.
 #[test]
 fn a_report_that_leaves_pictures_out_is_none() {
     let thought = Usage {
@@ -226,7 +226,7 @@ fn a_report_that_leaves_pictures_out_is_none() {
             assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
         }
     }
-    // The reported members count, although others are missing.
+    // The members that are reported count, although others are missing.
     let meter = native().counted(&summary(2, Some(thought), None), &price);
     let found = (meter.input, meter.output, meter.image_output);
     assert_eq!(found, (7, 5, 2000));
@@ -259,7 +259,8 @@ fn pictures_beside_text_are_held_for_and_grow() {
     }
 }
 
-/// A partial report is billed for what it contains, without the cap of our own count. What it omits is counted by us.
+/// A partial report is billed for what it contains, without the cap that applies to our own count. We count what it
+/// omits.
 #[test]
 fn half_a_report_is_completed_and_stays_a_report() {
     let metering = Metering::Tokens {

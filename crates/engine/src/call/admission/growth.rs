@@ -1,4 +1,4 @@
-//! How a hold grows with the output of a call, or with the steps of a session.
+//! Extends the hold of a call as its output grows, and the hold of a session step by step.
 
 use ledger::{Meter, Micro, Reservation, Step};
 use protocol::ToolCalls;
@@ -10,13 +10,13 @@ use crate::billing::estimate::reserve_tools;
 use crate::billing::metering::Metering;
 use crate::clock;
 
-/// Tokens by which our count may be too high, in addition to a share of the hold.
+/// The number of tokens by which our count may be too high, in addition to a share of the hold.
 const SLACK_TOKENS: u64 = 16;
-/// The step by which a hold grows if the settings name none.
+/// The step by which a hold grows if the settings define none.
 const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
 impl Admission {
-    /// Whether the output is so close to what the hold covers that the hold should grow.
+    /// Whether the output is close to the limit of the hold, so that the hold should grow.
     pub(crate) fn wants_more(&self, summary: &AnswerSummary) -> bool {
         let ahead = self
             .observed_output(summary)
@@ -26,16 +26,16 @@ impl Admission {
             || self.wants_more_tools(summary)
     }
 
-    /// Whether there has been more output than the hold covers. Our own count may be slightly too high, and an
-    /// answer that keeps to its limit must not need a larger hold because of that.
+    /// Whether the output exceeds what the hold covers. Our own count may be slightly too high, and an answer that
+    /// respects its limit must not need a larger hold because of that.
     pub(crate) fn is_uncovered(&self, summary: &AnswerSummary) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
         self.output_bound > 0 && self.observed_output(summary) > covered
     }
 
-    /// Output tokens so far: as counted by us, or as the upstream reports in between, which includes reasoning
-    /// that it does not show. A report beyond the bound is ignored.
+    /// The number of output tokens so far: our own count, or an interim report of the upstream, which includes
+    /// reasoning that is not shown. A report beyond the bound is ignored.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         let told = summary
             .interim_usage
@@ -44,16 +44,16 @@ impl Admission {
         counted.max(told.min(self.output_bound))
     }
 
-    /// Output tokens that the hold grows by at a time.
+    /// The number of output tokens by which the hold grows in one step.
     fn output_step(&self) -> u64 {
         match self.engine().settings.output_reserve_tokens {
-            // The hold covers the whole bound from the start. Output beyond it is covered in steps.
+            // The first hold covers the whole bound. Output beyond the bound is covered in steps.
             0 => OUTPUT_STEP_TOKENS,
             step => step,
         }
     }
 
-    /// Extends the hold if the output requires it. An error means that it was not extended.
+    /// Extends the hold if the output requires it. An error means that the hold was not extended.
     pub(crate) async fn grow(&mut self, summary: &AnswerSummary) -> Result<(), AdmitError> {
         if !self.wants_more(summary) {
             return Ok(());
@@ -69,9 +69,9 @@ impl Admission {
         grown.map(drop)
     }
 
-    /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such
-    /// an answer is capped at the hold, so the hold must grow before the settlement. Only a count beyond the bound
-    /// may be slightly too high: up to the bound, every token that was counted is charged.
+    /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such an
+    /// answer is capped at the hold, so the hold must grow before the settlement. Up to the bound, every counted token
+    /// is charged; only beyond it do we allow for a count that is slightly too high.
     pub(crate) fn is_undercharged(&self, summary: &AnswerSummary) -> bool {
         let within_bound = self.observed_output(summary).min(self.output_bound);
         summary.report().is_none()
@@ -102,12 +102,13 @@ impl Admission {
             reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()
         };
-        // Only the difference of two prices is added, because the hold already contains the input and the rounding.
+        // Only the difference between two prices is added, because the hold already contains the input and the
+        // rounding.
         let now = price(self.reserved_output, &self.reserved_tools)?;
         let output = self.reserved_output.checked_add(tokens)?;
         let dearer = price(output, &tools)?.checked_sub(now)?;
         let from_surplus = dearer.min(self.surplus);
-        // The exposure already contained the output, but not the tools.
+        // The exposure already included the output, but not the tools.
         let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Reservation {
             hold: dearer.checked_sub(from_surplus)?,
@@ -127,7 +128,7 @@ impl Admission {
         })
     }
 
-    /// Sets what a session has used so far. It is settled by this, however it ends.
+    /// Sets the usage of a session so far. The session is settled on this usage, however it ends.
     pub(crate) fn set_session_usage(&mut self, meter: Meter) {
         self.metering = Metering::Session(Box::new(meter));
     }
@@ -138,8 +139,8 @@ impl Admission {
         price.is_ok_and(|price| price <= self.held.hold)
     }
 
-    /// The next step of a session: books what was used and extends the hold to `wanted`, or at least to `least`.
-    /// `None` if that is beyond the range of money.
+    /// The next step of a session: books the usage so far and extends the hold to `wanted`, or at least to `least`.
+    /// `None` if the amounts do not fit.
     pub(crate) fn step(
         &mut self,
         used: &Meter,
@@ -175,13 +176,13 @@ impl Admission {
         })
     }
 
-    /// Sets how far a session's hold reaches, counted from the start of the session.
+    /// Sets the total amount that a session's hold covers, counted from the start of the session.
     pub(crate) fn session_hold_reaches(&mut self, reach: Micro) {
         self.growing = None;
         self.held.hold = reach;
     }
 
-    /// The ledger has granted the extension.
+    /// Applies an extension that the ledger has granted.
     pub(crate) fn growth_granted(&mut self) {
         if let Some(PendingGrowth {
             more,
@@ -196,7 +197,7 @@ impl Admission {
         }
     }
 
-    /// The ledger has not granted the extension.
+    /// Discards an extension that the ledger has refused.
     pub(crate) fn growth_refused(&mut self) {
         self.growing = None;
     }

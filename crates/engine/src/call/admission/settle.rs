@@ -1,4 +1,4 @@
-//! The end of an admitted call: what it is charged, and when its answer may leave.
+//! Ends an admitted call: computes its charge, and decides when its answer may be sent.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::failures::try_again_soon;
 use crate::settings::Commit;
 
 impl Admission {
-    /// Begins the answer as soon as the settings allow it. A call whose hold is lost is released instead. `dropped`
-    /// names the members that the request had to leave out.
+    /// Starts the answer as soon as the settings allow it. A call whose hold is lost is released instead. `dropped`
+    /// names the members of the request that could not be converted.
     pub(crate) async fn start_answer(
         mut self: Box<Self>,
         dropped: Option<&str>,
@@ -37,19 +37,18 @@ impl Admission {
         self.journal(outcome);
     }
 
-    /// Ends a call whose answer is complete, and returns when the answer may leave.
+    /// Ends a call whose answer is complete, and returns when the answer may be sent.
     ///
-    /// While the hold's batch is open, the charge joins it, and we wait for the commit of both: they succeed or
-    /// fail together. This wait has no time limit. A charge that may still be committed cannot be taken back, so
-    /// the caller either gets the answer late or learns that there is no charge. Once the batch has closed, we
-    /// wait for the hold first. If it cannot be confirmed in time, nothing is charged for an answer that nobody
-    /// gets (`docs/decisions/025`).
+    /// While the hold's batch is open, the charge joins it, and we wait for the commit of both: they succeed or fail
+    /// together. This wait has no time limit. A charge that may still be committed cannot be taken back, so the caller
+    /// either gets the answer late or gets an error and is not charged. Once the batch has closed, we wait for the hold
+    /// first. If it cannot be confirmed in time, the caller gets no answer and is not charged (`docs/decisions/025`).
     pub(crate) async fn settle_whole(
         mut self: Box<Self>,
         summary: &AnswerSummary,
         dropped: Option<&str>,
     ) -> Result<(), Failure> {
-        // If the ledger refuses, the charge is capped at the hold: the answer is complete and must be settled.
+        // If the ledger refuses, the charge is capped at the hold, because the answer is complete and must be settled.
         if self.is_undercharged(summary) {
             let _ = self.grow(summary).await;
         }
@@ -131,8 +130,8 @@ impl Admission {
         self.journal(outcome);
     }
 
-    /// Journals a call whose caller has left. If the charge stands or falls with the hold, the row waits until
-    /// the hold is durable or lost.
+    /// Journals a call whose caller has left. If the charge is committed together with the hold, the row waits until
+    /// the hold is known to be durable or lost.
     fn journal_when_certain(&mut self, outcome: ClientOutcome) {
         let is_certain = self.answers_before_commit() || self.durable.is_done();
         if is_certain || Handle::try_current().is_err() {
@@ -152,7 +151,7 @@ impl Admission {
         });
     }
 
-    /// Writes the journal row of the call, which is over.
+    /// Writes the journal row of a call that is over.
     fn journal(&mut self, outcome: &ClientOutcome) {
         let charged = self.charged.take();
         self.record.journal(|record| match charged {
@@ -161,7 +160,7 @@ impl Admission {
         });
     }
 
-    /// The reported usage if there is a plausible report, otherwise our own count.
+    /// Bills the upstream's report if it is plausible, otherwise our own count.
     fn bill(&self, summary: &AnswerSummary) -> Bill {
         let price = &self.model.price;
         let reported = self.metering.reported(summary, price);
@@ -172,7 +171,7 @@ impl Admission {
             return bill;
         }
         let meter = if is_malformed {
-            // Nothing of a malformed report counts, not even the parts that look right.
+            // No part of a malformed report counts, even if it looks right.
             let summary = AnswerSummary {
                 usage: None,
                 ..summary.clone()
@@ -181,8 +180,8 @@ impl Admission {
         } else {
             self.metering.counted(summary, price)
         };
-        // Our own count may be too high, and the caller has agreed to the hold. The store knows whether the hold
-        // has grown and applies the final cap.
+        // Our own count may be too high, and the caller has agreed only to the hold. The store knows whether the hold
+        // has grown, and applies the final cap.
         let growing = self.growing.as_ref();
         let growing = growing.map_or(Micro::ZERO, |it| it.more.hold);
         let hold = self.held.hold.checked_add(growing);
@@ -192,7 +191,7 @@ impl Admission {
             meter,
             basis: Basis::Counted,
             charge,
-            // A session never has a usage report.
+            // Sessions never get a usage report.
             is_missing: !matches!(self.metering, Metering::Session(_)),
             is_malformed,
         }
@@ -214,7 +213,7 @@ impl Admission {
         self.durable.wait().await.map_err(|_lost| unrecorded())
     }
 
-    /// Whether the answer leaves before the hold is on disk.
+    /// Whether the answer is sent before the hold is on disk.
     fn answers_before_commit(&self) -> bool {
         self.engine().settings.commit == Commit::Behind
     }
@@ -238,7 +237,7 @@ impl Drop for Admission {
     }
 }
 
-/// The hold could not be written in time, or not at all.
+/// The failure for a hold that was not written in time or was lost.
 fn unrecorded() -> Failure {
     try_again_soon("The call could not be recorded.")
 }

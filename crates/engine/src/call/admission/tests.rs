@@ -1,4 +1,4 @@
-//! The caller's answer, the ledger and the journal agree, whether or not the commit succeeds.
+//! Tests that the caller's answer, the ledger and the journal agree, whether the commit succeeds or fails.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -36,7 +36,7 @@ impl Scene {
         let folder = TempDir::new().unwrap();
         let mut database = store::Settings::at(folder.path().join("tollgate.db"));
         database.disk_floor_bytes = 0;
-        // A batch ends only when somebody waits for it.
+        // A batch ends only when a task waits for it.
         database.gather = Duration::from_secs(60);
         let faults = Faults::default();
         let (store, _) = Store::open_with_faults(&database, &faults).unwrap();
@@ -99,7 +99,7 @@ impl Scene {
         &self.model
     }
 
-    /// A call that was sent and answered.
+    /// Admits a call that has been sent and answered.
     async fn admitted(&self) -> Box<Admission> {
         let used = Meter {
             input: USED,
@@ -109,7 +109,7 @@ impl Scene {
             .await
     }
 
-    /// Like `admitted`, with the hold of an estimate.
+    /// Like `admitted`, with a given estimate.
     pub(crate) async fn admitted_for(&self, estimate: Estimate) -> Box<Admission> {
         let key = KeyHead {
             key: self.key.id,
@@ -170,7 +170,7 @@ fn free(status: u16) -> (i64, (u16, String, i64)) {
     (0, (status, "released".to_owned(), 0))
 }
 
-/// Settles a call in a task of its own.
+/// Settles a call in its own task.
 fn settle(admission: Box<Admission>) -> tokio::task::JoinHandle<Result<(), Failure>> {
     tokio::spawn(async move {
         admission
@@ -239,7 +239,7 @@ async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it
     }
 }
 
-/// `ledger.commit = "behind"`: the answer is out before the commit fails.
+/// With `ledger.commit = "behind"`, the answer is sent before the commit fails.
 #[tokio::test]
 async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
     let scene = Scene::new(Commit::Behind).await;
@@ -251,7 +251,7 @@ async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
             .await
             .is_ok()
     );
-    // Flushing makes somebody wait for the batch, which would otherwise stay open.
+    // `flush` waits for the batch, which would otherwise stay open.
     assert!(scene.engine.store.flush().await.is_err());
     assert_eq!(scene.told().await, charged(200));
 }

@@ -1,4 +1,4 @@
-//! Fallback models, which may answer if the one that the caller named cannot (`docs/decisions/070`).
+//! Fallback models, which may answer if the model that the caller named cannot (`docs/decisions/070`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::call::open_record::OpenRecord;
 
 impl<K: CallKind> Call<K> {
     /// Takes the share of the first attempt from the limits of its route. If all routes of the model are at their
-    /// limits, tries the routes of its fallbacks, before anything is held.
+    /// limits, tries the routes of its fallbacks. Nothing is held yet.
     pub(super) fn reserve_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         while let Err(failure) = self.plan.reserve(self.estimate.tokens(), record) {
             self.substitute(failure, record)?;
@@ -20,8 +20,8 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Continues with the next fallback, before anything is held. If there is none, the caller is told why the model
-    /// that they named cannot answer.
+    /// Continues with the next fallback, before anything is held. If there is none, the caller gets the failure of the
+    /// model that they named.
     pub(super) fn substitute(
         &mut self,
         failure: Failure,
@@ -38,15 +38,15 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Asks for a hold that covers the dearest model of the call. If the wallet cannot pay for that, asks for a hold for
-    /// the current model alone, and the call has no fallbacks.
+    /// Asks for a hold that covers the most expensive model of the call. If the wallet cannot pay for that, asks for a
+    /// hold for the current model only; the call then has no fallbacks.
     pub(super) async fn admit(
         &mut self,
         record: OpenRecord,
     ) -> Result<Box<Admission>, RefusedAdmission> {
         let (key, model) = (&self.arrival.key, self.plan.model());
         let mut others: Option<Reservation> = None;
-        // A fallback for which the call has no price is left out.
+        // A fallback whose price cannot be computed for this call is left out.
         self.fallbacks.retain(|fallback| {
             let ask = fallback.estimate.ask(&fallback.plan.model().price);
             if let Ok(ask) = &ask {

@@ -1,4 +1,4 @@
-//! The timer of keep-alives, which a client gets while the upstream is silent.
+//! The timer of the keep-alives that a client gets while the upstream is silent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// Runs while the upstream is silent.
+/// A timer that runs while the upstream is silent.
 #[derive(Debug, Default)]
 pub(super) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
 
@@ -20,7 +20,7 @@ impl KeepAliveTimer {
         Poll::Ready(())
     }
 
-    /// The client has received something, so the timer stops.
+    /// Stops the timer, because the client has received something.
     pub(super) fn stop(&mut self) {
         self.0 = None;
     }

@@ -1,4 +1,4 @@
-//! How the hold of a stream grows with its output, and how the stream is settled.
+//! Extends the hold of a stream as its output grows, and settles the stream.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::call::record::ClientOutcome;
 use crate::call::stream_end::Closing;
 use crate::call::stream_source::StreamSource;
 
-/// The pause between two requests to extend a hold while the ledger is busy.
+/// The pause before a busy ledger is asked again to extend a hold.
 const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 impl StreamRelay {
-    /// Closes the call before the last bytes leave, so that the client sees its own charge (W13).
+    /// Closes the call before the last bytes are sent, so that the client can see the charge (W13).
     pub(super) fn settle(&mut self, summary: &AnswerSummary) {
         let Some(admission) = self.admission.as_ref() else {
             return;
@@ -34,7 +34,7 @@ impl StreamRelay {
         }
     }
 
-    /// Whether the output exceeds the hold while an extension is requested. Nothing is read until the ledger answers.
+    /// Whether the output exceeds the hold while an extension is pending. Nothing is read until the ledger answers.
     pub(super) fn is_unpaid(&self) -> bool {
         let is_uncovered = |source: &StreamSource| {
             let admission = self.admission.as_ref();
@@ -43,7 +43,7 @@ impl StreamRelay {
         self.growing.is_some() && self.source.as_ref().is_some_and(is_uncovered)
     }
 
-    /// Asks the ledger to extend the hold, if the output comes close to what it covers.
+    /// Asks the ledger to extend the hold if the output comes close to what the hold covers.
     pub(super) fn grow_if_needed(&mut self, summary: &AnswerSummary) {
         if self.growing.is_some() || self.grow_after.is_some_and(|then| Instant::now() < then) {
             return;
@@ -60,7 +60,7 @@ impl StreamRelay {
         }
     }
 
-    /// Checks whether the hold has grown. A refusal ends the stream, because nobody pays for the rest.
+    /// Checks whether the hold has grown. A refusal ends the stream, because the rest would not be paid for.
     pub(super) fn poll_growth(&mut self, cx: &mut Context<'_>) {
         let Some(growth) = self.growing.as_mut() else {
             return;
@@ -88,7 +88,7 @@ impl StreamRelay {
                     self.fail(source, &refusal(&error));
                 }
             }
-            // An error of our own is not the caller's fault: the settlement books what the answer costs (W6).
+            // An error of our own is not the caller's fault, so the settlement books what the answer costs (W6).
             Err(error) => {
                 tracing::warn!(?error, "the hold of a stream could not be extended");
                 self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
@@ -96,7 +96,7 @@ impl StreamRelay {
         }
     }
 
-    /// Settles a stream that has ended, if its hold covers the charge. If more output has come since the last
+    /// Settles a stream that has ended, if its hold covers the charge. If there has been more output since the last
     /// extension, the hold is extended once more.
     fn close(&mut self, closing: Box<Closing>, may_grow: bool) {
         let summary = closing.summary();

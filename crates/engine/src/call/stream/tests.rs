@@ -1,4 +1,4 @@
-//! Streams whose caller leaves at an odd moment, and streams that break while the ledger is slow.
+//! Tests of streams whose caller leaves at an unusual moment, and of streams that break while the ledger is slow.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::call::admission::tests::{Scene, USED};
 use crate::memory_budget::MemoryBudget;
 use crate::settings::Commit;
 
-/// Output tokens that the hold covers, that the call may produce, and that it has produced.
+/// The output tokens that the hold covers, that the call may produce, and that it has produced.
 const HELD: u64 = 20;
 const MOST: u64 = 1_000;
 const CAME: u64 = 500;
@@ -71,7 +71,7 @@ fn complete() -> AnswerSummary {
     }
 }
 
-/// The answer was complete in its first read, so the hold never grew, and the upstream reported no usage.
+/// The answer is complete in its first read, so the hold has not grown. The upstream reports no usage.
 #[tokio::test]
 async fn a_caller_who_never_looked_at_a_whole_stream_pays_for_all_of_it() {
     let scene = Scene::new(Commit::Behind).await;
@@ -84,7 +84,7 @@ async fn a_caller_who_never_looked_at_a_whole_stream_pays_for_all_of_it() {
     assert_eq!((charged, status), (507, 499));
 }
 
-/// The upstream closed the connection right after its output, so nothing triggered an extension of the hold.
+/// The upstream closes the connection right after its output, so nothing has extended the hold.
 #[tokio::test]
 async fn a_drained_stream_is_charged_for_all_that_came() {
     let scene = Scene::new(Commit::Behind).await;
@@ -110,7 +110,7 @@ async fn what_waits_for_the_caller_is_charged_to_the_node_until_it_is_taken() {
     assert!(budget.has_room(100).is_ok());
 }
 
-/// The body of a response that is still open, and the upstream's end of its connection.
+/// The body of an open response, and the upstream's end of its connection.
 async fn open_body() -> (upstream::Body, DuplexStream) {
     let spec = ChannelSpec {
         name: "up".to_owned(),
@@ -139,7 +139,7 @@ async fn open_body() -> (upstream::Body, DuplexStream) {
     (sent.unwrap().body, connection)
 }
 
-/// A stream with more output than its hold covers. The ledger answers when the test sends on the channel.
+/// A stream with more output than its hold covers. The ledger answers when the test sends on the returned channel.
 async fn unpaid(scene: &Scene) -> (StreamRelay, DuplexStream, oneshot::Sender<()>) {
     let identity = Identity {
         id: "chatcmpl_1".into(),
@@ -173,7 +173,7 @@ async fn unpaid(scene: &Scene) -> (StreamRelay, DuplexStream, oneshot::Sender<()
     (relay, connection, answer)
 }
 
-/// Takes all bytes that are ready, and returns whether the stream has ended.
+/// Takes all bytes that are ready. Also returns whether the stream has ended.
 fn take_all(relay: &mut StreamRelay) -> (String, bool) {
     let mut cx = Context::from_waker(std::task::Waker::noop());
     let mut taken = Vec::new();
@@ -186,7 +186,7 @@ fn take_all(relay: &mut StreamRelay) -> (String, bool) {
     }
 }
 
-/// Asserts that ledger and journal charge a broken stream for its output, within the extended hold.
+/// Asserts that the ledger and the journal charge a broken stream for its output, within the extended hold.
 async fn assert_told(scene: &Scene, status: u16) {
     let (charged, (told, end, journaled)) = scene.told().await;
     assert_eq!((told, end.as_str()), (status, "settled"));
@@ -194,7 +194,7 @@ async fn assert_told(scene: &Scene, status: u16) {
     assert_eq!(charged, journaled);
 }
 
-/// The body ends after the settlement, so that a client that waits for the end sees its charge (W13).
+/// The body ends only after the settlement, so that a client that waits for the end can see its charge (W13).
 #[tokio::test]
 async fn the_error_of_a_broken_stream_does_not_wait_for_the_ledger() {
     let scene = Scene::new(Commit::Behind).await;

@@ -1,8 +1,8 @@
-//! URLs that callers name: pictures that an upstream must be given inline are fetched, and URLs that an upstream
-//! will fetch from inside a private network are checked.
+//! Handles URLs that callers name: fetches pictures that an upstream needs inline, and checks URLs that an upstream
+//! will fetch from inside a private network.
 //!
-//! Pictures are fetched before money moves: all at once, through the guarded client, within limits of number,
-//! size and time, and charged to the node's memory from the first byte.
+//! Pictures are fetched before money moves. They are fetched concurrently, through the guarded client, within limits of
+//! number, size and time, and are charged to the node's memory from the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Default for ImageFetchLimits {
 }
 
 impl ImageFetchLimits {
-    /// Only the total time is limited. How the server divides it does not matter.
+    /// Only the total time is limited; the individual stages are not.
     fn times(self) -> Timeouts {
         Timeouts {
             connect: self.within,
@@ -69,7 +69,7 @@ struct Picture {
     share: MemoryShare,
 }
 
-/// Why a picture could not be fetched.
+/// The reason why a picture could not be fetched.
 #[derive(Debug)]
 enum FetchFailure {
     Fetch(FetchError),
@@ -91,8 +91,8 @@ impl CallerUrls {
         }
     }
 
-    /// Fetches every picture that `must_be_inline` into the request. The memory shares must live as long as the
-    /// request.
+    /// Fetches every picture that `must_be_inline` and puts it into the request. The memory shares must live as long as
+    /// the request.
     pub(crate) async fn inline(
         &self,
         request: &mut Request,
@@ -130,8 +130,7 @@ impl CallerUrls {
         Ok(pictures.drain().map(|(_, picture)| picture.share).collect())
     }
 
-    /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through
-    /// it.
+    /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
     pub(crate) async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
         let urls: HashSet<_> = urls.into_iter().collect();
         if urls.len() > self.bounds.count_max {
@@ -155,7 +154,7 @@ impl CallerUrls {
         Ok(())
     }
 
-    /// Fetches all pictures at once. The first failure cancels the others.
+    /// Fetches all pictures concurrently. The first failure cancels the others.
     async fn fetch_all(
         &self,
         places: HashMap<String, Path>,
@@ -188,7 +187,7 @@ struct Fetch {
     guarded: Arc<Guarded>,
     budget: MemoryBudget,
     bounds: ImageFetchLimits,
-    /// Bytes that the pictures of the request may still take.
+    /// The number of bytes that the pictures of the request may still take.
     left: Arc<AtomicU64>,
 }
 
@@ -212,7 +211,7 @@ impl Fetch {
             }
             let missing = mime::DETECTION_BYTES - head.len();
             head.extend(piece.iter().take(missing));
-            // The bytes show that this is no picture, such as an error page. The rest is not read.
+            // The bytes show that this is not a picture but, for example, an error page. The rest is not read.
             if head.len() == mime::DETECTION_BYTES && mime::of_bytes(&head).is_none() {
                 return Err(FetchFailure::NotAPicture);
             }
@@ -240,7 +239,7 @@ impl Fetch {
     }
 }
 
-/// The memory that a picture takes: its base64 text in the common form, and a second copy in the encoded request.
+/// The memory that a picture takes: its base64 text in the common form, and another copy in the encoded request.
 fn memory_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(8)
 }

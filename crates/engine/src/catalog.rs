@@ -1,7 +1,7 @@
-//! Which models exist, what they cost, and which channels serve them.
+//! The catalog: which models exist, what they cost, and which channels serve them.
 //!
-//! A catalog is a snapshot of one configuration. A call takes it once and sees one version from start to end. A
-//! reload builds a new catalog.
+//! A catalog is a snapshot of one configuration. A call takes the snapshot once and uses it from start to end. A reload
+//! builds a new catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct ModelSpec {
     pub id: String,
     pub kind: Kind,
     pub enabled: bool,
-    /// Unix seconds, shown in the catalog.
+    /// In Unix seconds. Shown in lists of models.
     pub created: i64,
     pub routes: Vec<RouteSpec>,
     pub routing: Routing,
@@ -36,16 +36,16 @@ pub struct ModelSpec {
 pub struct RouteSpec {
     /// The channel's name.
     pub channel: String,
-    /// The upstream's name of the model, which callers never see.
+    /// The upstream's name for the model. Callers never see it.
     pub model: String,
-    /// Lower is tried first.
+    /// The lowest priority is tried first.
     pub priority: u32,
-    /// Weight among routes of equal priority.
+    /// The weight among routes of equal priority.
     pub weight: u32,
-    /// Overrides the dialect in which the channel is called.
+    /// Sets the dialect in which the channel is called.
     pub dialect: Option<Dialect>,
     pub limits: RouteLimits,
-    /// What the upstream charges us. Unknown if absent.
+    /// What the upstream charges us; absent if unknown.
     pub cost: Option<PriceCard>,
 }
 
@@ -60,9 +60,9 @@ pub struct Model {
     pub profile: Profile,
     pub routes: Vec<Arc<Route>>,
     pub routing: Routing,
-    /// Whether some route has a limit of its own.
+    /// Whether any route has a limit of its own.
     pub(crate) has_limited_routes: bool,
-    /// Whether no route of the model produces more output than the caller's limit.
+    /// Whether all routes of the model respect the caller's output limit.
     pub(crate) keeps_output_limit: bool,
 }
 
@@ -70,20 +70,20 @@ pub struct Model {
 #[derive(Debug)]
 pub struct Route {
     pub channel: Channel,
-    /// For the journal.
+    /// The channel's name, for the journal.
     pub(crate) channel_name: Arc<str>,
     pub model: Arc<str>,
     pub priority: u32,
     pub weight: u32,
     pub dialect: Option<Dialect>,
     pub limits: RouteLimits,
-    /// What the upstream charges us. Unknown if absent.
+    /// What the upstream charges us; absent if unknown.
     pub cost: Option<Arc<RouteCost>>,
-    /// What this node has learnt about the route from earlier calls.
+    /// What this node knows about the route from earlier calls.
     pub(crate) state: Arc<RouteState>,
 }
 
-/// Why a catalog could not be built.
+/// The reason why a catalog could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     #[error(transparent)]
@@ -101,13 +101,13 @@ pub enum CatalogError {
 pub struct Catalog {
     models: BTreeMap<Arc<str>, Arc<Model>>,
     channels: BTreeMap<String, Channel>,
-    /// Channels that no model is routed to, although they could be used.
+    /// Channels that an operator has disabled. No model has a route to them.
     disabled: BTreeSet<String>,
 }
 
 impl Catalog {
-    /// Builds a catalog. Channels that `before` has with the same settings are taken over with their connections
-    /// and their breakers.
+    /// Builds a catalog. A channel whose settings are the same as in `before` is kept, with its connections and its
+    /// breaker.
     pub async fn build(
         channels: Vec<ChannelSpec>,
         timeouts: &Timeouts,
@@ -129,7 +129,7 @@ impl Catalog {
         Self::assemble(made, models, before, store).await
     }
 
-    /// Builds a catalog on channels that exist.
+    /// Builds a catalog on existing channels.
     pub async fn on_channels(
         channels: Vec<Channel>,
         models: Vec<ModelSpec>,
@@ -159,8 +159,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The same catalog without the channels that an operator has disabled. No model has a route to them, but their
-    /// open tasks are still polled.
+    /// Marks channels as disabled by the operator. The catalog must have no routes to them; their open tasks are still
+    /// polled.
     #[must_use]
     pub fn with_disabled(mut self, channels: impl IntoIterator<Item = String>) -> Self {
         self.disabled.extend(channels);
@@ -237,8 +237,8 @@ impl Catalog {
         })
     }
 
-    /// A model by its public id, if this key may call it and it can be called now. A key that may not call it is not
-    /// told whether it exists.
+    /// Finds a model by its public id, if this key may call it and it can be called now. A key that may not call the
+    /// model does not learn whether it exists.
     pub fn find(&self, id: &str, key: &KeyHead) -> Result<&Arc<Model>, Failure> {
         if !key.allows(id) {
             return Err(Failure::model_not_allowed(id));
@@ -253,17 +253,17 @@ impl Catalog {
         }
     }
 
-    /// A model by its public id, whether or not it can be called now.
+    /// Finds a model by its public id, whether or not it can be called now.
     pub fn get(&self, id: &str) -> Option<&Arc<Model>> {
         self.models.get(id)
     }
 
-    /// A channel by its name.
+    /// Finds a channel by its name.
     pub fn channel(&self, name: &str) -> Option<&Channel> {
         self.channels.get(name)
     }
 
-    /// The models that can be called now, by id.
+    /// The models that can be called now, in order of their ids.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.models.values().filter(|model| model.is_callable())
     }
@@ -278,31 +278,31 @@ impl Catalog {
         self.models.values()
     }
 
-    /// Whether an operator has taken this channel out of use.
+    /// Whether an operator has disabled this channel.
     pub fn is_disabled(&self, channel: &str) -> bool {
         self.disabled.contains(channel)
     }
 
-    /// All channels, by name, disabled ones too.
+    /// All channels in order of their names, including disabled ones.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }
 }
 
-/// A price or cost card as it is stored.
+/// Writes a price or cost card in its stored form.
 fn write_card(model: &str, card: &PriceCard) -> Result<String, CatalogError> {
     serde_json::to_string(card).map_err(|error| CatalogError::Price(model.to_owned(), error))
 }
 
 impl Model {
-    /// Whether the channel of some route is live. An open breaker does not remove a model from the list.
+    /// Whether the channel of at least one route is live. An open breaker does not remove a model from the list.
     pub fn is_callable(&self) -> bool {
         let is_live = |route: &Arc<Route>| route.channel.is_live(Instant::now);
         self.routes.iter().any(is_live)
     }
 
-    /// The failure while all routes that could carry a call are out of use because their upstreams refuse our
-    /// credential. The model exists and will be tried again. `None` if there is no such route.
+    /// The failure to return while all routes that could serve a call are unavailable because their upstreams refuse
+    /// our credential. The model exists and will be tried again. `None` if there is no such route.
     pub(crate) fn unavailable(&self, carries: impl Fn(&Route) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let carrying = self.routes.iter().filter(|route| carries(route));
@@ -313,7 +313,7 @@ impl Model {
         Some(retry_after_upstream(Failure::unavailable(message), wait))
     }
 
-    /// The failure of a call that no route of the model can carry.
+    /// The failure for a call that no route of the model can serve.
     pub(crate) fn unreachable(&self) -> Failure {
         Failure::model_not_supported(format!(
             "The model `{}` cannot be reached through this endpoint.",

@@ -1,5 +1,5 @@
-//! The clocks of the engine. `protocol` and `ledger` take time as an argument; `store` and `upstream` read their own
-//! clocks where a call does not bring its time.
+//! The clocks of the engine. In `protocol` and `ledger`, time is an argument; `store` and `upstream` read a clock
+//! themselves where a call does not pass a time.
 
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ pub fn now() -> UnixMs {
     UnixMs::new(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// A clock that nobody sets: the wall clock as of the first call, continued by the monotonic clock. Leases and
+/// A clock that cannot be set: the wall-clock time of the first call, continued by the monotonic clock. Leases and
 /// deadlines of tasks use it, so that a jump of the wall clock does not move them (R6).
 pub(crate) fn steady() -> UnixMs {
     static FIRST_LOOK: LazyLock<(UnixMs, Instant)> = LazyLock::new(|| (now(), Instant::now()));

@@ -1,4 +1,4 @@
-//! Calls for embeddings.
+//! Serves embeddings calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
 
-/// The model of a call whose path names it: `:embedContent` or `:batchEmbedContents`.
+/// The model, for calls whose path names it: `:embedContent` or `:batchEmbedContents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingsPath {
     pub model: String,
     pub batch: bool,
 }
 
-/// A request for embeddings of a known caller, its body read.
+/// An embeddings request of an authenticated caller, with its body.
 #[derive(Debug)]
 pub struct EmbeddingsCall {
     pub arrival: Arrival,
@@ -37,7 +37,7 @@ pub struct EmbeddingsCall {
 }
 
 impl Engine {
-    /// Serves a call for embeddings.
+    /// Serves an embeddings call.
     pub async fn embeddings(self: &Arc<Self>, call: EmbeddingsCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -83,7 +83,7 @@ fn prepare(
     })
 }
 
-/// The routes that can express the request. If none can, the first one says why when the request is encoded for it.
+/// Plans the routes that can express the request. If there is none, encoding for the first route fails with the reason.
 fn plan_routes(model: &Arc<Model>, request: &Request) -> Result<RoutePlan, Failure> {
     let speaks = |route: &Route| spoken_by(&route.channel, request.form).is_some();
     if let [_] | [] = model.routes.as_slice() {
@@ -99,7 +99,7 @@ fn plan_routes(model: &Arc<Model>, request: &Request) -> Result<RoutePlan, Failu
     RoutePlan::new(model, |route| fit.iter().any(|it| std::ptr::eq(*it, route)))
 }
 
-/// Whether a route takes what the request asks for: some take only texts, or one input a call.
+/// Whether a route can express the request. Some routes accept only texts, or only one input per call.
 fn expresses(route: &Route, request: &Request) -> bool {
     let preset = route.channel.spec().preset;
     if !preset.embeds_instances() && is_native(&route.channel, request.form) {
@@ -113,7 +113,7 @@ fn expresses(route: &Route, request: &Request) -> bool {
     encoded.form != Form::Instances || !inputs_max.is_some_and(is_too_long)
 }
 
-/// Whether a channel speaks the caller's own form.
+/// Whether a channel speaks the caller's own request format.
 fn is_native(channel: &Channel, form: Form) -> bool {
     let own = if form == Form::List {
         Protocol::Embeddings
@@ -123,7 +123,7 @@ fn is_native(channel: &Channel, form: Form) -> bool {
     channel.speaks(own)
 }
 
-/// The request in the form of a route. `None` if the channel has no form for embeddings.
+/// Encodes the request for a route. `None` if the channel has no embeddings protocol.
 fn encode(route: &Route, request: &Request) -> Result<Option<embeddings::Encoded>, Failure> {
     let preset = route.channel.spec().preset;
     Ok(Some(match spoken_by(&route.channel, request.form) {
@@ -137,7 +137,7 @@ fn encode(route: &Route, request: &Request) -> Result<Option<embeddings::Encoded
     }))
 }
 
-/// The protocol for a channel: the caller's own form if the channel speaks it.
+/// The embeddings protocol to use for a channel: the caller's own if the channel speaks it.
 fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
     let mut order = [Protocol::Embeddings, Protocol::Generate];
     if form != Form::List {
@@ -146,7 +146,7 @@ fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
     order.into_iter().find(|protocol| channel.speaks(*protocol))
 }
 
-/// A request for embeddings and the model that makes them.
+/// An embeddings request and its model.
 struct Embeddings {
     request: Request,
     model: Arc<str>,
@@ -204,7 +204,7 @@ impl CallKind for Embeddings {
         }
     }
 
-    /// Two thousand vectors exceed the size limit of text answers.
+    /// Answers may be larger than text answers: a request may have two thousand inputs.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.media_bytes_max
     }

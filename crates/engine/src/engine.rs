@@ -1,4 +1,4 @@
-//! The engine of one node: everything that calls share.
+//! The engine of one node: the state that all calls share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
 use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
-/// One part in this many of the memory for bodies is kept for small ones.
+/// One part in this many of the memory for bodies is reserved for small bodies.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// The engine of one node.
@@ -34,37 +34,37 @@ const KEPT_FOR_SMALL_BODIES: usize = 8;
 pub struct Engine {
     pub(crate) store: Store,
     pub(crate) media: Media,
-    /// Permits to copy media.
+    /// Permits to copy media. They limit the number of concurrent copies.
     pub(crate) copies: Semaphore,
     pub(crate) media_reads: Arc<MediaReads>,
     pub(crate) storage_watch: StorageWatch,
-    /// Our own address, if the settings do not name a public URL.
+    /// Our own address. It is used if the settings do not define a public URL.
     address_url: OnceLock<String>,
     pub(crate) settings: Settings,
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: Shutdown,
-    /// Cancelled when the node waits for its last tasks. A task whose work another node can repeat gives up.
+    /// Cancelled when the node waits for its last tasks. Tasks whose work another node can repeat then give up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     pub(crate) keyring: Arc<Keyring>,
-    /// The memory for everything that is charged. Small bodies may take all of it.
+    /// The memory for all bodies. Small bodies may use all of it.
     small_bodies: MemoryBudget,
-    /// The memory without the part that is kept for small bodies.
+    /// The memory for bodies, without the part that is reserved for small ones.
     budget: MemoryBudget,
-    /// The part of `budget` that answers about tasks may take.
+    /// The part of `budget` that is available for answers about tasks.
     pub(crate) task_budget: MemoryBudget,
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
     pub(crate) metrics: Metrics,
-    /// Absent if there is no collector.
+    /// `None` if there is no collector.
     pub(crate) telemetry: Option<Telemetry>,
     in_flight: Arc<AtomicUsize>,
     pub(crate) started: Instant,
 }
 
 impl Engine {
-    /// An engine with an empty catalog.
+    /// Creates an engine with an empty catalog.
     pub fn new(store: Store, media: Media, settings: Settings) -> Self {
         let small_bodies = MemoryBudget::new(settings.bodies_bytes_max);
         let kept = settings.bodies_bytes_max / KEPT_FOR_SMALL_BODIES;
@@ -94,7 +94,7 @@ impl Engine {
             catalog: ArcSwap::default(),
             keyring,
             caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
-            // Answers about tasks, however large, leave room for requests of callers.
+            // However large answers about tasks are, they leave room for requests of callers.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             small_bodies,
             budget,
@@ -107,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// The current catalog. A call takes it once.
+    /// The current catalog. A call loads it once.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
@@ -126,12 +126,13 @@ impl Engine {
         &self.media
     }
 
-    /// Sets our own address, which is used if the settings do not name a public URL. Only the first call counts.
+    /// Sets our own address, which is used if the settings do not define a public URL. Only the first call has an
+    /// effect.
     pub fn set_address_url(&self, url: String) {
         let _ = self.address_url.set(url);
     }
 
-    /// The base of the URLs that we hand out.
+    /// The base of the URLs that we give to clients.
     pub fn public_url(&self) -> &str {
         match &*self.settings.tasks.public_url {
             "" => self.address_url.get().map_or("", String::as_str),
@@ -139,18 +140,18 @@ impl Engine {
         }
     }
 
-    /// The client for URLs that others name.
+    /// The client for URLs that clients and upstreams name.
     pub fn guarded(&self) -> &Guarded {
         &self.guarded
     }
 
-    /// The memory that large bodies, answers and events may take.
+    /// The memory for large bodies, answers and events.
     pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
-    /// The memory that small bodies may take. A part of it is reserved for them, so that they are served even when
-    /// large bodies have taken the rest.
+    /// The memory for small bodies. A part of it is reserved for them, so that they are served even when large bodies
+    /// have used up the rest.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.small_bodies
     }
@@ -159,12 +160,12 @@ impl Engine {
         &self.metrics
     }
 
-    /// The keys and wallets of this node.
+    /// The callers of this node.
     pub(crate) fn callers(&self) -> &Callers {
         self.keyring.callers()
     }
 
-    /// Takes one of the node's call slots. Refuses the call before anything is read if there is none.
+    /// Takes one of the node's call slots. If there is none left, the call is refused before anything is read.
     pub fn enter(&self) -> Result<CallSlot, Failure> {
         let place = CallSlot(Arc::clone(&self.in_flight));
         if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
@@ -173,13 +174,12 @@ impl Engine {
         Ok(place)
     }
 
-    /// Ends the streams that are still open with an error of their protocol, because the node is stopping and has
-    /// waited long enough.
+    /// Ends all open streams with an error of their protocol, because the node is stopping and has waited long enough.
     pub fn end_streams(&self) {
         self.shutdown.begin();
     }
 
-    /// Waits until calls that outlive their callers have ended and the ledger is durable.
+    /// Waits until the calls that outlive their callers have ended and the ledger is durable.
     pub async fn finish(&self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -189,13 +189,13 @@ impl Engine {
         }
     }
 
-    /// Begins a trace of a call, if the call is traced. `parent` is the span of a caller whom the operator trusts.
+    /// Begins the trace of a call, if the call is traced. `parent` is the span of a caller that the operator trusts.
     pub fn begin_trace(&self, parent: Option<&Traceparent>) -> Option<Box<TraceContext>> {
         let telemetry = self.telemetry.as_ref()?;
         telemetry.begin(parent).map(Box::new)
     }
 
-    /// Journals a call that is over, and counts it.
+    /// Journals and counts a call that is over.
     pub(crate) fn journal(&self, ended: EndedCall) {
         let EndedCall { row, trace } = ended;
         // A hold or a channel proves that the model exists.
@@ -210,7 +210,7 @@ impl Engine {
     }
 }
 
-/// One of the node's slots for calls in flight, given back when dropped.
+/// One of the node's slots for calls in flight. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct CallSlot(Arc<AtomicUsize>);
 

@@ -1,29 +1,30 @@
-//! Failures that several parts of the engine report, and how long a client waits for an upstream.
+//! Failures that several parts of the engine use, and the limit of an upstream's `retry-after`.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use protocol::Failure;
 
-/// The longest `retry-after` for trouble of an upstream. An upstream may ask for a day and recover within a minute.
+/// The longest `retry-after` that we pass on for an upstream's failure. An upstream may ask for a day and recover
+/// within a minute.
 const UPSTREAM_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Ends a body without its last chunk, because a clean end would mean that the answer is complete.
+/// The error that ends a body without its last chunk, because a clean end would mean that the answer is complete.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer is cut off on purpose")]
 pub struct Aborted;
 
-/// The service cannot do something at the moment (503); the client should try again soon.
+/// The failure for something that is impossible at the moment (503). The client should try again soon.
 pub(crate) fn try_again_soon(message: impl Into<Cow<'static, str>>) -> Failure {
     Failure::unavailable(message).retry_soon()
 }
 
-/// Asks the client to retry when an upstream may have recovered.
+/// Asks the client to retry at a time when the upstream may have recovered.
 pub(crate) fn retry_after_upstream(failure: Failure, wait: Duration) -> Failure {
     failure.retry_after(wait.min(UPSTREAM_WAIT_MAX))
 }
 
-/// The node has no memory left for `what`.
+/// The failure for `what` if the node has no memory left.
 pub(crate) fn no_memory_for(what: &str) -> Failure {
     try_again_soon(format!("The service has no memory left for {what}."))
 }

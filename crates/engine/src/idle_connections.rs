@@ -10,8 +10,8 @@ use crate::engine::Engine;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Closes idle connections of all channels for as long as the future is polled. A channel that is no longer
-    /// called would otherwise keep its connections open.
+    /// Closes expired idle connections of all channels for as long as the future is polled. Otherwise a channel that is
+    /// no longer called would keep its connections open.
     pub async fn close_expired_connections(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -78,7 +78,7 @@ mod tests {
             assert!(socket.read(&mut request).await.unwrap() > 0);
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
             socket.write_all(answer).await.unwrap();
-            // The connection is idle from here on, until the gateway closes it.
+            // From here on the connection is idle, until the gateway closes it.
             socket.read(&mut request).await.unwrap()
         });
         let folder = TempDir::new().unwrap();

@@ -1,23 +1,24 @@
-//! Ids that clients see: a prefix and 128 bits in base62, which are random except for the time of a request's id.
+//! Creates the ids that clients see: a prefix and 128 bits in base62. The bits are random, except that request ids
+//! begin with a time.
 
 use arrayvec::ArrayString;
 use ledger::UnixMs;
 use rand::RngExt as _;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// 62^11 is the first power of 62 above 2^64.
+/// The number of base62 digits of 64 bits: 62^11 is the first power of 62 above 2^64.
 const HALF_DIGITS: usize = 11;
 
-/// The longest prefix of an id.
+/// The maximum length of a prefix.
 const PREFIX_BYTES: usize = 10;
 
-/// A fresh id, such as `resp_2aUyqjCzEIiEcYMKj7TZtw`.
+/// Creates a random id, such as `resp_2aUyqjCzEIiEcYMKj7TZtw`.
 pub fn fresh<T: for<'a> From<&'a str>>(prefix: &str) -> T {
     spell(prefix, rand::rng().random()).as_str().into()
 }
 
-/// A fresh id that begins with its time, so that later ids are greater. An index of such ids grows at its end; an
-/// index of random ids changes another page for every row.
+/// Creates an id that begins with its time, so that later ids are greater. An index of such ids grows at its end,
+/// whereas random ids would change a different page for every row.
 pub fn fresh_at<T: for<'a> From<&'a str>>(prefix: &str, at: UnixMs) -> T {
     spell(prefix, at_time(at, rand::rng().random()))
         .as_str()
@@ -30,7 +31,8 @@ fn at_time(at: UnixMs, [first, second]: [u64; 2]) -> [u64; 2] {
     [(ms << 20) | (first >> 44), second]
 }
 
-/// Each half is encoded separately, because dividing 128-bit numbers would cost more than everything else here.
+/// Writes an id. Each half is encoded separately, because dividing 128-bit numbers would cost more than everything else
+/// here.
 fn spell(prefix: &str, halves: [u64; 2]) -> ArrayString<{ PREFIX_BYTES + 2 * HALF_DIGITS }> {
     let mut id = ArrayString::new();
     id.push_str(prefix);

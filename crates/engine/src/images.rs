@@ -1,4 +1,4 @@
-//! Calls for pictures.
+//! Serves image calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
 
-/// A request for pictures of a known caller, its body read.
+/// An image request of an authenticated caller, with its body.
 #[derive(Debug)]
 pub struct ImagesCall {
     pub arrival: Arrival,
@@ -37,16 +37,16 @@ pub struct ImagesCall {
     pub body: ImagesBody,
 }
 
-/// The two encodings of a request for pictures.
+/// The two encodings of an image request.
 #[derive(Debug)]
 pub enum ImagesBody {
     Json(Bytes),
-    /// A form, and the memory that its files take.
+    /// A form, and the memory that is charged for its files.
     Form(Form, MemoryShare),
 }
 
 impl Engine {
-    /// Serves a call for pictures.
+    /// Serves an image call.
     pub async fn images(self: &Arc<Self>, call: ImagesCall) -> Result<Answer, FailedCall> {
         let ImagesCall {
             arrival,
@@ -91,7 +91,7 @@ fn prepare(
     let metering = PictureMetering {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.options.sources.saturating_mul(IMAGE_TOKENS),
-        // The configuration requires this value of models that are billed by tokens.
+        // The configuration requires this value for models that are billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
         asked: PriceGrade::requested(&request.options, family),
         held: request.images_max(family),
@@ -111,7 +111,7 @@ fn prepare(
     })
 }
 
-/// The family of a model that makes pictures on these endpoints.
+/// The family of a model, or the failure for a model that these endpoints do not serve.
 fn family(model: &Model) -> Result<Family, Failure> {
     let not_here = |why: &str| {
         let message = format!("The model `{}` {why}.", model.id);
@@ -124,12 +124,12 @@ fn family(model: &Model) -> Result<Family, Failure> {
     family.ok_or_else(|| not_here("makes pictures through `:generateContent`"))
 }
 
-/// A request for pictures and the model that makes them.
+/// An image request and its model.
 struct Images {
     request: Request,
     family: Family,
     model: Arc<str>,
-    /// The node's memory that the files of a form take.
+    /// The memory of the node that is charged for the files of a form.
     _share: Option<MemoryShare>,
 }
 
@@ -144,7 +144,7 @@ impl CallKind for Images {
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        // Random, so that it does not occur in a file.
+        // Random, so that it does not occur in any of the files.
         let boundary: String = ids::fresh("form-");
         let encoded = self.request.write(self.family, &route.model, &boundary)?;
         let endpoint = match encoded.operation {

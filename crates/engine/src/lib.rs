@@ -1,6 +1,6 @@
-//! Use cases of the gateway: admit, route, relay, settle, journal.
+//! The use cases of the gateway: admit, route, relay, settle, journal.
 //!
-//! The engine knows wallets, models, channels and dialects. It must never know the HTTP server in front of it or the
+//! The engine knows wallets, models, channels and dialects. It must not know the HTTP server in front of it or the
 //! database behind the store. Start reading at `call/run.rs`, which runs every call, and `text/call.rs`, which prepares
 //! text calls. `call/admission.rs` owns the hold of a call until it is settled.
 

@@ -1,11 +1,11 @@
-//! The memory that all bodies of the node may take together: requests and large answers.
+//! The memory budget of the node for request bodies and large answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// The number of bytes that bodies may still take.
+/// A budget of bytes that bodies may take.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<BudgetState>);
 
@@ -27,17 +27,17 @@ pub enum LimitOwner {
 }
 
 impl MemoryBudget {
-    /// A budget of this many bytes.
+    /// Creates a budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
         Self::of(bytes, None, LimitOwner::Node)
     }
 
-    /// A part of this budget of at most `bytes`, for one kind of work. Its charges count against this budget too.
+    /// Creates a part of this budget with at most `bytes`, for one kind of work. Its charges count against both.
     pub(crate) fn part(&self, bytes: usize) -> Self {
         Self::of(bytes, Some(self.clone()), LimitOwner::Node)
     }
 
-    /// A part for one key or one wallet.
+    /// Creates a part of this budget for one key or one wallet.
     pub(crate) fn part_of_caller(&self, bytes: usize) -> Self {
         Self::of(bytes, Some(self.clone()), LimitOwner::Caller)
     }
@@ -51,7 +51,7 @@ impl MemoryBudget {
         }))
     }
 
-    /// An empty share, which can grow.
+    /// An empty share that can grow.
     pub fn share(&self) -> MemoryShare {
         MemoryShare {
             budget: self.clone(),
@@ -72,7 +72,7 @@ impl MemoryBudget {
         whole.as_ref().map_or(Ok(()), |whole| whole.has_room(bytes))
     }
 
-    /// Takes `bytes`, or nothing if there is not enough left.
+    /// Takes `bytes`, or nothing if there are not enough left.
     pub fn take(&self, bytes: usize) -> Option<MemoryShare> {
         let mut share = self.share();
         share.grow(bytes).then_some(share)
@@ -106,7 +106,7 @@ impl MemoryBudget {
     }
 }
 
-/// A charged part of the budget, given back when dropped.
+/// A part of the budget that has been charged. Dropping it returns the bytes.
 #[derive(Debug)]
 pub struct MemoryShare {
     budget: MemoryBudget,
@@ -114,19 +114,19 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// Takes more. Returns `false` and changes nothing if that is not possible.
+    /// Takes more bytes. If that is not possible, returns `false` and changes nothing.
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.try_grow(bytes).is_ok()
     }
 
-    /// Takes more. If that is not possible, returns whose limit forbids it and changes nothing.
+    /// Takes more bytes. If that is not possible, returns the owner of the limit and changes nothing.
     pub fn try_grow(&mut self, bytes: usize) -> Result<(), LimitOwner> {
         self.budget.try_take(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Grows or shrinks the share to this size. Returns `false` and changes nothing if that is not possible.
+    /// Grows or shrinks the share to this size. If that is not possible, returns `false` and changes nothing.
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {
             return self.grow(bytes - self.bytes);
@@ -135,7 +135,7 @@ impl MemoryShare {
         true
     }
 
-    /// Splits off this much of the share, or all of it.
+    /// Splits off this many bytes, or all if the share has fewer.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -145,14 +145,14 @@ impl MemoryShare {
         }
     }
 
-    /// Ties the share to a body and gives it back when the last clone of the bytes is dropped. The part that exceeds
-    /// the size of the body is given back at once.
+    /// Ties the share to a body and returns it when the last clone of the bytes is dropped. The part that exceeds the
+    /// size of the body is returned immediately.
     pub fn charge(mut self, body: Bytes) -> Bytes {
         self.give_back(self.bytes.saturating_sub(body.len()));
         Bytes::from_owner(ChargedBody { body, _share: self })
     }
 
-    /// The bytes that the share holds.
+    /// The number of bytes that the share holds.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -228,7 +228,7 @@ mod tests {
         assert!(whole.take(5).is_none());
         let other = whole.take(4).unwrap();
         drop(share);
-        // A failed charge of the whole is given back to the part.
+        // If the whole budget refuses a charge, the bytes are returned to the part.
         let more = whole.take(1).unwrap();
         assert!(part.take(6).is_none());
         assert!(part.take(5).is_some());

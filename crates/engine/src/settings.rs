@@ -1,4 +1,4 @@
-//! Settings of calls, sessions and tasks.
+//! The settings of the engine: calls, sessions, tasks, media, alerts and telemetry.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use crate::telemetry::TelemetrySettings;
 /// When an answer may be sent, relative to the commit of the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
-    /// No byte of the answer leaves before the hold is on disk.
+    /// No byte of the answer is sent before the hold is on disk.
     BeforeAnswer,
-    /// The commit may come later. A power cut may lose the last milliseconds.
+    /// The answer may be sent before the commit. A power cut may lose the last milliseconds.
     Behind,
 }
 
-/// Settings of calls.
+/// The settings of the engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub commit: Commit,
-    /// Output tokens that the first hold of a stream covers, and by which it grows.
+    /// The number of output tokens that the first hold of a stream covers, and by which it grows.
     pub output_reserve_tokens: u64,
     /// Whether the journal keeps redacted bodies.
     pub journal_bodies: bool,
@@ -37,27 +37,27 @@ pub struct Settings {
     pub answer_bytes_max: usize,
     /// The size limit of an answer with pictures or embeddings.
     pub media_bytes_max: usize,
-    /// The memory for bodies of the whole node.
+    /// The memory for bodies on the whole node.
     pub bodies_bytes_max: usize,
-    /// What one key and one wallet may use of the node.
+    /// How much of the node one key and one wallet may use.
     pub callers: CallerLimits,
-    /// Limits of images that are fetched for upstreams that take no image URLs.
+    /// Limits for images that are fetched for upstreams that do not accept image URLs.
     pub pictures: ImageFetchLimits,
     /// Limits of sessions: their length, silence and message size.
     pub sockets: SessionLimits,
-    /// Which addresses we call on behalf of others.
+    /// Which addresses we may call on behalf of others.
     pub outbound: AddressPolicy,
-    /// How long an upstream is read after the client has left, to learn the usage.
+    /// How long an upstream is read for its usage after the client has left.
     pub client_gone_drain: Duration,
-    /// The client gets a keep-alive after this much silence on a stream.
+    /// The silence on a stream after which the client gets a keep-alive.
     pub keep_alive: Duration,
-    /// Calls in flight on this node.
+    /// The maximum number of calls in flight on this node.
     pub in_flight_max: usize,
-    /// How tasks are polled and their ends delivered.
+    /// How tasks are polled and how their results are delivered.
     pub tasks: TaskSettings,
     /// Limits of media that we copy and serve.
     pub media: MediaLimits,
-    /// How alerts are looked for and delivered.
+    /// How alerts are detected and delivered.
     pub alerts: AlertSettings,
     /// Where traces of calls are sent.
     pub telemetry: TelemetrySettings,

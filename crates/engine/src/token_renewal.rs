@@ -1,4 +1,4 @@
-//! Renews the tokens of channels before they expire, so that no call waits for one.
+//! Renews the tokens of channels before they expire, so that no call waits for a token.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Finds the caller of a secret, and reads its balance.
+//! Finds the caller that a secret belongs to, and reads its balance.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::failures::try_again_soon;
 
-/// How long a wallet with credits is not checked again.
+/// How long a wallet that had credits is not checked again.
 const FUNDS_TTL: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Finds the caller who holds this secret.
+    /// Finds the caller that a secret belongs to.
     pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<Caller, Failure> {
         let look_up = async |digest| self.store.key_by_digest(&digest).await;
         let found = self.keyring.find(look_up, secret, last).await;
@@ -27,7 +27,7 @@ impl Engine {
         self.keyring.callers().enter(key, share)
     }
 
-    /// Finds the caller of a key without its secret: for an operator who acts in its name.
+    /// Finds the caller of a key without its secret, for an operator who acts on its behalf.
     pub async fn recognise_key(&self, key: KeyId) -> Result<Caller, Failure> {
         let found = self.store.find_key(&key).await.map_err(|error| {
             tracing::warn!(%error, "a key could not be looked up");
@@ -43,13 +43,13 @@ impl Engine {
         callers.enter(head, share)
     }
 
-    /// Wallet and key of the caller at one instant, after all charges so far.
+    /// The wallet and the key of the caller at one instant, including all charges so far.
     pub async fn balance(&self, key: &KeyHead) -> Result<(Wallet, Key), Failure> {
         let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
             tracing::warn!(%error, "a balance could not be read");
             try_again_soon("The balance cannot be read now.")
         })?;
-        // The ledger's row is newer than that of the key cache.
+        // The ledger's row is newer than the entry in the key cache.
         if !key.enabled || key.is_expired(clock::now()) {
             return Err(Failure::invalid_api_key());
         }
@@ -58,8 +58,8 @@ impl Engine {
 
     /// Refuses a caller whose wallet is disabled or empty, before a large body is read.
     ///
-    /// The committed row is enough for most wallets. It may be older than a hold that was just released, so an
-    /// empty wallet is confirmed by the ledger writer.
+    /// The committed row is enough for most wallets. It may be older than a hold that was just released, so the ledger
+    /// writer must confirm that a wallet is empty.
     pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
         let seen = &caller.share.wallet.funds_seen;
         if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_TTL) {

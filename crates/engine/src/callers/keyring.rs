@@ -1,11 +1,11 @@
 //! Finds API keys by their digest, and caches them for a few seconds.
 //!
-//! The cache only answers which key a secret belongs to. Whether the key may still spend is decided by the ledger at
-//! each admission. A change on this node takes effect at once, a change by another process when the cache entry expires
-//! at the latest (K2).
+//! The cache only tells which key a secret belongs to. The ledger decides at each admission whether the key may still
+//! spend. A change on this node takes effect at once; a change by another process takes effect when the cache entry
+//! expires, or earlier (K2).
 //!
-//! Anybody can send keys that do not exist, as many as the network carries. Only a few of these lookups reach the
-//! store at a time, so a key that was found before never waits behind them.
+//! Anybody can send any number of keys that do not exist. Only a few of these lookups reach the store at a time, so a
+//! key that was found before never waits behind them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,7 +23,7 @@ use crate::clock;
 
 /// How long a key that was found is cached.
 const FOUND_TTL: Duration = Duration::from_secs(5);
-/// How long a key that was not found is refused without a lookup. A key that is created meanwhile works after
+/// How long a key that was not found is refused without a lookup. A key that is created in the meantime works after
 /// this time.
 const UNKNOWN_TTL: Duration = Duration::from_secs(1);
 /// How long a caller waits for the lookup.
@@ -33,16 +33,16 @@ const OUTDATED: u64 = u64::MAX;
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
-/// Lookups of keys that were never found here: how many run at a time, and how many may wait.
+/// The maximum number of concurrent lookups of keys that were never found here, and of those that may wait.
 const UNSEEN_AT_ONCE: usize = 16;
 const UNSEEN_WAITING_MAX: usize = 4096;
 
-/// Why a key was not accepted.
+/// The reason why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyLookupError {
-    /// Unknown, disabled or expired.
+    /// The key is unknown, disabled or expired.
     NoSuchKey,
-    /// The store did not answer. This is never reported as a wrong key.
+    /// The store did not answer. The client must not see this as a wrong key.
     Unavailable,
 }
 
@@ -52,44 +52,44 @@ pub(crate) struct Keyring {
     callers: Callers,
     shards: [Mutex<Shard>; SHARDS],
     unseen: UnseenKeyQueue,
-    /// How many changes of keys this node has made. A lookup that began before the last one is not cached.
+    /// The number of key changes that this node has made. A lookup that began before the last change is not cached.
     changes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// Keys that the store has, including expired cache entries and disabled keys.
+    /// Keys that are in the store, including expired cache entries and disabled keys.
     known: HashMap<Digest, CachedKey>,
-    /// Keys that the store does not have, and when it was asked.
+    /// Keys that are not in the store, each with the time of its lookup.
     unknown: HashMap<Digest, Instant>,
     queries: SharedValues<Digest, Query>,
 }
 
-/// The last key of a connection, which is nearly always the next one too. It is recognised without access to the
-/// shared cache.
+/// The last key of a connection, which is nearly always its next key too. It is recognised without access to the shared
+/// cache.
 #[derive(Debug, Default)]
 pub struct LastKey(Mutex<Option<CachedKey>>);
 
-/// A key that was found, and when the store was asked.
+/// A key that was found, and the time of its lookup.
 #[derive(Debug, Clone)]
 struct CachedKey {
     digest: Digest,
     head: KeyHead,
     share: Arc<KeyUsage>,
     asked: Instant,
-    /// The value of [`KeyUsage::changes`] when this key was read. If it differs now, the key has changed since.
+    /// The value of [`KeyUsage::changes`] when this key was read. If it is different now, the key has changed since.
     changes: u64,
 }
 
 impl CachedKey {
-    /// The key, if it is live and the entry is fresh.
+    /// The entry, if it is fresh and the key is live.
     fn if_fresh(&self) -> Option<Self> {
         let is_current = self.asked.elapsed() <= FOUND_TTL && self.share.changes() == self.changes;
         (is_current && is_live(&self.head)).then(|| self.clone())
     }
 }
 
-/// The lookup of one key. Concurrent requests with this key share it.
+/// The lookup of one key. Concurrent requests with the same key share it.
 #[derive(Debug)]
 struct Query {
     is_known: bool,
@@ -118,18 +118,18 @@ impl Keyring {
 
     /// Removes a key from the cache, because this node has changed it.
     pub(crate) fn forget(&self, key: KeyId) {
-        // The order matters. A lookup that has missed the first increment holds the usage of the key already, so it sees the
-        // second one.
+        // The order matters. A lookup that has missed the first increment already holds the usage of the key, so it
+        // sees the second increment.
         self.changes.fetch_add(1, Ordering::SeqCst);
         self.callers.note_change(key);
     }
 
-    /// The keys and wallets of this node.
+    /// The callers of this node.
     pub(crate) fn callers(&self) -> &Callers {
         &self.callers
     }
 
-    /// Finds the live key of a secret. `look_up` reads it from the store.
+    /// Finds the live key that a secret belongs to. `look_up` reads it from the store.
     pub(crate) async fn find<F>(
         &self,
         look_up: impl FnOnce(Digest) -> F,
@@ -151,7 +151,7 @@ impl Keyring {
         let known = match self.remembered(digest) {
             CacheLookup::Live(known) => known,
             CacheLookup::Unknown => return Err(KeyLookupError::NoSuchKey),
-            // The entry is stale or the key is dead. A key that was enabled again works at once.
+            // The entry is stale or the key is dead. A lookup lets a key that was enabled again work at once.
             CacheLookup::Asked(query) => self.ask(look_up, digest, &query).await?,
         };
         *last.0.lock() = Some(known.clone());
@@ -181,7 +181,7 @@ impl Keyring {
         if query.changes == changes {
             return CacheLookup::Asked(query);
         }
-        // The running lookup may have read the key before the last change.
+        // The running lookup may have read the key before the last change, so it is not shared.
         shard.queries.forget(&digest);
         CacheLookup::Asked(shard.queries.get_or_insert(digest, new_query))
     }
@@ -195,7 +195,7 @@ impl Keyring {
     where
         F: Future<Output = Result<Option<KeyHead>, StoreError>>,
     {
-        // Callers that share a failed lookup repeat it one after the other. The timeout covers all of that.
+        // Callers that share a failed lookup repeat it one after another. The timeout covers all of these lookups.
         let asking = query.found.get_or_try_init(async || {
             let _turn = if query.is_known {
                 None
@@ -230,7 +230,8 @@ impl Keyring {
             }
         });
         if self.changes.load(Ordering::SeqCst) != query.changes {
-            // The key may have been read before the change. The requests that wait for it may use it, later ones may not.
+            // The key may have been read before the change. The requests that already wait for it may use it; later
+            // requests may not.
             return known.map(|known| CachedKey {
                 changes: OUTDATED,
                 ..known
@@ -265,7 +266,7 @@ impl Keyring {
     }
 }
 
-/// Makes room for one more entry: removes stale entries, and any entry if there is none.
+/// Makes room for one more entry by removing stale entries, or any entry if none is stale.
 fn make_room<V>(
     entries: &mut HashMap<Digest, V>,
     entries_max: usize,
@@ -297,7 +298,7 @@ impl UnseenKeyQueue {
         }
     }
 
-    /// Waits for a permit, unless too many are waiting.
+    /// Waits for a permit, unless too many requests are waiting.
     async fn enter(&self) -> Result<SemaphorePermit<'_>, StoreError> {
         /// Decrements the number of waiting requests, also if the waiting future is dropped.
         struct Waiting<'a>(&'a AtomicUsize);

@@ -1,7 +1,7 @@
-//! Limits how much of this node one key and its wallet may take: requests in flight, and memory for large bodies.
+//! Limits how much of this node one key and its wallet may use: requests in flight, and memory for large bodies.
 //!
-//! The ledger limits what a key may spend. These limits keep one caller from crowding out all others, whether it
-//! can pay or not.
+//! The ledger limits what a key may spend. These limits keep one caller from crowding out all others, whether or not it
+//! can pay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,13 +18,13 @@ use crate::memory_budget::MemoryBudget;
 /// The limits of one key and one wallet on this node.
 #[derive(Debug, Clone, Copy)]
 pub struct CallerLimits {
-    /// Requests of one key in flight.
+    /// The maximum number of requests in flight of one key.
     pub key_in_flight_max: usize,
-    /// Memory for large bodies of one key.
+    /// The maximum memory for large bodies of one key.
     pub key_bodies_bytes_max: usize,
-    /// Memory for large bodies of all keys of one wallet.
+    /// The maximum memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
-    /// Token counts per minute of one key. If the rate limit of the key is lower, it applies instead.
+    /// The maximum number of token counts per minute of one key. The key's own rate limit applies if it is lower.
     pub token_counts_per_minute: u32,
 }
 
@@ -48,10 +48,10 @@ pub(crate) struct Callers {
     wallets: Mutex<SharedValues<WalletId, WalletUsage>>,
 }
 
-/// How much of the node one key takes.
+/// How much of the node one key uses.
 #[derive(Debug)]
 pub(crate) struct KeyUsage {
-    /// How many times this node has changed the key since this entry was created.
+    /// The number of times that this node has changed the key since this entry was created.
     changes: AtomicU64,
     in_flight: AtomicUsize,
     large_bodies: MemoryBudget,
@@ -60,7 +60,7 @@ pub(crate) struct KeyUsage {
 }
 
 impl KeyUsage {
-    /// How many times this node has changed the key since this entry was created.
+    /// The number of times that this node has changed the key since this entry was created.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
@@ -98,15 +98,15 @@ impl Callers {
         })
     }
 
-    /// Notes that this node has changed a key. A key that nobody uses at the moment is not in the map and has nothing
-    /// cached, so there is nothing to note.
+    /// Records that this node has changed a key. A key that is not in use is not in the map and is not cached, so there
+    /// is nothing to record.
     pub(super) fn note_change(&self, key: KeyId) {
         if let Some(share) = self.keys.lock().get(&key) {
             share.changes.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    /// Takes one of the token counts that a key may request per minute, or refuses it.
     pub(crate) fn take_token_count(&self, caller: &Caller, now: UnixMs) -> Result<(), Failure> {
         let limit = self.limits.token_counts_per_minute;
         let limit = caller.key.rpm_limit.unwrap_or(limit).min(limit);
@@ -132,7 +132,7 @@ impl Callers {
 
     /// Counts one more request of a key, or refuses it.
     pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyUsage>) -> Result<Caller, Failure> {
-        // The request is counted first, so that dropping the caller undoes it after a refusal.
+        // The request is counted first, so that dropping the caller undoes the count after a refusal.
         let before = share.in_flight.fetch_add(1, Ordering::Relaxed);
         let caller = Caller { key, share };
         if before >= self.limits.key_in_flight_max {
@@ -142,7 +142,7 @@ impl Callers {
     }
 }
 
-/// A recognised caller: one request in flight of its key, until this is dropped.
+/// A recognised caller. It counts as a request in flight of its key until it is dropped.
 #[derive(Debug)]
 pub struct Caller {
     pub key: KeyHead,

@@ -1,4 +1,4 @@
-//! Callers: keys, and how much of this node one key and its wallet may use.
+//! Callers: finds API keys, and limits how much of this node one key and its wallet may use.
 
 mod caller;
 pub(crate) mod keyring;

@@ -1,13 +1,13 @@
-//! Values that exist as long as somebody uses them.
+//! A map of shared values, each of which exists as long as it is in use.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// From this number of entries on, unused ones are removed.
+/// When the map has this many entries, unused entries are removed.
 const ENTRIES_SWEPT_FROM: usize = 64;
 
-/// Values that their users share. A value is forgotten with its last user.
+/// Values that their users share. A value is removed with its last user.
 #[derive(Debug)]
 pub(crate) struct SharedValues<K, V> {
     entries: HashMap<K, Weak<V>>,
@@ -24,7 +24,7 @@ impl<K, V> Default for SharedValues<K, V> {
 }
 
 impl<K: Eq + Hash, V> SharedValues<K, V> {
-    /// The value of `key`: the one in use, or a new one.
+    /// The value of `key`: the one that is in use, or a new one.
     pub(crate) fn get_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         if let Some(found) = self.entries.get(&key).and_then(Weak::upgrade) {
             return found;
@@ -38,12 +38,12 @@ impl<K: Eq + Hash, V> SharedValues<K, V> {
         value
     }
 
-    /// The value that is in use.
+    /// The value of `key`, if it is in use.
     pub(crate) fn get(&self, key: &K) -> Option<Arc<V>> {
         self.entries.get(key).and_then(Weak::upgrade)
     }
 
-    /// Forgets the value of `key`. Its users keep it; the next user gets a new one.
+    /// Removes the value of `key`. Its users keep it; the next user gets a new value.
     pub(crate) fn forget(&mut self, key: &K) {
         self.entries.remove(key);
     }

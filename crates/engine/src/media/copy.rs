@@ -1,6 +1,6 @@
-//! Copies one medium: fetches or decodes it into a file, checks its headers, and then stores it.
+//! Copies one media file: fetches or decodes it into a file, checks its headers, and then stores it.
 //!
-//! The caller chooses the name, so a repeated copy replaces the first one.
+//! The caller chooses the name, so a repeated copy replaces the first.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use upstream::Channel;
 use super::copy_error::CopyError;
 use crate::engine::Engine;
 
-/// How much base64 text is decoded between two writes.
+/// The number of bytes of base64 text that are decoded between two writes.
 const DECODED_TEXT_BYTES: usize = 256 << 10;
 /// The time limit of writing a file, in addition to fetching it.
 const WRITING_MAX: Duration = Duration::from_secs(60);
 
-/// The result of checking a file.
+/// The properties of a file that has been checked.
 struct Checked {
     kind: MediaKind,
     seconds: Option<u64>,
 }
 
 impl Engine {
-    /// Copies a medium to our storage under `id`. A URL on the origin of `home` is fetched with that channel's
+    /// Copies a media file to our storage under `id`. A URL on the origin of `home` is fetched with that channel's
     /// credential.
     pub(crate) async fn copy_medium(
         &self,
@@ -36,7 +36,7 @@ impl Engine {
     ) -> Result<Hosted, CopyError> {
         let counts = &self.metrics().media;
         let copied = match self.copies.try_acquire() {
-            // A stopping node gives up: a copy takes minutes, and another node can repeat it.
+            // A stopping node gives up, because a copy takes minutes and another node can repeat it.
             Ok(_permit) => self
                 .stopping
                 .run_until_cancelled(Box::pin(self.copy_in_permit(medium, home, id)))
@@ -104,7 +104,7 @@ async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), CopyError> {
     Ok(spool.write(&bytes).await?)
 }
 
-/// Checks the file's headers, on a thread that may block on the disk.
+/// Checks the file's headers, on a thread that may block.
 async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked), CopyError> {
     let checking = tokio::task::spawn_blocking(move || {
         let mut file = spooled
@@ -121,7 +121,7 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
             MediaKind::Mp4 | MediaKind::Mov => {
                 let video = check_video(&mut file)?;
                 let kind = match (wanted, video.container) {
-                    // Players of clients that did not ask for MOV may not support it.
+                    // Clients that did not ask for MOV may be unable to play it.
                     (MediaKind::Mp4, Container::Mov) => return Err(Invalid::Brand.into()),
                     (_, Container::Mov) => MediaKind::Mov,
                     (_, Container::Mp4) => MediaKind::Mp4,
@@ -140,7 +140,8 @@ async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked)
     }
 }
 
-/// Rounded to the nearest second, because encoders add a frame or two to the requested length.
+/// Converts a duration to seconds. It is rounded to the nearest second, because encoders add a frame or two to the
+/// requested length.
 fn seconds(duration_ms: u64) -> u64 {
     duration_ms.saturating_add(500) / 1000
 }

@@ -1,4 +1,4 @@
-//! Why a medium was not copied, and whether a retry can help.
+//! The errors of copying media, and whether a retry can help.
 
 use protocol::media::{Fault, Invalid};
 use store::MediaError;
@@ -10,16 +10,16 @@ pub(crate) enum CopyError {
     /// The medium could not be fetched or stored, but a retry may succeed.
     #[error("{0}")]
     Retryable(String),
-    /// The medium is no longer, or not yet, at this URL. The upstream may name another one.
+    /// There is no file at this URL, or not yet. The upstream may return another URL.
     #[error("{0}")]
     StaleUrl(String),
-    /// The medium is not a valid file of its kind, and a retry does not help.
+    /// The file is not valid for its kind, and a retry does not help.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl CopyError {
-    /// The label of the counter.
+    /// The label in metrics.
     pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Retryable(_) => "later",

@@ -1,16 +1,16 @@
-//! Limits of media: their size, the time of a copy, and how they may be read.
+//! Limits of media: file sizes, the duration of a copy, and limits for readers.
 
 use std::time::Duration;
 
 use protocol::video::MediaKind;
 use upstream::{FetchLimits, Timeouts};
 
-/// Copies at the same time. Further ones are retried later, so that they do not occupy slots for
-/// polls.
+/// The maximum number of concurrent copies. Further copies are tried later, so that they do not
+/// occupy the slots of polls.
 pub(crate) const COPIES_MAX: usize = 64;
-/// The time to connect, with the DNS lookup.
+/// The time limit for connecting, including the DNS lookup.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// The longest silence before and within a response.
+/// The maximum pause before and within a response.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Settings of media.
@@ -18,13 +18,14 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 pub struct MediaLimits {
     pub video_bytes_max: u64,
     pub picture_bytes_max: u64,
-    /// From the DNS lookup to the last byte.
+    /// The time limit from the DNS lookup to the last byte.
     pub within: Duration,
     /// The pause between two sweeps.
     pub sweep_every: Duration,
-    /// Readers of media at the same time.
+    /// The maximum number of concurrent readers of media.
     pub reads_max: usize,
-    /// From a reader's request to its last byte. A slower reader can request the rest as a range.
+    /// The time limit from a reader's request to its last byte. A slower reader can request the
+    /// rest as a range.
     pub read_within: Duration,
 }
 

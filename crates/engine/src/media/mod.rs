@@ -1,4 +1,5 @@
-//! Generated media that we keep: copied from the upstream, served, and swept.
+//! Generated media that we keep: copies them from the upstream, serves them, and deletes them
+//! later.
 
 mod copy;
 mod copy_error;

@@ -1,7 +1,7 @@
-//! Limits how many readers of media there are, and how long each may take.
+//! Limits the number of concurrent readers of media, and the time that each may take.
 //!
-//! Reading a medium needs no key, so nothing else limits it. Every reader holds a file or a connection to the
-//! bucket, and a piece of the medium in memory.
+//! Reading media needs no key, so nothing else limits it. Every reader holds a file or a connection to the bucket, and
+//! a piece of the file in memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use protocol::Failure;
 
 use crate::failures::try_again_soon;
 
-/// One address may take this fraction of the reader slots, and at least one.
+/// One address may take one in this many of the reader slots, and at least one slot.
 const ADDRESS_SHARE: usize = 4;
 
 /// The readers of this node.
@@ -26,7 +26,7 @@ struct Readers {
     by_address: HashMap<IpAddr, usize>,
 }
 
-/// One reader's slot, given back when dropped.
+/// The slot of one reader. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct MediaRead {
     reads: Arc<MediaReads>,
@@ -104,8 +104,8 @@ mod tests {
             inside.push(enter(Some(address(last))).unwrap());
         }
         assert_eq!(status(Some(address(1))), 429);
-        // `None`: the caller is behind a proxy, whose address stands for many callers. Only the limit for all readers
-        // applies.
+        // `None` stands for a caller behind a proxy, whose address many callers share. For these, only the limit for
+        // all readers applies.
         for _ in 0..4 {
             inside.push(enter(None).unwrap());
         }

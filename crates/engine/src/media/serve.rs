@@ -1,4 +1,4 @@
-//! Serves media: a reader takes a slot, then gets the bytes.
+//! Serves media: a reader takes a slot and then gets the bytes.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use super::stream::MediaStream;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Takes a reader slot. `from` is `None` behind a proxy, which stands for many callers.
+    /// Takes a reader slot. `from` is `None` behind a proxy, whose address many callers share.
     pub fn read_media(&self, from: Option<IpAddr>) -> Result<MediaRead, Failure> {
         let bounds = self.settings.media;
         MediaReads::enter(
@@ -21,7 +21,7 @@ impl Engine {
         )
     }
 
-    /// The bytes as a response body for the reader that has this slot.
+    /// Makes a response body for the reader that has this slot.
     pub fn stream_of(&self, body: MediaBody, read: MediaRead) -> MediaStream {
         let served_bytes = self.metrics().media.served_bytes.clone();
         MediaStream {

@@ -1,18 +1,18 @@
-//! Whether the media storage answers.
+//! The state of the media storage, as of its last probe.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How the media storage answered the last probe.
+/// The result of the last probe of the media storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageState {
-    /// Not probed yet.
+    /// There was no probe yet.
     Unknown,
     Ok,
     Failing,
 }
 
 impl StorageState {
-    /// The word in the readiness report.
+    /// The value in the readiness report.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",

@@ -9,12 +9,13 @@ use crate::engine::Engine;
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 impl Engine {
-    /// Whether the media storage answered the last probe.
+    /// The result of the last probe of the media storage.
     pub fn storage_state(&self) -> StorageState {
         self.storage_watch.get()
     }
 
-    /// Probes the media storage at once and then at intervals, for as long as the future is polled.
+    /// Probes the media storage immediately and then at intervals, for as long as the future is
+    /// polled.
     pub async fn watch_storage(&self) {
         loop {
             self.probe_storage().await;

@@ -1,4 +1,4 @@
-//! The body of a response that serves a medium.
+//! The response body that serves a media file.
 
 use std::task::{Context, Poll, ready};
 
@@ -10,7 +10,7 @@ use crate::failures::Aborted;
 
 use super::reads::MediaRead;
 
-/// The bytes of a medium, read as fast as the client takes them.
+/// The bytes of a media file, read only as fast as the client takes them.
 #[derive(Debug)]
 pub struct MediaStream {
     pub(super) body: MediaBody,
@@ -27,8 +27,8 @@ impl MediaStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
-        // The connection's timers end readers that take nothing. This ends readers that are too
-        // slow.
+        // The connection's timers end readers that take nothing. This check ends readers that are
+        // too slow.
         if self.read.is_over() {
             return Poll::Ready(Some(Err(Aborted)));
         }

@@ -4,7 +4,8 @@ use crate::clock;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Sweeps at intervals for as long as the future is polled. Other nodes may do the same.
+    /// Deletes expired media at intervals for as long as the future is polled. Other nodes may do
+    /// the same.
     pub async fn sweep_media(&self) {
         loop {
             let counts = &self.metrics().media;

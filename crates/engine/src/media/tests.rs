@@ -1,4 +1,4 @@
-//! Copies against a real HTTP server and a real media folder.
+//! Tests of copies with a real HTTP server and a real media folder.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -142,7 +142,7 @@ impl Scene {
     }
 
     fn kept_count(&self) -> usize {
-        // The folder for incoming files is listed too.
+        // This includes the folder for incoming files.
         std::fs::read_dir(self.folder.path().join("media"))
             .unwrap()
             .count()
@@ -343,7 +343,7 @@ async fn trouble_on_the_way_is_told_apart() {
             .await;
         assert_eq!(copied.unwrap_err().label(), word, "{path}");
     }
-    // The first request and five redirects.
+    // The first request is followed by five redirects.
     let rounds = origin
         .asked()
         .iter()

@@ -1,6 +1,6 @@
-//! Counts calls by endpoint, model, channel and outcome, and by wallet if the operator asks for that.
+//! Counts calls by endpoint, model, channel and outcome, and by wallet if the operator enables that.
 //!
-//! Calls are counted where they are journaled. Each thread has its own counts, and a scrape adds them up.
+//! A call is counted when it is journaled. Threads count in different shards, and a scrape adds them up.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -18,17 +18,17 @@ use store::{JournalRow, WalletId};
 
 /// The number of separately locked shards, so that threads rarely wait for each other.
 const SHARDS: usize = 16;
-/// The maximum number of series per model in one shard. The configuration bounds them; if a node reloads many
-/// configurations, calls beyond this number are counted without a channel.
+/// The maximum number of series per model in one shard. The configuration usually bounds this number. If a node has
+/// loaded many configurations, calls beyond it are counted without a channel.
 const SERIES_MAX: usize = 256;
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Served,
     /// The request was invalid, not permitted or not paid for.
     Refused,
-    /// We or the upstream failed.
+    /// The gateway or the upstream failed.
     Failed,
     ClientGone,
 }
@@ -63,23 +63,23 @@ struct Series {
     calls: u64,
 }
 
-/// Series by model. The name is empty if the request named no model, or one that does not exist.
+/// Series by model. The name is empty if the request names no model or an unknown one.
 type Shard = HashMap<Arc<str>, Vec<Series>>;
 
-/// The calls of a node.
+/// The call counts of a node.
 #[derive(Debug, Default)]
 pub(crate) struct CallTallies {
     shards: [Padded; SHARDS],
     wallets: WalletTallies,
 }
 
-/// A shard on cache lines of its own.
+/// A shard on its own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
 impl CallTallies {
-    /// Counts this many wallets separately, and all further ones together. The default is none.
+    /// Counts this many wallets separately, and all others together. The default is none.
     pub(crate) fn with_wallets(wallets_max: usize) -> Self {
         Self {
             wallets: WalletTallies {
@@ -90,7 +90,7 @@ impl CallTallies {
         }
     }
 
-    /// Counts a call that has ended. `is_known` says whether its model exists: a name that a caller invented must not
+    /// Counts a call that has ended. `is_known` is true if its model exists: a name that a caller has invented must not
     /// become a label.
     pub(crate) fn count(&self, row: &JournalRow, is_known: bool) {
         let model = if is_known { &*row.model } else { "" };
@@ -171,7 +171,7 @@ impl WalletTallies {
         if let Some(counts) = wallets.get(&wallet) {
             return counts.count(row);
         }
-        // Once every wallet has an entry, no call takes the write lock.
+        // Once every entry is taken, no call needs the write lock.
         if wallets.len() >= self.wallets_max {
             return self.others.count(row);
         }
@@ -223,7 +223,7 @@ impl Collector for CallTallies {
     }
 }
 
-/// Takes one count of a wallet.
+/// Reads one of the counts of a wallet.
 type ReadCount = fn(&WalletCounts) -> &AtomicU64;
 
 impl WalletTallies {

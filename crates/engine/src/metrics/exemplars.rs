@@ -1,7 +1,7 @@
-//! Exemplars: for each bucket of a histogram, the trace of the last request that fell into it.
+//! Exemplars: the trace of the last request in each bucket of a histogram.
 //!
-//! The library that writes the text takes exemplars only from histograms of its own, which all threads share. They are
-//! therefore appended to the finished text. Without them the text is the same, byte for byte.
+//! The metrics library writes exemplars only for its own histograms, which all threads share. Ours are therefore
+//! appended to the finished text. Without them the text is the same, byte for byte.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,17 +11,17 @@ use ledger::UnixMs;
 
 use crate::telemetry::TraceId;
 
-/// About as long as one is in the text.
+/// The approximate length of an exemplar in the text.
 const EXEMPLAR_BYTES: usize = 80;
 
-/// The trace of a request, and the moment that is measured.
+/// The trace of a request, and the time of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedMoment {
     pub trace: TraceId,
     pub at: UnixMs,
 }
 
-/// A request that was traced, and what was measured of it.
+/// A traced request and its measured value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exemplar {
     pub(super) moment: TracedMoment,

@@ -14,7 +14,7 @@ struct ByOutcome {
     outcome: &'static str,
 }
 
-/// Copies, bytes served, and what the storage holds.
+/// The counts of copies and of bytes served, and the contents of the storage.
 #[derive(Debug)]
 pub(crate) struct MediaCounts {
     copies: Family<ByOutcome, Counter>,

@@ -1,4 +1,4 @@
-//! What a scraper sees: the metrics of the node, its requests, its calls and its media.
+//! The metrics of the node: its requests, calls, media and telemetry.
 
 mod call_tally;
 pub(crate) mod exemplars;

@@ -45,7 +45,7 @@ struct ByChannel {
     state: &'static str,
 }
 
-/// The beginning of every metric's name.
+/// The prefix of every metric's name.
 const PREFIX: &str = "tollgate";
 
 /// The node's counters. A scrape never blocks them for long.
@@ -56,13 +56,13 @@ pub struct Metrics {
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
-    /// Answers that ended cleanly without a usage report.
+    /// Answers that ended regularly without a usage report.
     pub usage_missing: Counter,
     /// Usage reports that were negative, not numbers, or implausible.
     pub usage_malformed: Counter,
-    /// Attempts on a further route after the first one failed.
+    /// Attempts on further routes after the first one failed.
     pub failovers: Counter,
-    /// Panics that were contained to their request.
+    /// Panics that ended only their own request.
     pub panics: Counter,
     /// Calls whose client left before the answer was complete.
     pub clients_gone: Counter,
@@ -71,7 +71,7 @@ pub struct Metrics {
     store: StoreValues,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
-    /// Held while the text is written, because gauges are set right before.
+    /// Locked while the text is written, because gauges are set just before.
     rendering: Mutex<()>,
 }
 
@@ -87,19 +87,19 @@ impl Default for Metrics {
     }
 }
 
-/// Values of other parts at the moment of a scrape.
+/// Values that other parts of the engine provide at each scrape.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScrapeValues {
     pub(crate) stats: Stats,
-    /// What the ledger has committed, by model.
+    /// The totals that the ledger has committed, by model.
     pub(crate) settled: Vec<Settled>,
     pub(crate) uptime: Duration,
-    /// Name and breaker state of each channel.
+    /// The name and the breaker state of each channel.
     pub(crate) channels: Vec<(String, &'static str)>,
 }
 
 impl Metrics {
-    /// All metrics, at zero.
+    /// Creates all metrics, at zero.
     pub fn new() -> Self {
         Self::with_wallets(0)
     }
@@ -170,17 +170,17 @@ impl Metrics {
         }
     }
 
-    /// A new tally of requests. Each thread has its own.
+    /// Creates a tally of requests. Each thread has its own.
     pub fn tally(&self) -> Arc<Tally> {
         self.tallies.tally()
     }
 
-    /// A call has ended. `is_known` says whether its model exists.
+    /// Counts a call that has ended. `is_known` is true if its model exists.
     pub(crate) fn call_ended(&self, row: &JournalRow, is_known: bool) {
         self.calls.count(row, is_known);
     }
 
-    /// A call used a built-in tool that has no price.
+    /// Counts calls of a built-in tool that has no price.
     pub(crate) fn unpriced_tool(&self, model: &Arc<str>, tool: &str, calls: u64) {
         let labels = ToolOfModel {
             model: Arc::clone(model),
@@ -191,7 +191,7 @@ impl Metrics {
             .inc_by(calls);
     }
 
-    /// Shows what the ledger has committed. Charges that were rolled back do not count.
+    /// Sets the totals that the ledger has committed. Charges that were rolled back do not count.
     fn set_settled(&self, settled: &Settled) {
         let Settled {
             model,
@@ -238,9 +238,9 @@ impl Metrics {
         text
     }
 
-    /// The same text, with an exemplar in each bucket of a histogram that has one.
+    /// The text that a scraper reads, with an exemplar in each histogram bucket that has one.
     pub(crate) fn render_with_exemplars(&self, values: &ScrapeValues) -> String {
-        // Read before the counts, so that a bucket has counted its exemplar.
+        // The exemplars are read before the counts, so that the counts include their requests.
         let exemplars = self.tallies.exemplars(PREFIX);
         let text = self.render(values);
         if exemplars.is_empty() {
@@ -250,14 +250,14 @@ impl Metrics {
     }
 }
 
-/// Values of the store, set at each scrape. Those that only grow are counters.
+/// Values of the store, set at each scrape. Values that only grow are counters.
 #[derive(Debug)]
 struct StoreValues {
     gauges: Vec<(Gauge<u64, AtomicU64>, ReadStat)>,
     counters: Vec<(Counter, ReadStat)>,
 }
 
-/// Takes one value from those of the store.
+/// Reads one of the store's values.
 type ReadStat = fn(&Stats) -> u64;
 
 impl StoreValues {
@@ -289,7 +289,7 @@ impl StoreValues {
     }
 }
 
-/// The declaration of a value of the store.
+/// The declaration of one of the store's values.
 struct StoreValue {
     name: &'static str,
     help: &'static str,
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Every metric with a value, as a node shows them after some calls.
+    /// A text with every metric, as a node shows it after some calls.
     fn all_metrics() -> String {
         let metrics = Metrics::with_wallets(1);
         let tally = metrics.tally();
@@ -425,7 +425,7 @@ mod tests {
         })
     }
 
-    /// The labels of a line, without `le`, which every histogram has.
+    /// The labels of a line, except `le`, which every histogram has.
     fn labels(line: &str) -> String {
         let inside = line.split_once('{').and_then(|(_, it)| it.split_once('}'));
         let pairs = inside.map_or("", |(it, _)| it).split("\",");

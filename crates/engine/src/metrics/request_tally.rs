@@ -1,6 +1,6 @@
-//! Counts requests per thread, and adds the counts up at each scrape.
+//! Counts requests per thread, and adds up the counts at each scrape.
 //!
-//! A shared counter would be a cache line that moves between cores with every request.
+//! The cache line of a shared counter would move between cores with every request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -24,13 +24,13 @@ const LATENCY_BOUNDS: [f64; 16] = [
     600.0,
 ];
 
-/// The requests of one thread.
+/// The request counts of one thread.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Tally(Mutex<Counts>);
 
 impl Tally {
-    /// A request has arrived.
+    /// Counts a request that has arrived.
     pub fn arrived(&self) {
         self.0.lock().in_flight += 1;
     }
@@ -60,7 +60,7 @@ impl Tally {
 #[derive(Debug, Default)]
 struct Counts {
     in_flight: i64,
-    /// A list is enough, because one thread sees only a few endpoints.
+    /// A list is enough, because one thread serves only a few endpoints.
     endpoints: Vec<(&'static str, EndpointCounts)>,
 }
 
@@ -70,7 +70,7 @@ impl Counts {
     }
 }
 
-/// The entry of a key in a short list.
+/// Finds or adds the entry of a key in a short list.
 fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, name: K) -> &mut V {
     let place = list.iter().position(|(it, _)| *it == name);
     let place = place.unwrap_or_else(|| {
@@ -97,15 +97,15 @@ impl EndpointCounts {
     }
 }
 
-/// One for each bound, and the last one for values above all bounds.
+/// One bucket for each bound, and one for values above all bounds.
 const BUCKETS: usize = LATENCY_BOUNDS.len() + 1;
 
-/// A histogram.
+/// A histogram of latencies.
 #[derive(Debug, Default)]
 struct Latencies {
     counts: [u64; BUCKETS],
     sum: Duration,
-    /// The last traced request of each bucket. Nothing is allocated for them before the first one.
+    /// The last traced request of each bucket. Nothing is allocated before the first one.
     exemplars: Option<Box<[Option<Exemplar>; BUCKETS]>>,
 }
 
@@ -134,14 +134,14 @@ impl Latencies {
         };
         let ours = self.exemplars.get_or_insert_default();
         for (ours, theirs) in ours.iter_mut().zip(exemplars.iter().copied()) {
-            // `None` is before all others.
+            // `None` is less than any time.
             if theirs.map(|it| it.moment.at) > ours.map(|it| it.moment.at) {
                 *ours = theirs;
             }
         }
     }
 
-    /// The exemplars, each with the upper bound of its bucket as the text has it.
+    /// The exemplars, each with the upper bound of its bucket as written in the text.
     fn exemplars(&self) -> impl Iterator<Item = (String, Exemplar)> {
         let bounds = LATENCY_BOUNDS.iter().map(|bound| format!("{bound:?}"));
         let bounds = bounds.chain(["+Inf".to_owned()]);
@@ -182,7 +182,7 @@ impl RequestTallies {
         tally
     }
 
-    /// The requests in flight, and the counts of each endpoint, of all threads together.
+    /// The requests in flight and the counts of each endpoint, summed over all threads.
     fn sum(&self) -> (i64, BTreeMap<&'static str, EndpointCounts>) {
         let mut in_flight = 0;
         let mut endpoints = BTreeMap::<&'static str, EndpointCounts>::new();
@@ -196,7 +196,7 @@ impl RequestTallies {
         (in_flight, endpoints)
     }
 
-    /// The exemplars, by the series of their bucket as the text has it. `prefix` is that of the registry.
+    /// The exemplars, by the name of their bucket's series as written in the text. `prefix` is that of the registry.
     pub(super) fn exemplars(&self, prefix: &str) -> HashMap<String, Exemplar> {
         let (_, endpoints) = self.sum();
         let mut found = HashMap::new();
@@ -325,11 +325,11 @@ mod tests {
         };
         for (thread, ms, traced) in [
             (0, 3, traced(1, 1_700_000_000_007)),
-            // Another thread has seen a newer request of the same bucket, and an older one of the last bucket.
+            // Another thread has seen a newer request in the same bucket, and an older one in the last bucket.
             (1, 4, traced(2, 1_700_000_000_120)),
             (1, 700_000, traced(3, 1_700_000_000_001)),
             (0, 600_001, traced(4, 1_700_000_001_000)),
-            // Requests that are not traced do not replace one that is.
+            // Requests that are not traced do not replace an exemplar.
             (0, 4, None),
             (0, 60, None),
         ] {
@@ -355,7 +355,7 @@ mod tests {
                 ),
             ]
         );
-        // Nothing else differs.
+        // Apart from the exemplars, the texts are the same.
         let without = |line: &str| line.split(" # {").next().unwrap().to_owned() + "\n";
         assert_eq!(text.lines().map(without).collect::<String>(), plain);
     }

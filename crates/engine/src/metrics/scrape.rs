@@ -1,4 +1,4 @@
-//! What scrapers and the operators' listener read from the engine.
+//! The values that scrapers and the operators' listener read from the engine.
 
 use std::time::Instant;
 
@@ -8,12 +8,12 @@ use super::registry::ScrapeValues;
 use crate::engine::Engine;
 
 impl Engine {
-    /// The text for a scraper.
+    /// The metrics as text for a scraper.
     pub fn scrape(&self) -> String {
         self.metrics.render(&self.scrape_values())
     }
 
-    /// The same text with exemplars: in each bucket of a histogram, the trace of its last request that was traced.
+    /// The same text with exemplars: the trace of the last traced request in each bucket of a histogram.
     pub fn scrape_with_exemplars(&self) -> String {
         self.metrics.render_with_exemplars(&self.scrape_values())
     }
@@ -27,7 +27,7 @@ impl Engine {
         }
     }
 
-    /// The name and the breaker state of each channel in use. Disabled channels are left out, because nothing calls them.
+    /// The name and the breaker state of each channel. Disabled channels are left out, because no call uses them.
     pub fn channel_states(&self) -> Vec<(String, &'static str)> {
         let spell = |state: BreakerState| match state {
             BreakerState::Closed => "closed",

@@ -1,4 +1,4 @@
-//! Counts spans by what happened to them on the way to the collector.
+//! Counts spans that were delivered to the collector and spans that were dropped.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,16 +10,16 @@ struct ByReason {
     reason: &'static str,
 }
 
-/// Why spans did not reach the collector.
+/// The reason why spans did not reach the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DropReason {
-    /// Calls ended faster than they were sent.
+    /// Calls ended faster than their spans could be sent.
     QueueFull,
-    /// The collector rejected them.
+    /// The collector rejected the spans.
     Refused,
-    /// The collector did not answer, or was busy, at every attempt.
+    /// The collector did not answer or was busy at every attempt.
     Unreachable,
-    /// The node stopped before they were sent.
+    /// The node stopped before the spans were sent.
     Shutdown,
 }
 

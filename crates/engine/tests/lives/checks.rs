@@ -1,4 +1,4 @@
-//! What must be true of every life, whatever happened in it.
+//! Checks what must be true of every call, whatever happened to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::plan::{Act, Payer, Plan, Reply, ReplyEnd, Spoken};
 use crate::scripted_upstream::WORD;
 use crate::world::{Wave, World};
 
-/// How often lives ended in each way: what the caller saw, how the hold was closed, and on what basis.
+/// The number of calls per ending: what the caller saw, and how the hold was closed.
 pub(crate) type Endings = BTreeMap<(String, String), u64>;
 
-/// Rows and entries by request id.
+/// Journal rows and ledger entries by request id.
 struct Books {
     rows: BTreeMap<String, Vec<JournalRow>>,
     closes: BTreeMap<String, Vec<EntryRow>>,
@@ -45,7 +45,7 @@ impl Books {
                 let rows = books.rows.entry(entry.row.request_id.to_string());
                 rows.or_default().push(entry.row);
             }
-            // The rows of earlier waves are older.
+            // All further rows belong to earlier waves.
             if found < count || count == 0 {
                 break;
             }
@@ -71,7 +71,7 @@ impl Books {
     }
 }
 
-/// Checks the lives of a wave.
+/// Checks the calls of a wave.
 pub(crate) async fn check(
     world: &World,
     plans: &[Arc<Plan>],
@@ -108,23 +108,23 @@ pub(crate) async fn check(
     }
 }
 
-/// One life, from all sides.
+/// Everything that is known about one call: its plan, what the caller and the upstream saw, and its rows.
 struct Life<'a> {
     plan: &'a Plan,
     saw: Saw,
-    /// Words of the answer that the caller has read.
+    /// The number of words of the answer that the caller has read.
     words_seen: u64,
-    /// Words that the upstream has sent in its last answer.
+    /// The number of words that the upstream has sent in its last answer.
     words_sent: u64,
-    /// Requests that have reached an upstream.
+    /// The number of requests that have reached an upstream.
     attempts: usize,
-    /// Whether the last of them was for the model that others fall back to.
+    /// Whether the last request was for `m/dear`, the fallback model.
     is_dear: bool,
     rows: &'a [JournalRow],
     closes: &'a [EntryRow],
 }
 
-/// Fails with a reason.
+/// Returns an error with a reason if a condition is false.
 macro_rules! must {
     ($truth:expr, $why:literal) => {
         if !$truth {
@@ -159,7 +159,7 @@ impl Life<'_> {
         Ok((format!("{:?}", self.saw), ending))
     }
 
-    /// The hold is closed once, and the journal says how.
+    /// Checks that the hold is closed once and that the journal says how.
     fn check_close(&self, row: &JournalRow) -> Result<(), &'static str> {
         must!(
             row.hold.is_some() == row.outcome.is_some(),
@@ -199,7 +199,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// The journal tells what the caller saw.
+    /// Checks that the journal agrees with what the caller saw.
     fn check_view(&self, row: &JournalRow) -> Result<(), &'static str> {
         let is_settled = row.outcome.as_deref() == Some("settled");
         match self.saw {
@@ -223,7 +223,7 @@ impl Life<'_> {
                     "the journal has the error"
                 );
             }
-            // It may have left just after the end.
+            // The caller may have left just after the end.
             Saw::Left => must!(row.status >= 200, "the journal has a status"),
         }
         Ok(())
@@ -234,19 +234,19 @@ impl Life<'_> {
         usage.map(|usage| usage.basis)
     }
 
-    /// The answer that the last attempt got.
+    /// What the upstream did with the last attempt.
     fn last_act(&self) -> Option<&Act> {
         Some(self.plan.act(self.attempts.checked_sub(1)?))
     }
 
-    /// The price of an answer of so many words that nobody reported: a micro-credit for each input token, two for
-    /// each output token. Only a wallet that cannot pay for a larger hold pays less.
+    /// The price of an answer with this many words and without a usage report: a micro-credit for each input token and
+    /// two for each output token. The charge is lower only if the wallet cannot pay for a larger hold.
     fn counted_price(&self, words: u64) -> i64 {
         let price = self.price_of(input_tokens(self.plan), output_tokens(words));
         self.payable(price)
     }
 
-    /// The price of these tokens: that of the model that the row names.
+    /// The price of these tokens, for the model that the row names.
     fn price_of(&self, input: u64, output: u64) -> i64 {
         let is_dear = self.rows.first().is_some_and(|row| *row.model == *"m/dear");
         let (of_input, of_output) = if is_dear { (3, 7) } else { (1, 2) };
@@ -260,8 +260,8 @@ impl Life<'_> {
         }
     }
 
-    /// The price of a converted stream that breaks behind a report. The report may be one of several, so its input
-    /// counts, and its output if that is more than came.
+    /// The price of a converted stream that breaks after a usage report. Further reports might have followed, so its
+    /// input counts, and its output only if it is more than what arrived.
     fn interim_price(&self, reply: Option<&Reply>, words: u64) -> Option<i64> {
         let is_converted = self.plan.is_streamed && self.plan.spoken == Spoken::Messages;
         let (input, output) = reply.filter(|_| is_converted)?.usage?;
@@ -269,8 +269,8 @@ impl Life<'_> {
         Some(self.payable(price))
     }
 
-    /// The charge is what the upstream reported, or exactly our count of what came: at least what the caller saw
-    /// of it, and at most what was sent.
+    /// Checks that the charge is what the upstream reported, or exactly our count of what arrived: at least what the
+    /// caller saw, and at most what was sent.
     fn check_charge(&self, row: &JournalRow) -> Result<(), &'static str> {
         let Some(basis) = self.basis() else {
             must!(row.charge.get() == 0, "only usage is charged");
@@ -320,12 +320,12 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// A charge is that of the model that was tried last, and the row names it.
+    /// Checks that the charge is that of the last model that was tried, and that the row names this model.
     fn check_model(&self, row: &JournalRow) -> Result<(), &'static str> {
         let is_backed = self.plan.model.ends_with("backed");
         must!(is_backed || !self.is_dear, "only some models fall back");
         if self.basis().is_none() {
-            // A caller may leave before its request was read.
+            // A caller may leave before its request is read.
             let is_unread = self.saw == Saw::Left && row.model.is_empty();
             let is_named = self.plan.is_misspelt || *row.model == *self.plan.model;
             must!(
@@ -335,7 +335,7 @@ impl Life<'_> {
             return Ok(());
         }
         let charged_dear = *row.model == *"m/dear";
-        // The caller may have left after the fallback was chosen and before it was asked.
+        // The caller may have left after the fallback was chosen and before its upstream was called.
         let is_certain = self.saw != Saw::Left;
         must!(
             !is_certain || charged_dear == self.is_dear,
@@ -344,7 +344,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// After content no other route is tried.
+    /// Checks that no other route is tried after content.
     fn check_attempts(&self) -> Result<(), &'static str> {
         for attempt in 1..self.attempts {
             let shows = match self.plan.act(attempt - 1) {
@@ -352,7 +352,7 @@ impl Life<'_> {
                     !self.plan.is_streamed
                         || !matches!(reply.end, ReplyEnd::CutAfter(0) | ReplyEnd::StallAfter(0))
                 }
-                // The request is to blame, or its time is over.
+                // The request is to blame, or its time has run out.
                 Act::Status(400) | Act::Silence => true,
                 _ => false,
             };
@@ -369,12 +369,12 @@ impl Life<'_> {
     }
 }
 
-/// Our count of so many words.
+/// Our token count of this many words.
 fn output_tokens(words: u64) -> u64 {
     tokens(WORD.repeat(usize::try_from(words).unwrap()).as_bytes())
 }
 
-/// The plans reach every ending, so that none of the checks above is idle.
+/// Checks that every kind of ending occurs, so that no check above is unused.
 pub(crate) fn every_ending_has_occurred(endings: &Endings, lives: u64) {
     if lives < 5_000 {
         return;

@@ -1,4 +1,4 @@
-//! The caller of one call: asks, reads the answer, and may leave at any moment.
+//! The client of one call: sends the request, reads the answer, and may leave at any moment.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::plan::{Plan, Spoken};
 use crate::scripted_upstream::{LIFE, WORD};
 
-/// What the caller saw of its call.
+/// What the client saw of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Saw {
     /// An error instead of an answer.
@@ -27,23 +27,23 @@ pub(crate) enum Saw {
     Stream,
     /// A stream that ended with an error, or was aborted.
     BrokenStream,
-    /// It left before the end.
+    /// The client left before the end.
     Left,
 }
 
-/// What the caller saw, and how many words of the answer.
+/// What the client saw, and the number of words of the answer that it read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(crate) saw: Saw,
     pub(crate) words: u64,
 }
 
-/// The request id of a life.
+/// The request id of a call.
 pub(crate) fn request_id(life: u64) -> String {
     format!("req_{life}")
 }
 
-/// The bytes that a caller has read. It may leave at any moment.
+/// The bytes that the client has read. They are shared, because the client may leave at any moment.
 type Read = Arc<Mutex<Vec<u8>>>;
 
 pub(crate) async fn live(engine: Arc<Engine>, key: KeyHead, plan: Arc<Plan>) -> View {
@@ -68,7 +68,7 @@ async fn attend(engine: Arc<Engine>, key: KeyHead, plan: &Plan, read: &Read) -> 
     }
 }
 
-/// The input tokens that the request of a life is counted for at admission.
+/// The input tokens that are counted at admission for the request of a call.
 pub(crate) fn input_tokens(plan: &Plan) -> u64 {
     let (dialect, _) = endpoint(plan);
     let head = protocol::native::read_head(dialect, &request(plan));

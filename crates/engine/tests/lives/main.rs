@@ -1,12 +1,12 @@
-//! Ten thousand random lives of calls, without a socket and in virtual time.
+//! Property test: runs ten thousand random calls ("lives"), without sockets and in virtual time.
 //!
-//! The engine is the real one, and so are its client for upstreams and its store. Only three things differ from
-//! production: connections to upstreams are pairs of buffers (`Channel::in_memory`), the upstream behind them
-//! follows a plan, and time advances when nothing is left to do. `plan` draws what the upstreams and the caller of
-//! each call do, `scripted_upstream` does it, `client` calls, `world` keeps engine, store and time, and `checks`
-//! compares what the caller saw, the upstream served, the ledger booked and the journal tells.
+//! The engine, its client for upstreams and its store are the real ones. Only three things differ from production:
+//! connections to upstreams are pairs of buffers (`Channel::in_memory`), the upstream behind them follows a plan, and
+//! time advances only when there is nothing left to do. `plan` draws what the upstreams and the client of each call do.
+//! `scripted_upstream` and `client` follow the plan, and `world` holds the engine, the store and the clock. `checks`
+//! compares what the client saw, what the upstream sent, what the ledger booked and what the journal says.
 //!
-//! `TOLLGATE_LIVES_SEED=7` draws other lives, and `TOLLGATE_LIVES=100` fewer or more of them.
+//! `TOLLGATE_LIVES_SEED=7` draws other calls, and `TOLLGATE_LIVES=100` sets their number.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod checks;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use plan::Plan;
 use world::World;
 
-/// Lives that run at the same time, on an engine of their own.
+/// The number of calls that run concurrently. Each such wave has its own engine.
 const WAVE: u64 = 2_500;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -29,7 +29,7 @@ fn setting(name: &str, default: u64) -> u64 {
     set.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Every hold is closed once, by the rule that fits what happened, and every call has one row in the journal.
+/// Every hold is closed once, by the rule that applies, and every call has one row in the journal.
 #[test]
 fn every_life_is_settled_or_released_once_and_journaled_once() {
     let seed = setting("TOLLGATE_LIVES_SEED", 1);

@@ -1,41 +1,41 @@
-//! What the upstreams and the caller of one call do, drawn from a seed.
+//! Plans of calls: what the upstreams and the client of a call do, drawn from a seed.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// A life needs an act for each attempt.
+/// The maximum number of attempts of a call. A plan has an act for each.
 pub(crate) const ROUTES_MAX: usize = 3;
 
-/// The models that are called, with the most attempts that a call of them can make.
+/// The models that are called, each with the maximum number of attempts of a call.
 pub(crate) const MODELS: [(&str, usize); 6] = [
     ("m/1", 1),
     ("m/2", 2),
     ("m/3", 3),
-    // Its two routes have limits.
+    // Both of its routes have limits.
     ("m/limited", 2),
-    // They fall back to `m/dear`, the second only because its route is at its limit most of the time.
+    // These two fall back to `m/dear`, the second only because its route is at its limit most of the time.
     ("m/backed", 2),
     ("m/limited-backed", 2),
 ];
 
-/// Which key pays.
+/// The key that pays for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Payer {
     Rich,
-    /// Its wallet cannot pay for all of its calls, or for the growth of long ones.
+    /// A key whose wallet cannot pay for all of its calls, or for the growth of long ones.
     Poor,
-    /// Its key allows few calls at the same time.
+    /// A key that allows only a few concurrent calls.
     Narrow,
 }
 
-/// The protocol of the caller. All upstreams speak chat.
+/// The protocol of the client. All upstreams speak chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Spoken {
     Chat,
     Messages,
 }
 
-/// One call.
+/// The plan of one call.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) life: u64,
@@ -44,17 +44,17 @@ pub(crate) struct Plan {
     pub(crate) model: &'static str,
     pub(crate) attempts_max: usize,
     pub(crate) is_streamed: bool,
-    /// The request names a model that does not exist.
+    /// Whether the request names a model that does not exist.
     pub(crate) is_misspelt: bool,
-    /// When the call begins, and how long after that its caller leaves.
+    /// When the call begins, and how long after that the client leaves.
     pub(crate) begins_ms: u64,
     pub(crate) leaves_ms: Option<u64>,
-    /// The pause of the caller before each piece of a stream.
+    /// The pause of the client before it reads each piece of a stream.
     pub(crate) reads_every_ms: u64,
     acts: [Act; ROUTES_MAX],
 }
 
-/// What an upstream does with one attempt.
+/// What an upstream does when it gets a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Act {
     /// Refuses the request with this status.
@@ -63,7 +63,7 @@ pub(crate) enum Act {
     HangUp,
     /// Never answers.
     Silence,
-    /// Answers with status 200 and something else than an answer.
+    /// Answers with status 200 and a body that is not a valid answer.
     Nonsense,
     Answer(Reply),
 }
@@ -75,7 +75,7 @@ pub(crate) struct Reply {
     pub(crate) words: u64,
     /// The pause before each word of a stream.
     pub(crate) gap_ms: u64,
-    /// Input and output tokens as reported at the end.
+    /// The input and output tokens that are reported at the end.
     pub(crate) usage: Option<(u64, u64)>,
     pub(crate) end: ReplyEnd,
 }
@@ -86,14 +86,14 @@ pub(crate) enum ReplyEnd {
     Regular,
     /// The connection is closed after this many words.
     CutAfter(u64),
-    /// Nothing more comes after this many words.
+    /// Nothing more is sent after this many words.
     StallAfter(u64),
-    /// A stream has its usage report, and is closed before its end mark.
+    /// A stream sends its usage report, but is closed before its end mark.
     CutBeforeMark,
 }
 
 impl Plan {
-    /// The plan of a life. Equal seeds draw equal plans.
+    /// Draws the plan of a call. Equal seeds give equal plans.
     pub(crate) fn draw(seed: u64, life: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(0x9E37_79B9).wrapping_add(life));
         let (model, attempts_max) = MODELS[rng.random_range(0..MODELS.len())];
@@ -143,7 +143,7 @@ impl Act {
 
 impl Reply {
     fn draw(rng: &mut StdRng) -> Self {
-        // A few are long enough that their hold must grow more than once.
+        // Some answers are so long that their hold must grow more than once.
         let words = if rng.random_bool(0.1) {
             rng.random_range(60..200)
         } else {

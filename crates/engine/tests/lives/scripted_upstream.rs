@@ -1,4 +1,4 @@
-//! An upstream that does with each request what the plan of its life says.
+//! An upstream that follows the plan of each call.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,17 +12,17 @@ use upstream::MemoryListener;
 
 use crate::plan::{Act, Plan, Reply, ReplyEnd};
 
-/// The word before the number of a life in its prompt.
+/// The text before the number of a call in its prompt.
 pub(crate) const LIFE: &str = "life ";
 
-/// A word of an answer. Nothing else in an answer contains it.
+/// A word of an answer. It occurs nowhere else in an answer.
 pub(crate) const WORD: &str = "word ";
 
-/// The upstream's name of the model that others fall back to.
+/// The upstream's name for `m/dear`, the fallback model.
 pub(crate) const DEAR: &str = "up-dear";
 
-/// The plans of a wave, which attempts each life has made (whether they were for the dear model), and how many words
-/// the last of them was sent.
+/// The plans of a wave, the attempts of each call (true if for the fallback model), and the number of words sent in its
+/// last attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     plans: BTreeMap<u64, Arc<Plan>>,
@@ -38,7 +38,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The words are about to be sent.
+    /// Records how many words are about to be sent.
     fn sends(&self, words: u64) {
         let mut sent = self.script.sent.lock().unwrap();
         *sent.entry(self.life).or_default() += words;
@@ -57,19 +57,19 @@ impl Script {
         }
     }
 
-    /// The requests of a life that have arrived: whether they were for the dear model.
+    /// The requests of a call that have arrived, each true if it was for the fallback model.
     pub(crate) fn attempts(&self, life: u64) -> Vec<bool> {
         let attempts = self.attempts.lock().unwrap();
         attempts.get(&life).cloned().unwrap_or_default()
     }
 
-    /// How many words the last attempt of a life was sent.
+    /// The number of words sent in the last attempt of a call.
     pub(crate) fn words_sent(&self, life: u64) -> u64 {
         let sent = self.sent.lock().unwrap();
         sent.get(&life).copied().unwrap_or(0)
     }
 
-    /// What to do with this request.
+    /// Decides what to do with this request.
     fn next_turn(&self, request: &Value) -> Turn<'_> {
         let messages = request["messages"].as_array().unwrap();
         let content = &messages.last().unwrap()["content"];
@@ -88,18 +88,18 @@ impl Script {
     }
 }
 
-/// Serves connections until the channel is gone.
+/// Serves connections until the channel is dropped.
 pub(crate) async fn serve(mut listener: MemoryListener, script: Arc<Script>) {
     while let Some(connection) = listener.accept().await {
         let script = Arc::clone(&script);
-        // A connection that breaks is a part of the plan.
+        // Broken connections are a part of the plan.
         tokio::spawn(async move {
             let _ = answer_all(connection, &script).await;
         });
     }
 }
 
-/// Answers one request after the other. An error or a regular return closes the connection.
+/// Answers one request after another. Returning, with or without an error, closes the connection.
 async fn answer_all(mut connection: DuplexStream, script: &Script) -> io::Result<()> {
     let mut read = Vec::new();
     while let Some(request) = next_request(&mut connection, &mut read).await? {
@@ -128,7 +128,7 @@ async fn silence(connection: &mut DuplexStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a request and returns its body. `None` when the other side has closed.
+/// Reads a request and returns its body; `None` when the other side has closed the connection.
 async fn next_request(
     connection: &mut DuplexStream,
     read: &mut Vec<u8>,
@@ -160,7 +160,7 @@ async fn whole(connection: &mut DuplexStream, status: u16, body: &[u8]) -> io::R
     connection.write_all(body).await
 }
 
-/// A whole answer. One that is cut or stalls has a part of its body only.
+/// Sends a whole answer. If the plan cuts or stalls it, only a part of its body is sent.
 async fn answer(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -> io::Result<()> {
     sleep(Duration::from_millis(reply.head_after_ms)).await;
     let words = usize::try_from(reply.words).unwrap();
@@ -235,7 +235,7 @@ async fn stream(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -
     connection.write_all(b"0\r\n\r\n").await
 }
 
-/// One event in a chunk of its own.
+/// Sends one event as a separate HTTP chunk.
 async fn event_of(connection: &mut DuplexStream, data: &str) -> io::Result<()> {
     let event = format!("data: {data}\n\n");
     let chunk = format!("{:x}\r\n{event}\r\n", event.len());

@@ -1,4 +1,4 @@
-//! The engine, its store and the time.
+//! The engine under test, its store and its clock.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -22,16 +22,16 @@ use crate::client::{View, live};
 use crate::plan::{Payer, Plan};
 use crate::scripted_upstream::{DEAR, Script, serve};
 
-/// How far the clock advances when nothing is left to do.
+/// How far the clock advances when there is nothing left to do.
 const STEP: Duration = Duration::from_millis(100);
-/// What each wave adds to the wallet that has too little.
+/// The amount that each wave adds to the wallet that has too little.
 const POOR: i64 = 4_000;
 const RICH: i64 = 1_000_000_000;
-/// What a limited route takes per minute, of some hundred calls in a wave.
+/// The requests per minute that a limited route accepts; a wave has some hundred calls for it.
 const LIMIT_RPM: u32 = 60;
 
-/// Runs work on a clock that advances only when it is told to. By itself a paused clock would advance whenever the
-/// runtime is idle, also while a thread of the store works; a blocking task that runs keeps it from that.
+/// Runs work on a clock that advances only on demand. By default, a paused clock also advances whenever the runtime is
+/// idle, even while a thread of the store is working. A running blocking task prevents that.
 pub(crate) fn in_virtual_time(work: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -48,7 +48,7 @@ pub(crate) fn in_virtual_time(work: impl Future<Output = ()>) {
     });
 }
 
-/// What happened in a wave.
+/// The results of a wave.
 pub(crate) struct Wave {
     pub(crate) script: Arc<Script>,
     pub(crate) seen: BTreeMap<u64, View>,
@@ -62,7 +62,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        // Syncing to a disk is tested elsewhere.
+        // Uses memory if possible, because syncs to a disk are tested elsewhere.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             TempDir::new_in(memory).unwrap()
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Runs these lives on an engine of their own, until nothing of them is left.
+    /// Runs these calls on a new engine, until all of them have ended.
     pub(crate) async fn run(&self, plans: &[Arc<Plan>]) -> Wave {
         let actor = Actor::cli("test");
         let poor = self.keys[&Payer::Poor].wallet;
@@ -115,7 +115,7 @@ impl World {
         Wave { script, seen }
     }
 
-    /// Advances the clock until the work is done, as slowly as the ledger answers.
+    /// Advances the clock until the work is done, but no faster than the ledger answers.
     async fn pass_time<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -127,7 +127,7 @@ impl World {
                 for _ in 0..8 {
                     yield_now().await;
                 }
-                // The writer has answered everything that was asked before.
+                // When this returns, the writer has answered all earlier requests.
                 self.store.balance(&key).await.unwrap();
             }
             tokio::time::advance(STEP).await;
@@ -167,7 +167,8 @@ impl World {
         Arc::new(engine)
     }
 
-    /// Nothing is held any more, each wallet has spent what its calls were charged, and the books are in order.
+    /// Checks that nothing is held any more, that each wallet has spent what its calls were charged, and that the
+    /// ledger is consistent.
     pub(crate) async fn check_sums(&self) {
         for (payer, key) in &self.keys {
             let (wallet, key_state) = self.store.balance(&key.key).await.unwrap();
@@ -189,7 +190,7 @@ impl World {
                 after = Some(last.cursor);
                 for entry in &page {
                     match entry.kind {
-                        // It repays debt first.
+                        // A top-up repays debt first.
                         EntryKind::TopUp => paid += entry.delta.balance - entry.delta.credit_used,
                         _ => charged += entry.charge.get(),
                     }
@@ -245,7 +246,7 @@ fn channel_spec(name: &str) -> ChannelSpec {
     }
 }
 
-/// The models of `plan::MODELS`, and the one that two of them fall back to.
+/// The models of `plan::MODELS`, and the fallback model of two of them.
 fn models() -> Vec<ModelSpec> {
     let limited = Some(LIMIT_RPM);
     let mut models = vec![

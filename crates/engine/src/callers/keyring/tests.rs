@@ -1,4 +1,4 @@
-//! Tests of the keyring against a store whose look-ups the test answers.
+//! Tests of the keyring with a store whose lookups the test controls.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,7 +11,7 @@ use super::*;
 use crate::callers::limits::CallerLimits;
 use crate::memory_budget::MemoryBudget;
 
-/// A store that answers lookups in order of arrival, when the test tells it to.
+/// A store that answers lookups in order of arrival, when the test allows it.
 #[derive(Default)]
 struct SlowStore {
     keys: Mutex<HashMap<Digest, KeyHead>>,
@@ -32,7 +32,7 @@ impl SlowStore {
         self.keys.lock().insert(Digest::of(secret.as_bytes()), head);
     }
 
-    /// Answers this many further lookups.
+    /// Allows this many further lookups to be answered.
     fn answer(&self, count: usize) {
         self.answered.fetch_add(count, Ordering::Relaxed);
     }
@@ -83,7 +83,7 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
     lapse(&keyring, "good");
 
     let secrets: Vec<String> = (0..5_000).map(|it| format!("stranger {it}")).collect();
-    // Unconstrained, because this task polls more than the runtime allows one task at a time.
+    // Unconstrained, because this task polls more futures than the runtime's cooperative budget allows.
     let flood = secrets
         .iter()
         .map(|it| Box::pin(unconstrained(find(&keyring, &store, it))));
@@ -110,7 +110,7 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
     store.answer(UNSEEN_AT_ONCE + 1);
     assert!(matches!(good.as_mut().poll(cx), Poll::Ready(Ok(_))));
 
-    // Requests that are dropped while they wait free their places.
+    // Requests that are dropped while they wait free their slots.
     drop(flood);
     store.answer(1);
     assert!(find(&keyring, &store, "new").await.is_ok());
@@ -177,7 +177,7 @@ async fn a_flood_takes_a_bounded_memory_and_keeps_known_keys() {
     for shard in &keyring.shards {
         assert!(shard.lock().unknown.len() <= SHARD_UNKNOWN_MAX);
     }
-    // The flood may take longer than a known key stays fresh.
+    // The flood may take so long that the known key is no longer fresh.
     let digest = Digest::of(b"good");
     if let Some(known) = keyring.shard(&digest).lock().known.get_mut(&digest) {
         known.asked = Instant::now();
@@ -244,7 +244,7 @@ async fn a_lookup_that_began_before_a_change_is_not_used_after_it() {
     store.add("key");
     let cx = &mut Context::from_waker(Waker::noop());
     let last = LastKey::default();
-    // The store reads the key before the change, and its answer arrives after it.
+    // The store reads the key before the change, but its answer arrives after the change.
     let head = store.keys.lock()[&Digest::of(b"key")].clone();
     let (answer, answered) = tokio::sync::oneshot::channel();
     let look_up = |_| async { answered.await.map_err(|_| StoreError::Unavailable) };
@@ -253,7 +253,7 @@ async fn a_lookup_that_began_before_a_change_is_not_used_after_it() {
     let changed = disable(&store, "key");
     keyring.forget(changed);
     store.answer(2);
-    // A request that comes after the change does not share the lookup that is under way.
+    // A request that arrives after the change does not share the running lookup.
     let found = find(&keyring, &store, "key").await;
     assert_eq!(found.unwrap_err(), KeyLookupError::NoSuchKey);
     answer.send(Some(head)).unwrap();

@@ -1,4 +1,4 @@
-//! Sends one request to an upstream and describes the answer in words for an operator.
+//! Sends one request to an upstream and describes the answer for an operator.
 
 use std::error::Error as _;
 use std::time::{Duration, Instant};
@@ -20,11 +20,11 @@ pub(super) struct TimedAnswer {
     pub(super) total: Duration,
 }
 
-/// Why there is no successful answer.
+/// The reason why there is no successful answer.
 pub(super) struct AskError {
     /// The status of the upstream's answer, if there was one.
     pub(super) status: Option<u16>,
-    /// A sentence for the operator, which may repeat the upstream's words.
+    /// A sentence for the operator. It may quote the upstream.
     pub(super) message: String,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn ask(
     TimedAnswer { outcome, total }
 }
 
-/// Describes an error with its cause: an operator must know whether a name, a certificate or a port is at fault.
+/// Describes an error and its cause, so that an operator can see whether a name, a certificate or a port is at fault.
 fn told(error: &CallError) -> String {
     if UrlRefusal::behind(error) == Some(UrlRefusal::Loop) {
         return "The address is that of this gateway, so it was not called: the channel would call itself.".to_owned();

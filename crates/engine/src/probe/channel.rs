@@ -1,4 +1,4 @@
-//! One small call through a channel, for its operator. It is free and leaves no journal row.
+//! Sends one small call through a channel, for its operator. The call is free and leaves no journal row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct ProbeOutcome {
     pub is_ok: bool,
     /// The status of the upstream's answer, if there was one.
     pub status: Option<u16>,
-    /// A sentence for the operator, which may repeat the upstream's words.
+    /// A sentence for the operator. It may quote the upstream.
     pub message: String,
     pub total: Duration,
 }
@@ -68,7 +68,7 @@ impl ProbeOutcome {
     }
 }
 
-/// A small call to some model of the channel.
+/// A small call to one of the channel's models.
 fn small_call(catalog: &Catalog, channel: &Channel) -> Option<UpstreamRequest> {
     for model in catalog.all() {
         for route in &model.routes {
@@ -85,7 +85,7 @@ fn small_call(catalog: &Catalog, channel: &Channel) -> Option<UpstreamRequest> {
     None
 }
 
-/// The smallest call of a model, if its kind has a small one.
+/// The smallest call of a model, if a model of its kind can be called cheaply.
 fn smallest(
     channel: &Channel,
     kind: Kind,

@@ -10,25 +10,25 @@ use upstream::{
 use super::ask::{ANSWERED_WITHIN, AskError, ask};
 use crate::engine::Engine;
 
-/// The size limit of a list. The longest known ones have half a megabyte.
+/// The maximum size of a list. The longest known lists have half a megabyte.
 const LIST_BYTES_MAX: usize = 8 << 20;
 
-/// The upstream's answer about its models.
+/// The upstream's answer to a request for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelsAnswer {
-    /// The list, if the upstream gave one.
+    /// The list, if the upstream returned one.
     pub list: Option<ModelList>,
     /// The status of the upstream's answer, if there was one.
     pub status: Option<u16>,
-    /// A sentence for the operator, which may repeat the upstream's words.
+    /// A sentence for the operator. It may quote the upstream.
     pub message: String,
     pub total: Duration,
 }
 
 impl Engine {
-    /// A channel that is not configured yet. It may reach public addresses, those of `outbound.allow`, and the origins
-    /// of configured channels, which the operator has approved. It never reaches this gateway, because its calls would
-    /// then call the gateway again.
+    /// Creates a channel that is not configured yet. It may call public addresses, those of `outbound.allow`, and the
+    /// origins of configured channels, which the operator has approved. It must not call this gateway, because its
+    /// calls would then call the gateway again.
     pub fn proposed_channel(&self, spec: ChannelSpec) -> Result<Channel, ChannelError> {
         let timeouts = Timeouts {
             first_byte: ANSWERED_WITHIN,

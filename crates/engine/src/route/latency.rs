@@ -1,7 +1,7 @@
-//! How long the answers of a route take to begin.
+//! Measures how long a route takes to start its answers.
 //!
-//! There is one moving average for streams and one for whole answers, because a whole answer begins only when it is
-//! complete. Two calls that end at the same moment may lose one measurement. An average tolerates that, so no lock is
+//! There is one moving average for streams and one for whole answers, because a whole answer starts only when it is
+//! complete. If two calls end at the same moment, one measurement may be lost. An average tolerates that, so no lock is
 //! needed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use ledger::UnixMs;
 
-/// The weight of a new measurement in the average is one in this many.
+/// A new measurement has a weight of one in this many.
 const PARTS: u64 = 4;
-/// The assumed time of a route whose first call failed. Without it, the route would count as never measured and would be
+/// The assumed time of a route whose first call failed. Otherwise the route would count as never measured and would be
 /// tried first again and again.
 const FAILED_US: u64 = 10_000_000;
-/// A route without a measurement for this long may be tried again although others are faster.
+/// The age at which a measurement is stale. A stale route may be tried again although others are faster.
 const STALE_MS: i64 = 10_000;
-/// One call in this many measures a stale route.
+/// One call in this many is used to measure a stale route.
 const EXPLORES_ONE_IN: u64 = 20;
 
-/// The times of one route.
+/// The latencies of one route.
 #[derive(Debug, Default)]
 pub(crate) struct RouteLatency {
     stream: Average,
     whole: Average,
 }
 
-/// A moving average in microseconds, 0 before the first measurement, and when it was last measured.
+/// A moving average in microseconds (0 before the first measurement), and the time of the last measurement.
 #[derive(Debug, Default)]
 struct Average {
     micros: AtomicU64,
@@ -42,14 +42,14 @@ impl RouteLatency {
         }
     }
 
-    /// An answer has begun after this time.
+    /// Records that an answer has begun after this time.
     pub(crate) fn measured(&self, is_streamed: bool, took: Duration, now: UnixMs) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX / PARTS);
         self.of(is_streamed).add(micros, now);
     }
 
-    /// Notes a call that failed before its answer began. An existing average does not change, because failing routes
-    /// are the breaker's concern.
+    /// Records a call that failed before its answer began. An existing average does not change, because the breaker
+    /// handles failing routes.
     pub(crate) fn failed(&self, is_streamed: bool, now: UnixMs) {
         let average = self.of(is_streamed);
         if average.micros.load(Ordering::Relaxed) == 0 {
@@ -82,9 +82,9 @@ impl Average {
     }
 }
 
-/// Ranks routes by their latency; the smallest rank is tried first. A route without a measurement comes first. Now and
-/// then the route with the oldest measurement does, so that we notice when it has become faster. The flag of each route
-/// says whether it may be explored in this way.
+/// Ranks routes by their latency; the lowest rank is tried first. A route without a measurement comes first.
+/// Occasionally the route with the oldest measurement comes first, so that we notice when it has become faster. The
+/// flag of each route says whether it may be explored in this way.
 pub(crate) fn latency_ranks<'l>(
     routes: impl Iterator<Item = (&'l RouteLatency, bool)> + Clone,
     is_streamed: bool,
@@ -171,7 +171,7 @@ mod tests {
         };
         assert_eq!(explores(later.minus_ms(1)), 0);
         assert_eq!(explores(later), 50);
-        // The exploration itself renews the measurement.
+        // Exploring a route renews its measurement.
         routes[0].measured(true, Duration::from_millis(300), later);
         assert_eq!(explores(later), 0);
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// Routes that are not explored are ranked by their average alone.
+        /// Routes that are not explored are ranked only by their averages.
         #[test]
         fn ranks_are_the_averages(times in prop::collection::vec(1_u64..5_000, 1..8), draw: u64, age in 0_i64..60_000) {
             let routes: Vec<_> = times.iter().map(|ms| measured(&[*ms])).collect();

@@ -1,4 +1,4 @@
-//! How many requests and tokens a route may take per minute on this node.
+//! Limits the requests and tokens of a route per minute on this node.
 
 use ledger::{Bucket, UnixMs, Wait};
 use parking_lot::Mutex;
@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 /// The configured limits of a route. Each node counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RouteLimits {
-    /// Requests per minute.
+    /// The maximum number of requests per minute.
     pub rpm: Option<u32>,
-    /// Tokens per minute: the estimate of a call, corrected when it is settled.
+    /// The maximum number of tokens per minute. A call takes its estimate, which is corrected when the call is settled.
     pub tpm: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ struct Buckets {
     tokens: Bucket,
 }
 
-/// The limit because of which a route is passed over.
+/// The limit that a route has reached, and the wait until it has capacity again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LimitReached {
     /// The name of the limit.
@@ -67,7 +67,7 @@ impl RouteUsage {
         }
     }
 
-    /// Replaces an estimate with what was used.
+    /// Replaces an estimate with the actual usage.
     pub(crate) fn correct_tokens(
         &self,
         estimated: u64,
@@ -102,7 +102,7 @@ mod tests {
             what: "tokens per minute",
             wait: Wait::Ms(12_000),
         };
-        // The refusal has not taken a request.
+        // A refusal does not take a request.
         for _ in 0..3 {
             assert_eq!(usage.take(60, limits, NOON), Err(tokens));
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// No more than the limits pass within any minute, and a request that waits as long as it was told passes.
+        /// No more than the limits pass within any minute, and a request that waits for the reported time passes.
         #[test]
         fn a_route_takes_no_more_than_its_limits(
             rpm in 1_u32..20,
@@ -140,14 +140,15 @@ mod tests {
                     Ok(()) => passed.push((now.get(), tokens)),
                     Err(LimitReached { wait: Wait::Never, .. }) => prop_assert!(tokens > u64::from(tpm)),
                     Err(LimitReached { wait: Wait::Ms(ms), what }) => {
-                        // No other request comes in between. The other limit may refuse it then, but not the same one.
+                        // Nothing else is requested in between. The other limit may refuse the request then, but not
+                        // the same one.
                         let later = now.plus_ms(i64::try_from(ms).unwrap());
                         let again = RouteUsage(Mutex::new(*usage.0.lock())).take(tokens, limits, later);
                         prop_assert!(again.is_ok() || again.is_err_and(|it| it.what != what));
                     }
                 }
             }
-            // A bucket of N admits a burst of N, and N per minute after it: less than 2 N + 1 in any minute.
+            // A bucket of N admits a burst of N and then N per minute, so less than 2 N + 1 in any minute.
             for (at, _) in &passed {
                 let minute = passed.iter().filter(|(then, _)| (*at..at + 60_000).contains(then));
                 let (count, sum) = minute.fold((0_u64, 0_u64), |(count, sum), (_, it)| (count + 1, sum + it));

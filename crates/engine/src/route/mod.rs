@@ -1,6 +1,7 @@
-//! The state that one route of a model keeps between calls: its limits, its rests, its latency.
+//! The state that a route keeps between calls: its use of its limits, its rests after rate limits,
+//! and its latency.
 //!
-//! Each node has its own, and a new catalog takes it over.
+//! Each node has its own state. When the catalog is replaced, the new one keeps it.
 
 mod latency;
 mod limits;

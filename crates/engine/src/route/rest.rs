@@ -6,10 +6,9 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use upstream::{Breaker, BreakerState, CallOutcome};
 
-/// The breaker of one route. Only rate limits of the upstream open it; other failures count for the breaker of the
-/// channel.
+/// The breaker of one route. Only rate limits of the upstream open it; other failures count for the channel's breaker.
 ///
-/// Before the first rate limit, a call loads one flag, takes no lock and does not read the clock.
+/// Until the first rate limit, a call only loads a flag. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct RouteRest {
     is_noticed: AtomicBool,
@@ -25,21 +24,20 @@ impl RouteRest {
         self.breaker.lock().state(now())
     }
 
-    /// A call starts.
+    /// Records that a call starts.
     pub(crate) fn attempt(&self, now: impl FnOnce() -> Instant) {
         if self.is_noticed.load(Ordering::Relaxed) {
             self.breaker.lock().attempt(now());
         }
     }
 
-    /// A call ended.
+    /// Records the outcome of a call.
     pub(crate) fn report(&self, outcome: CallOutcome, now: impl FnOnce() -> Instant) {
         let learnt = match outcome {
             CallOutcome::RateLimited { retry_after } => CallOutcome::Overloaded { retry_after },
             _ if !self.is_noticed.load(Ordering::Relaxed) => return,
             CallOutcome::Served => CallOutcome::Served,
-            // These outcomes say nothing about a rate limit. After a probe with such an outcome, another probe may
-            // start.
+            // These outcomes say nothing about a rate limit. A probe that ends like this allows another probe.
             CallOutcome::Failed
             | CallOutcome::Overloaded { .. }
             | CallOutcome::CredentialRefused

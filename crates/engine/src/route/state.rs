@@ -1,10 +1,10 @@
-//! The state of a route, which a replaced catalog takes over.
+//! The state of a route, which is kept when the catalog is replaced.
 
 use super::latency::RouteLatency;
 use super::limits::RouteUsage;
 use super::rest::RouteRest;
 
-/// What this node has learnt about a route from earlier calls.
+/// What this node knows about a route from earlier calls.
 #[derive(Debug, Default)]
 pub(crate) struct RouteState {
     pub(crate) rest: RouteRest,

@@ -1,7 +1,7 @@
-//! The hold of a session, which grows step by step ahead of the usage.
+//! The hold of a session. It grows step by step, ahead of the usage.
 //!
-//! Each step books what was used so far (S11), so a node that dies loses one step at most. A frame that the hold does
-//! not cover waits for the next step, and a refused step ends the session.
+//! Each step books the usage so far (S11), so a node that dies loses one step at most. A frame that the hold does not
+//! cover waits for the next step, and a refused step ends the session.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -31,12 +31,12 @@ pub(super) struct SessionHold {
     step: Option<RequestedStep>,
     /// When the next step may be requested after a refusal.
     again: Option<Instant>,
-    /// Set while the ledger does not answer, which is not the caller's fault. The session continues, and the next step
-    /// books the usage.
+    /// Set while the ledger does not answer. This is not the caller's fault, so the session continues, and the next
+    /// step books the usage.
     lenient: bool,
 }
 
-/// A step that was requested.
+/// A step that the ledger has been asked for.
 struct RequestedStep {
     urgency: Urgency,
     answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
@@ -44,9 +44,9 @@ struct RequestedStep {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Urgency {
-    /// More has been used than the hold covers.
+    /// The usage exceeds the hold.
     Now,
-    /// The hold will be used up soon.
+    /// The hold will soon be used up.
     Soon,
 }
 
@@ -62,7 +62,7 @@ impl SessionHold {
         }
     }
 
-    /// Whether the hold covers this reading. Requests a step if it does not, or soon will not.
+    /// Whether the hold covers this reading. Requests a step if it does not, or if it soon will not.
     pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let has_rested = self.again.is_none_or(|then| now >= then);
@@ -97,7 +97,7 @@ impl SessionHold {
         let used = self.pricing.meter(reading, Reach::Used);
         let [least, wanted] =
             [least, Reach::FullStep].map(|more| self.pricing.reach(reading, more));
-        // The price is beyond the range of money, so no wallet can pay it.
+        // The price does not fit an amount, so no wallet can pay it.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
         let step = step.ok_or_else(unpaid)?;
@@ -110,8 +110,8 @@ impl SessionHold {
         Ok(())
     }
 
-    /// Waits for the answer to a requested step. Fails if the session may not continue. Never returns if no step
-    /// was requested.
+    /// Waits for the answer to a requested step. Fails if the session may not continue. If no step was requested, this
+    /// never returns.
     pub(super) async fn answered(&mut self) -> Result<(), Failure> {
         let Some(step) = &mut self.step else {
             return pending().await;
@@ -148,19 +148,19 @@ impl SessionHold {
     /// journal must show the same charge as the ledger.
     pub(super) async fn finish_step(&mut self) {
         if self.step.is_some() {
-            // A refusal can no longer end the session.
+            // A refusal no longer matters, because the session has ended.
             let _ = timeout(LAST_STEP_WAIT, self.answered()).await;
         }
     }
 
-    /// Settles everything that was used.
+    /// Settles all usage.
     pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
         let used = self.pricing.meter(reading.ended(), Reach::Used);
         self.admission.set_session_usage(used);
         self.close(outcome);
     }
 
-    /// Settles what the hold covered. Later frames were not relayed.
+    /// Settles the usage that the hold covered. Later frames were not relayed.
     pub(super) fn settle_paid(self, outcome: &ClientOutcome) {
         self.close(outcome);
     }
@@ -180,8 +180,8 @@ impl SessionHold {
     }
 }
 
-/// Whether a step was refused for lack of money. The session then ends when its hold is used up. Any other refusal, such
-/// as a disabled key, ends it at once.
+/// Whether a step was refused for lack of money. In that case the session ends when its hold is used up. Any other
+/// refusal, such as a disabled key, ends it at once.
 fn is_about_money(why: Refusal) -> bool {
     matches!(
         why,

@@ -3,7 +3,7 @@
 use ledger::PriceKey;
 use protocol::voice::AudioEncoding;
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
     Realtime,
@@ -12,7 +12,7 @@ pub enum SessionKind {
 }
 
 impl SessionKind {
-    /// The price that a model must have to offer such sessions.
+    /// The price that a model must have to offer sessions of this kind.
     pub(super) fn price_key(self) -> PriceKey {
         match self {
             Self::Realtime => PriceKey::RealtimeMinute,

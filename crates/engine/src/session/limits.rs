@@ -5,9 +5,9 @@ use std::time::Duration;
 /// How long sessions and their silences may last, and how large messages may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Both sides are pinged this often, so that a dead one is noticed.
+    /// The interval between pings of both sides, which detect a dead side.
     pub ping: Duration,
-    /// A side that sends nothing, or takes nothing, for this long counts as gone.
+    /// A side that sends nothing, or accepts nothing, for this long counts as gone.
     pub dead: Duration,
     pub session: Duration,
     /// The size limit of a message, which is usually one frame.

@@ -1,4 +1,4 @@
-//! WebSocket sessions: admitted and opened, then relayed and metered until they end.
+//! WebSocket sessions: admits and opens them, and then relays and meters them until they end.
 
 mod hold;
 mod kind;

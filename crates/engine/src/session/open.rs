@@ -1,4 +1,4 @@
-//! Opens sessions: admits the caller, then connects to an upstream. `run.rs` relays.
+//! Opens sessions: admits the caller and connects to an upstream. `run.rs` then relays.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::speech::model;
 
-/// A request for a session by a known caller.
+/// A session request of an authenticated caller.
 #[derive(Debug)]
 pub struct SessionCall {
     pub arrival: Arrival,
@@ -84,7 +84,7 @@ impl OpenSession {
 }
 
 impl Engine {
-    /// Admits a session and connects it to an upstream.
+    /// Admits a session and connects to an upstream.
     pub async fn open_session(
         self: &Arc<Self>,
         call: SessionCall,
@@ -99,7 +99,7 @@ impl Engine {
             })
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
         let found = found.and_then(|mut plan| {
-            // The number of tokens of a session is not known in advance.
+            // A session takes no tokens here, because their number is not known in advance.
             plan.reserve(0, &mut record)?;
             Ok(plan)
         });
@@ -117,7 +117,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Refuses realtime sessions whose text tokens have no price, if the settings ask for that.
+    /// Refuses realtime sessions whose text tokens have no price, if the settings require that.
     fn refuse_unpriced_text(
         &self,
         kind: SessionKind,
@@ -136,7 +136,7 @@ impl Engine {
     }
 }
 
-/// Holds one step, or one unit if the wallet cannot pay for a step.
+/// Asks for a hold of one step, or of one unit if the wallet cannot pay for a step.
 async fn admit(
     call: &SessionCall,
     model: &Arc<Model>,
@@ -207,7 +207,7 @@ async fn handshake(
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
     let mut attempt = Attempt::over(route).of_call(call.arrival.request_id);
     let query = match call.kind {
-        // The model in the query only selects the route.
+        // The model in the query only selects the route, so it is left out.
         SessionKind::Speech => call.query.clone(),
         SessionKind::Realtime | SessionKind::Transcript(_) => {
             let mut query = String::from("model=");

@@ -1,4 +1,4 @@
-//! Converts the reading of a session into the quantities of the ledger, and decides how far ahead a hold reaches.
+//! Converts the reading of a session into the quantities of the ledger, and computes how far ahead a hold should reach.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use protocol::voice::Reading;
 use super::kind::SessionKind;
 use crate::catalog::Model;
 
-/// How much a hold grows at a time: seconds of the session or its audio, or characters.
+/// The steps by which a hold grows: seconds of the session or of its audio, or characters.
 const STEP_SECONDS: u64 = 30;
 const STEP_CHARACTERS: u64 = 2_000;
 
 /// How far a hold should reach beyond the usage so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Not beyond the usage.
+    /// Only the usage so far.
     Used,
-    /// The smallest further unit.
+    /// One more of the smallest unit.
     OneUnit,
-    /// Half a step. A hold that reaches less far than this is extended.
+    /// Half a step more. A hold that covers less than this is extended.
     HalfStep,
     FullStep,
 }
@@ -28,7 +28,7 @@ pub(super) enum Reach {
 pub(super) struct SessionPricing {
     kind: SessionKind,
     has_text_inputs: bool,
-    /// Whether input and output text tokens of realtime sessions have a price.
+    /// Whether input and output text tokens of realtime sessions have prices.
     text_tokens: (bool, bool),
 }
 
@@ -43,7 +43,7 @@ impl SessionPricing {
         }
     }
 
-    /// The usage including the response that is being generated, plus `more`.
+    /// The usage, including the response that is being generated, plus `more`.
     pub(super) fn reach(&self, reading: Reading, more: Reach) -> Meter {
         self.meter(reading.ended(), more)
     }

@@ -1,7 +1,7 @@
 //! Relays messages between two sockets.
 //!
-//! One message may wait in each direction. The next message of a side is read when the last one has left on the
-//! other side, which gives backpressure.
+//! One message may wait in each direction. The next message of a side is read only when its last message has been sent
+//! to the other side, which gives backpressure.
 
 use std::task::{Context, Poll};
 
@@ -14,25 +14,25 @@ use upstream::SocketStream;
 
 use super::limits::SessionLimits;
 
-/// One of the two sides.
+/// One of the two sides of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
     Upstream,
 }
 
-/// Something that happened on one side.
+/// An event on one side.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Message(Side, Message),
-    /// The side has ended: `None` if it closed properly.
+    /// The side has ended; `None` if it closed properly.
     Ended(Side, Option<Error>),
 }
 
 pub(super) struct SocketRelay<C> {
     pub(super) client: Peer<C>,
     pub(super) upstream: Peer<SocketStream>,
-    /// A message that the hold does not cover yet, and its destination. Nothing more is read while it is here.
+    /// A message that the hold does not cover yet, and its destination. Nothing more is read while it waits here.
     parked: Option<(Side, Message)>,
 }
 
@@ -45,7 +45,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         }
     }
 
-    /// Keeps a message until the hold covers it. No other message can be waiting, because nothing is read meanwhile.
+    /// Keeps a message until the hold covers it. No other message can be waiting, because nothing is read in the
+    /// meantime.
     pub(super) fn park(&mut self, to: Side, message: Message) {
         self.parked = Some((to, message));
     }
@@ -54,7 +55,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked.is_some()
     }
 
-    /// Sends the parked message, which the hold now covers.
+    /// Sends the parked message, because the hold covers it now.
     pub(super) fn release(&mut self) {
         match self.parked.take() {
             Some((Side::Client, message)) => self.client.next = Some(message),
@@ -63,13 +64,13 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         }
     }
 
-    /// Sends a message of our own to the client, before the message that waits.
+    /// Sends our own message to the client, before the message that waits.
     pub(super) fn reply(&mut self, message: Message) {
         self.client.reply = Some(message);
     }
 
     fn reads_client(&self) -> bool {
-        // The last reply must have left, because the next frame may need one too.
+        // The last reply must have been sent, because the next frame may need a reply too.
         self.parked.is_none() && !self.upstream.is_blocked() && self.client.reply.is_none()
     }
 
@@ -77,9 +78,9 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked.is_none() && !self.client.is_blocked()
     }
 
-    /// Returns a side that no longer answers, and pings the others.
+    /// Returns a side that no longer responds, if there is one. Also sends the pings that are due.
     pub(super) fn check_liveness(&mut self, now: Instant, bounds: &SessionLimits) -> Option<Side> {
-        // Both values are computed before the pings, which block reading for a moment.
+        // Both values are computed before the pings, which stop reading for a moment.
         let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
         if self.client.is_dead(now, reads_client, bounds) {
             return Some(Side::Client);
@@ -112,7 +113,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
 /// One side of the session.
 pub(super) struct Peer<S> {
     pub(super) socket: WebSocketStream<S>,
-    /// Our own message, sent before the one that waits.
+    /// Our own message. It is sent before the message that waits.
     reply: Option<Message>,
     next: Option<Message>,
     /// Whether bytes may have to be flushed.
@@ -142,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     }
 
     fn is_dead(&mut self, now: Instant, reads: bool, bounds: &SessionLimits) -> bool {
-        // A side that we do not read cannot be blamed for silence.
+        // A side that we do not read cannot be blamed for its silence.
         if !reads {
             self.heard = now;
         }
@@ -165,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.heard = Instant::now();
         Poll::Ready(match next {
             Some(Ok(message)) => {
-                // The socket holds the pong until it is flushed.
+                // The socket keeps the pong until it is flushed.
                 self.dirty |= message.is_ping();
                 SocketEvent::Message(side, message)
             }

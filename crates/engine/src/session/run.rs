@@ -27,20 +27,20 @@ use crate::ids;
 
 /// How long closing a socket may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest reason of a close frame.
+/// The maximum length of a reason in a close frame.
 const REASON_BYTES_MAX: usize = 123;
 
-/// Why a session ends.
+/// The reason why a session ends.
 #[derive(Debug)]
 enum SessionEnd {
-    /// The client closed the session, with this frame for the upstream.
+    /// The client closed the session. The frame is passed on to the upstream.
     ByClient(Option<CloseFrame>),
     ByUpstream(Option<CloseFrame>),
     ClientGone,
     /// The client violated the protocol or a limit.
     Misused(CloseCode),
     UpstreamGone,
-    /// The ledger refused a further step.
+    /// The ledger refused the next step.
     Unpaid(Failure),
     Draining,
     TooLong,
@@ -51,7 +51,7 @@ pub(super) struct Session<C> {
     pub(super) watch: Watch,
     pub(super) hold: SessionHold,
     pub(super) bounds: SessionLimits,
-    /// The upstream's name of the model, and the public id.
+    /// The upstream's name for the model, and its public id.
     pub(super) names: (Arc<str>, Arc<str>),
     pub(super) channel: Channel,
     pub(super) began: Instant,
@@ -67,7 +67,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.finish(ended).await;
     }
 
-    /// Relays until something ends the session. Fails if the ledger refuses a further step.
+    /// Relays until the session ends. Fails if the ledger refuses the next step.
     async fn relay(&mut self) -> Result<SessionEnd, Failure> {
         let engine = Arc::clone(self.hold.admission().engine());
         let mut ending = ShutdownWatch::default();
@@ -104,7 +104,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// The duration so far, rounded up, like all billed time.
+    /// The duration so far, rounded up like all billed time.
     fn now_ms(&self) -> u64 {
         let ms = self.began.elapsed().as_micros().div_ceil(1000);
         u64::try_from(ms).unwrap_or(u64::MAX)
@@ -114,7 +114,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.watch.reading(self.now_ms())
     }
 
-    /// The moment after the next full second, when the billed time grows.
+    /// Just after the next full second, when the billed time grows.
     fn next_second(&self) -> Instant {
         let seconds = self.began.elapsed().as_secs() + 1;
         self.began + Duration::from_secs(seconds) + Duration::from_millis(1)
@@ -131,7 +131,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// Handles an event of one side.
+    /// Handles an event on one side.
     fn take(&mut self, event: SocketEvent) -> Option<SessionEnd> {
         match event {
             SocketEvent::Message(Side::Client, message) => self.on_client_message(message),
@@ -190,7 +190,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         None
     }
 
-    /// Notes that the session with the upstream has failed.
+    /// Records that the session with the upstream has failed.
     fn broken(&mut self, failure: &Failure) -> ClientOutcome {
         self.hold.note(|record| record.answer_broke(failure));
         ClientOutcome::failed(failure)
@@ -231,7 +231,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
             close_socket(client, to_client).await;
         };
-        // Both sockets are closed at the same time.
+        // Both sockets are closed concurrently.
         let _ = tokio::join!(
             timeout(CLOSE_TIMEOUT, closing),
             timeout(CLOSE_TIMEOUT, close_socket(upstream, to_upstream)),
@@ -239,7 +239,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 }
 
-/// The names that must be replaced or hidden in the upstream's texts.
+/// The names that must be replaced or hidden in texts of the upstream.
 fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel) -> Names<'a> {
     Names {
         hidden: channel.identity(),
@@ -252,7 +252,7 @@ async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
     frame: CloseFrame,
 ) {
-    // A side that has closed already rejects the close frame. Its own close is answered by the next read.
+    // A side that has already closed rejects the close frame. The next read answers its close.
     let _ = socket.close(Some(frame)).await;
     while let Some(Ok(_)) = socket.next().await {}
 }
@@ -298,7 +298,7 @@ fn close_frames(
     }
 }
 
-/// Close codes that must not be sent, or that are unknown, become 1011.
+/// Replaces close codes that must not be sent or are unknown with 1011.
 fn legal(frame: CloseFrame) -> CloseFrame {
     match u16::from(frame.code) {
         1000..=1003 | 1007..=1014 | 3000..=4999 => frame,

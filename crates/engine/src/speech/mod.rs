@@ -1,4 +1,4 @@
-//! Speech, transcripts and voices.
+//! Serves speech, transcripts and lists of voices.
 
 pub(crate) mod model;
 mod synthesis;

@@ -8,7 +8,8 @@ use upstream::Protocol;
 use crate::call::route_plan::RoutePlan;
 use crate::engine::Engine;
 
-/// An audio model that the key may call and that has the required price, and the routes to it.
+/// Finds an audio model that the key may call and that has the required price, and plans its
+/// routes.
 pub(crate) fn find(
     engine: &Engine,
     id: &str,
@@ -22,7 +23,7 @@ pub(crate) fn find(
             "The model `{id}` neither speaks nor listens."
         )));
     }
-    // A model without a price for this is not offered.
+    // A model is not offered for something that it has no price for.
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(model.unreachable());
     }

@@ -1,4 +1,4 @@
-//! Calls for speech.
+//! Serves speech calls: text to speech.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::settings::Settings;
 /// The maximum number of bytes of audio in one answer.
 const AUDIO_BYTES_MAX: usize = 256 << 20;
 
-/// Which names the request uses for its members.
+/// The naming scheme of the request's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoiceForm {
-    /// The names of our own endpoints.
+    /// The names of our own endpoint.
     Own,
     /// The names that common SDKs use.
     Renamed,
 }
 
-/// A request for speech of a known caller, its body read.
+/// A speech request of an authenticated caller, with its body.
 #[derive(Debug)]
 pub struct SpeechCall {
     pub arrival: Arrival,
@@ -44,7 +44,7 @@ pub struct SpeechCall {
 }
 
 impl Engine {
-    /// Serves a call for speech.
+    /// Serves a speech call.
     pub async fn speech(self: &Arc<Self>, call: SpeechCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -120,7 +120,7 @@ impl CallKind for SpeechRequest {
         ))))
     }
 
-    /// A proxy's error page is not audio.
+    /// Refuses content types that are not audio, such as a proxy's error page.
     fn accepts(&self, content_type: Option<&HeaderValue>) -> bool {
         content_type.is_none_or(|it| {
             let it = it.as_bytes();
@@ -133,7 +133,7 @@ impl CallKind for SpeechRequest {
         upstream.cloned().unwrap_or(unknown)
     }
 
-    /// Audio has no keep-alive, and clients take a clean end for a complete file.
+    /// Audio has no keep-alive, and clients mistake a clean end for a complete file.
     fn stream_policy(&self) -> StreamPolicy {
         StreamPolicy {
             keep_alive: b"",

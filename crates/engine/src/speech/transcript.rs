@@ -1,4 +1,4 @@
-//! Calls for transcripts.
+//! Serves transcript calls: speech to text.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::engine::Engine;
 use crate::ids;
 use crate::memory_budget::MemoryShare;
 
-/// A request for a transcript of a known caller, its form read.
+/// A transcript request of an authenticated caller, with its form.
 #[derive(Debug)]
 pub struct TranscriptCall {
     pub arrival: Arrival,
@@ -35,12 +35,12 @@ pub struct TranscriptCall {
     pub file_bytes_max: u64,
     /// The file, if it is too large for memory.
     pub spool: Option<SpoolFile>,
-    /// The node's memory that the form takes.
+    /// The node memory that is charged for the form.
     pub share: MemoryShare,
 }
 
 impl Engine {
-    /// Serves a call for a transcript.
+    /// Serves a transcript call.
     pub async fn transcript(self: &Arc<Self>, call: TranscriptCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| prepare(engine, call, record))
@@ -95,8 +95,8 @@ impl CallKind for TranscriptRequest {
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        // An upstream inside a private network must not fetch a URL that the caller could not
-        // reach.
+        // An upstream inside a private network must not fetch a URL for a caller that could not
+        // reach it.
         if let Some(url) = &self.transcript.url
             && route.channel.spec().private_network
         {
@@ -130,7 +130,7 @@ impl CallKind for TranscriptRequest {
         voice::read_transcription(&answer, &self.transcript.model)
     }
 
-    /// Transcripts of files do not stream.
+    /// Transcripts of files are not streamed.
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }

@@ -1,11 +1,11 @@
-//! Pauses between polls, and the jitter that all retries share.
+//! The pauses between polls, and the jitter that all retries use.
 
 use std::time::Duration;
 
 use rand::RngExt as _;
 
-/// The pause before the next poll, after `polls` of them. It grows by half each time up to `longest`, and is
-/// never shorter than what the upstream asks for.
+/// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`, and is never
+/// shorter than the upstream asks for.
 pub(super) fn poll_pause(
     first: Duration,
     longest: Duration,
@@ -22,13 +22,13 @@ pub(super) fn poll_pause(
     jittered(pause.min(longest)).max(retry_after.unwrap_or_default())
 }
 
-/// Adds up to a tenth of the pause at random, so that tasks that started together do not stay together.
+/// Adds up to a tenth of the pause at random, so that tasks that started together drift apart.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     let most = u64::try_from(pause.as_micros() / 10).unwrap_or(u64::MAX);
     pause.saturating_add(Duration::from_micros(rand::rng().random_range(0..=most)))
 }
 
-/// The interval between searches for due work: short enough that no poll is late by a tenth of its pause.
+/// The interval between searches for due work. It is so short that no poll is late by more than a tenth of its pause.
 pub(super) fn look_every(first: Duration) -> Duration {
     const SHORTEST: Duration = Duration::from_millis(10);
     const LONGEST: Duration = Duration::from_millis(250);

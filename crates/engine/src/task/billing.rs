@@ -1,4 +1,4 @@
-//! Computes the hold of a task, and what its end costs.
+//! Computes the hold of a task and its final charge.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::billing::route_cost::RouteCost;
 use crate::billing::usage_limits::{TOOL_CALLS_MAX, UsageLimits};
 use crate::engine::Engine;
 
-/// The tool whose calls upstreams report with a video.
+/// The tool whose calls upstreams report together with a video.
 const SEARCH: &str = "web_search";
 
-/// The most that a task may use, and its hold. Videos are billed by the second or by the token. If both have a
-/// price, the dearer one is held.
+/// The maximum usage of a task, and its hold. Videos are billed by the second or by the token. If both have a price,
+/// the more expensive one is held.
 pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro), PriceError> {
     let mut dearest: Option<(Meter, Micro)> = None;
     for key in [PriceKey::VideoSecond, PriceKey::VideoTokens] {
@@ -42,7 +42,7 @@ pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro)
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
-/// How the hold of an ended task is closed.
+/// How the hold of a task that has ended is closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TaskCharge {
     Nothing,
@@ -50,7 +50,7 @@ pub(super) enum TaskCharge {
     Unpriceable,
 }
 
-/// The charge: what the upstream reports, otherwise the seconds of a successful result, otherwise nothing.
+/// The charge: the usage that the upstream reports, otherwise the seconds of a successful result, otherwise nothing.
 pub(super) fn charge_of(
     card: &PriceCard,
     model: &str,
@@ -74,11 +74,11 @@ pub(super) fn charge_of(
             is_missing = true;
             continue;
         };
-        // A failed task with a cost of zero was not delivered.
+        // A failed task with zero usage delivered nothing.
         if quantity == 0 && !outcome.is_success {
             return TaskCharge::Nothing;
         }
-        // A video always has tokens, so zero means that they were not reported.
+        // Every video has tokens, so zero means that the upstream did not report them.
         if quantity == 0 && key == PriceKey::VideoTokens {
             is_missing = true;
             continue;
@@ -126,7 +126,7 @@ pub(super) fn charge_of(
     }
 }
 
-/// The tokens of a video that reports none: its share of the tokens that the hold covers.
+/// The tokens of a video without a token report: its share, by duration, of the tokens that the hold covers.
 fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     let made = seconds.filter(|seconds| *seconds < bound.video_seconds);
     let Some(made) = made else {
@@ -137,7 +137,7 @@ fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     u64::try_from(tokens).unwrap_or(bound.video_tokens)
 }
 
-/// The limits of a plausible report. The hold covers the dearer way of billing.
+/// The limits within which a report is plausible. The hold covers the more expensive way of billing.
 fn limits_of(card: &PriceCard, bound: &Meter) -> UsageLimits {
     let ways = [
         (PriceKey::VideoSecond, bound.video_seconds),
@@ -170,7 +170,7 @@ fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
     }
 }
 
-/// Adds the searches that were reported, if they have a price and the number is plausible.
+/// Adds the reported searches, if they have a price and their number is plausible.
 fn with_searches(mut meter: Meter, card: &PriceCard, used: ReportedUsage) -> Meter {
     let searches = used
         .searches
@@ -193,7 +193,7 @@ impl Engine {
         serde_json::from_str(&version.card).ok()
     }
 
-    /// The cost card of the route that a task runs on, as it is configured now. `None` if the cost is unknown.
+    /// The cost card of the route that a task runs on, as configured now. `None` if the cost is unknown.
     pub(super) fn cost_card_of(&self, row: &TaskRow) -> Option<Arc<RouteCost>> {
         let upstream = row.upstream.as_ref()?;
         let catalog = self.catalog();
@@ -292,7 +292,7 @@ mod tests {
             (by_token, true, tokens(0), 150_000, counted),
             (by_token, false, tokens(0), 0, None),
             (searching, true, tokens(100_000), 320_000, reported),
-            // The report is implausible: the bound of the task is charged.
+            // The report is implausible, so the bound of the task is charged.
             (by_cost, true, ticks(u64::MAX / 2), 400_000, counted),
             (by_cost, true, ticks(500_000_000_000), 100_000_000, reported),
             (by_cost, true, ticks(500_000_000_001), 400_000, counted),

@@ -1,4 +1,4 @@
-//! Delivers callbacks, which report the end of a task.
+//! Delivers callbacks, which report that a task has ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::engine::Engine;
 
 /// The time limit of an attempt, from the DNS lookup to the head of the response (C2).
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
-/// The lease of a callback. It is longer than an attempt and the write of its outcome.
+/// The lease of a callback. It is longer than one attempt plus the write of its outcome.
 const LEASE: Duration = Duration::from_secs(60);
-/// Limits on deliveries at the same time, so that a slow receiver delays nobody else (C3).
+/// Limits on concurrent deliveries, so that a slow receiver does not delay others (C3).
 const WORKERS: usize = 64;
 const WORKERS_PER_HOST: usize = 4;
 const WORKERS_PER_WALLET: usize = 16;
-/// The pause before a callback whose host or wallet was busy is claimed again.
+/// The pause before a callback is claimed again because its host or wallet was busy.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The deliveries that are running now.
+/// The deliveries that are in progress.
 #[derive(Debug, Default)]
 struct ActiveDeliveries {
     hosts: HashMap<String, usize>,
@@ -35,7 +35,7 @@ struct ActiveDeliveries {
     all: usize,
 }
 
-/// One delivery's slot, given back when dropped.
+/// The slot of one delivery. Dropping it frees the slot.
 struct DeliverySlot {
     busy: Arc<Mutex<ActiveDeliveries>>,
     host: String,
@@ -134,7 +134,7 @@ impl Engine {
             body: Bytes::copy_from_slice(&row.body),
             within: ATTEMPT_WITHIN,
         };
-        // The deadline covers the whole attempt, whichever part of it hangs.
+        // The deadline covers every part of the attempt.
         let answered = tokio::time::timeout(ATTEMPT_WITHIN, self.guarded.post(&post)).await;
         let attempt = row.claim.fence;
         match answered {

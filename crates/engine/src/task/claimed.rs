@@ -1,4 +1,4 @@
-//! Writes the row of a task that this node has claimed: notes, renewals and the end.
+//! Writes the row of a task that this node has claimed: changes, renewals of the lease, and the end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,12 +19,12 @@ pub(super) struct PollNote {
     pub(super) standing: Option<RunningState>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
-    /// Whether the next poll is due at once.
+    /// Whether the next poll is due immediately.
     pub(super) is_urgent: bool,
 }
 
 impl PollNote {
-    /// No changes, and the next poll at once.
+    /// No changes, and the next poll is due immediately.
     pub(super) fn soon() -> Self {
         Self {
             is_urgent: true,
@@ -34,8 +34,8 @@ impl PollNote {
 }
 
 impl Engine {
-    /// Runs work that may take longer than a lease, and renews the lease meanwhile. Returns `None` if the node is
-    /// stopping or another node may have claimed the task; nothing may be written then.
+    /// Runs work that may take longer than a lease, and renews the lease in the meantime. Returns `None` if the node is
+    /// stopping or another node may have claimed the task; then nothing may be written.
     pub(super) async fn while_claimed<T>(
         &self,
         claim: Claim,
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Writes the note of a task that continues, and gives up the claim.
+    /// Writes the changes of a task that continues, and gives up the claim.
     pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
@@ -92,10 +92,10 @@ impl Engine {
         }
     }
 
-    /// Ends a task with the charge that follows from the upstream's report.
+    /// Ends a task with the charge that results from the upstream's report.
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
         let Some(card) = self.card_of(row).await else {
-            // The price card is in the store, which does not answer.
+            // The price card is in the store, which did not answer.
             return self.note(row, PollNote::default()).await;
         };
         let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome) {
@@ -104,19 +104,19 @@ impl Engine {
             TaskCharge::Bill(bill) => bill,
         };
         let cost = self.cost_card_of(row);
-        // The hold of a task counts no tokens.
+        // The hold of a task reserves no tokens.
         let end = bill.end(row.price_version, None, cost.as_deref());
         if self.end_if_claimed(row, outcome, end).await {
             bill.count(&Arc::from(&*row.model), &card, self.metrics());
         }
     }
 
-    /// Settlement, snapshot and callback, in one transaction (T4).
+    /// Ends a task: writes settlement, snapshot and callback in one transaction (T4).
     pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
         self.end_if_claimed(row, outcome, end).await;
     }
 
-    /// Ends a task, and returns whether this node ended it.
+    /// Ends a task. Returns whether it was this node that ended it.
     async fn end_if_claimed(&self, row: &TaskRow, outcome: Outcome, end: End) -> bool {
         let ended = TaskEnd {
             claim: row.claim,
@@ -126,7 +126,7 @@ impl Engine {
             now: clock::steady(),
         };
         match self.store.end_task(ended).await {
-            // `false` means that another node has ended it.
+            // `false` means that another node has ended the task.
             Ok(is_ended) => is_ended,
             Err(error) => {
                 tracing::warn!(%error, task = %row.claim.task, "the end of a task could not be stored; its lease ends by itself");
@@ -141,7 +141,7 @@ pub(super) fn is_over(row: &TaskRow) -> bool {
     row.claimed_at >= row.expires_at
 }
 
-/// The state of a task, in the form of its row.
+/// Converts the state of a task to the form in its row.
 pub(super) fn standing(standing: RunningState) -> TaskStanding {
     TaskStanding {
         status: standing.status.into(),

@@ -1,8 +1,7 @@
-//! Copies the result of a task to our storage, between the upstream's delivery and the end of the task.
+//! Copies the result of a task to our storage, after the upstream has delivered it and before the task ends.
 //!
-//! The row stores the names of the media before anything is copied, so that a second copy overwrites the first
-//! (T9). A copy that fails is repeated during the lifetime of the task. A result that is not a valid file ends
-//! the task (T10).
+//! The row stores the names of the media before anything is copied, so that a second copy overwrites the first (T9). A
+//! failed copy is repeated during the lifetime of the task. A result that is not a valid file ends the task (T10).
 
 use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::media::CopyError;
 
-/// A delivery as the task's row stores it.
+/// A delivery in the form in which the task's row stores it.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredDelivery {
     facts: String,
@@ -23,11 +22,11 @@ struct StoredDelivery {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredMedium {
-    /// Its id in our storage.
+    /// The id of the file in our storage.
     name: String,
-    /// Its kind, as a file extension.
+    /// The kind of the file, as a file extension.
     kind: String,
-    /// `None` if the medium was part of the answer. Then the upstream must be polled again.
+    /// `None` if the file was part of the answer. In that case the upstream must be polled again.
     url: Option<String>,
     is_optional: bool,
 }
@@ -95,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Copies each medium. A medium that only this process has is retried until the task has exceeded its lifetime.
+    /// Copies each file. A file that only this process has is retried until the task has exceeded its lifetime.
     async fn copy_all(
         &self,
         row: &TaskRow,
@@ -128,7 +127,7 @@ impl Engine {
         CopyOutcome::All(hosted)
     }
 
-    /// Copies one medium to our storage under its stored name.
+    /// Copies one file to our storage under its stored name.
     async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, CopyError> {
         let Some(id) = MediaId::parse(name) else {
             return Err(CopyError::Invalid(
@@ -145,7 +144,7 @@ impl Engine {
         copied
     }
 
-    /// Keeps the names of the media and drops their URLs, so that the upstream is polled for new ones. Returns `false`
+    /// Keeps the names of the media and drops their URLs, so that the upstream is polled for new URLs. Returns `false`
     /// if another node may have claimed the task.
     async fn forget_places(&self, row: &mut TaskRow, mut kept: StoredDelivery) -> bool {
         for medium in &mut kept.media {
@@ -162,7 +161,7 @@ impl Engine {
     }
 }
 
-/// The delivery in the row of a task, if all of it can be fetched without another poll.
+/// The delivery in the row of a task, if all of its files can be fetched without another poll.
 pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     let kept: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
     let media = kept.media.into_iter().map(|kept| {
@@ -178,7 +177,7 @@ pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
     })
 }
 
-/// A delivery with a name for each medium: the one in the row, or a new one.
+/// A delivery with a name for each file: the one in the row, or a new one.
 fn keep(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
     let before = row.delivery.as_deref();
     let before: Option<StoredDelivery> = before.and_then(|text| serde_json::from_str(text).ok());

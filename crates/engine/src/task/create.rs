@@ -1,4 +1,4 @@
-//! Creates tasks: reads and checks the request, writes row and hold, then sends it.
+//! Creates tasks: reads and checks the request, writes the row and the hold, and then sends the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::engine::Engine;
 /// The lifetime of a task whose request does not set one (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
-/// A video request of a known caller, its body read.
+/// A video request of an authenticated caller, with its body.
 #[derive(Debug)]
 pub struct VideoCall {
     pub arrival: Arrival,
@@ -39,8 +39,8 @@ pub struct VideoCall {
 }
 
 impl Engine {
-    /// Creates a task. The creation runs to its end even if the caller leaves, because a task that the upstream
-    /// has accepted must be known here.
+    /// Creates a task. The creation continues even if the caller leaves, because a task that the upstream has accepted
+    /// must be known here.
     pub async fn create_video(self: &Arc<Self>, call: VideoCall) -> Result<Answer, FailedCall> {
         let engine = Arc::clone(self);
         let created = self.tasks.spawn(create(engine, call)).await;
@@ -48,14 +48,14 @@ impl Engine {
     }
 }
 
-/// A request that can be admitted.
+/// A request that is ready for admission.
 struct Prepared {
     wire_protocol: Protocol,
     protocol: TaskProtocol,
     request: Box<dyn Creation>,
     model: Arc<Model>,
     plan: RoutePlan,
-    /// The upstream's id of the draft task that this one continues.
+    /// The upstream's id of the draft task that this task continues.
     draft: Option<Box<str>>,
     bound: Meter,
     ask: Reservation,
@@ -95,8 +95,8 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         row,
     };
     if is_blocking {
-        // The creation is answered here: clients would retry a failed creation, so failures from now on are shown by
-        // the task alone.
+        // The creation is answered here. Later failures are shown only by the task, because clients would retry a
+        // failed creation.
         record.note(|record| record.start_answer(None));
         record.journal(|record| record.opened());
         engine
@@ -155,10 +155,10 @@ async fn prepare(
     let bound = request.bound(&model.profile);
     let (bound, hold) =
         billing::held_for(&model.price, &bound).map_err(|error| unpriceable(model, &error))?;
-    // The hold belongs to the task and does not count against the key's concurrency.
+    // The hold belongs to the task, so it does not count against the key's concurrency.
     let ask = Reservation {
         hold,
-        // A task is billed within its hold.
+        // A task is never billed beyond its hold.
         exposure: Micro::ZERO,
         tokens: 0,
         counts: false,
@@ -199,7 +199,7 @@ impl Engine {
         task.upstream.ok_or_else(no_such)
     }
 
-    /// The view of a task that its protocol needs.
+    /// The view of a task for its protocol.
     pub(super) fn task_of<'a>(&'a self, row: &'a TaskRow, name: &'a str) -> Task<'a> {
         Task {
             id: name,
@@ -247,7 +247,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
     }
 }
 
-/// The row of a new task, as its creator needs it.
+/// The row of a new task, as `Sender` needs it.
 fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
     let lifetime_ms = i64::try_from(new.lifetime.as_millis()).unwrap_or(i64::MAX);
     TaskRow {

@@ -1,4 +1,4 @@
-//! Deletes tasks: a waiting task is cancelled, an ended one is hidden (T12).
+//! Deletes tasks: cancels a task that waits, and hides a task that has ended (T12).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
 
-/// How many times a task that changes meanwhile is read again.
+/// The maximum number of attempts, if the task keeps changing in the meantime.
 const LOOKS_MAX: u32 = 3;
 
 /// The outcome of a cancellation.
@@ -22,12 +22,12 @@ enum CancelOutcome {
     Cancelled,
     /// The task has started.
     Running,
-    /// The task has another state by now.
+    /// The task has changed its state in the meantime.
     Changed,
 }
 
 impl Engine {
-    /// Deletes a task of the caller. The deletion runs to its end even if the caller leaves.
+    /// Deletes a task of the caller. The deletion continues even if the caller leaves.
     pub async fn delete_task(self: &Arc<Self>, key: &KeyHead, id: &str) -> Result<(), Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
         let (engine, wallet) = (Arc::clone(self), key.wallet);
@@ -64,8 +64,8 @@ impl Engine {
         Err(refused(Failure::task_running()))
     }
 
-    /// Deletes the upstream's record of an ended task and hides the task. Its entries, journal row, media and open
-    /// callback stay.
+    /// Deletes the upstream's record of a task that has ended, and hides the task. Its entries, journal row, media and
+    /// open callback stay.
     async fn remove(
         &self,
         wallet: WalletId,
@@ -81,12 +81,12 @@ impl Engine {
         if hidden.map_err(|error| unavailable(&error))? {
             return Ok(());
         }
-        // Another request has hidden it.
+        // Another request has already hidden the task.
         Err(Failure::task_not_found())
     }
 
-    /// Cancels a task whose last known state is waiting. It is polled first: if it has ended meanwhile, the same
-    /// request would delete its result.
+    /// Cancels a task whose last known state is waiting. It is polled first: if it has ended in the meantime, the
+    /// cancel request would delete its result.
     async fn cancel_waiting(
         self: &Arc<Self>,
         wallet: WalletId,
@@ -123,7 +123,7 @@ impl Engine {
                 self.react(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Changed);
             }
-            // Copying the media takes time, so it happens in the background.
+            // Copying the media takes time, so it is done in the background.
             Polled::Delivered(_) => {
                 self.go_on(row, protocol, report);
                 return Ok(CancelOutcome::Running);
@@ -150,7 +150,7 @@ impl Engine {
                 self.end(row, outcome, End::Released).await;
                 Ok(CancelOutcome::Cancelled)
             }
-            // The upstream says that the task has started. The next poll will show it.
+            // The upstream says that the task has started, which the next poll will show.
             (Ok(_), _) => {
                 self.note(row, PollNote::soon()).await;
                 Ok(CancelOutcome::Running)
@@ -195,7 +195,7 @@ impl Engine {
     }
 }
 
-/// Makes the failure final for clients: they retry a 409 by themselves, and would only get it again.
+/// Tells clients not to retry: by default they retry a 409, and would only get it again.
 fn refused(failure: Failure) -> Failure {
     failure.should_retry(false)
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::clock;
 use crate::engine::Engine;
 
-/// How often old tasks are searched for.
+/// How often we look for old tasks.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
-/// Tasks per transaction, so that none delays the ledger.
+/// The maximum number of tasks per transaction, so that no transaction delays the ledger.
 const STEP_MAX: u32 = 500;
 
 impl Engine {

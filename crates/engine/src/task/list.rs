@@ -8,25 +8,25 @@ use upstream::Protocol;
 use super::lookup::unavailable;
 use crate::engine::Engine;
 
-/// The largest page, and the page size if none is requested.
+/// The maximum page size, and the page size if the request sets none.
 const PAGE_SIZE_MAX: u32 = 500;
 const PAGE_SIZE: u32 = 10;
-/// The last page that can be requested.
+/// The highest page number that can be requested.
 const PAGE_MAX: u32 = 500;
 
-/// Which tasks a caller wants to see, in the protocol's own parameters.
+/// The filters of a list request, in the protocol's own parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
     pub page: Option<String>,
     pub page_size: Option<String>,
     pub status: Option<String>,
     pub model: Option<String>,
-    /// If not empty, only these tasks.
+    /// If not empty, only these tasks are listed.
     pub ids: Vec<String>,
 }
 
 impl Engine {
-    /// A page of the caller's own content tasks, the newest first.
+    /// Returns a page of the caller's own content tasks, newest first.
     pub async fn content_tasks(&self, key: &KeyHead, query: ListQuery) -> Result<Vec<u8>, Failure> {
         let is_any = query.ids.is_empty();
         let query = TaskQuery {

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::failures::try_again_soon;
 
 impl Engine {
-    /// The latest snapshot of a task. A task of another wallet and a missing task look the same. A failure of the
+    /// The latest snapshot of a task. A task of another wallet and a missing task get the same answer. A failure of the
     /// store is not reported as a missing task (T13).
     pub async fn task(&self, key: &KeyHead, id: &str) -> Result<Bytes, Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
@@ -19,7 +19,7 @@ impl Engine {
     }
 }
 
-/// What the client is told when the store does not answer.
+/// The failure that the client gets when the store does not answer.
 pub(super) fn unavailable(error: &StoreError) -> Failure {
     tracing::warn!(%error, "tasks could not be looked up");
     try_again_soon("Tasks cannot be looked up now.")

@@ -1,11 +1,11 @@
-//! Tasks: asynchronous video, from the row that is written before the upstream is called to the callback after
-//! the end.
+//! Tasks: asynchronous video generation, from the row that is written before the upstream is called to the callback
+//! after the end.
 //!
 //! `create` writes the row and `send` sends the creation, once. `poll` claims due tasks and polls them, and `claimed`
-//! writes the result. `copy_media` copies results, `billing` prices the end, and `callback` delivers it. `lookup`,
-//! `list` and `delete` serve the owner. `poll_answer` keeps an upstream's answer within the node's memory. `protocols`
-//! is the only file that names the protocols. Each step is one operation of the store, so a node that dies leaves rows
-//! from which any other node continues (T2).
+//! writes the result. `copy_media` copies results, `billing` computes the charge, and `callback` reports the end.
+//! `lookup`, `list` and `delete` serve the owner. `poll_answer` charges an upstream's answer to the node's memory.
+//! `protocols` is the only file that names the protocols. Each step is one operation of the store, so if a node dies,
+//! any other node continues from the rows (T2).
 
 pub(crate) mod backoff;
 mod billing;

@@ -1,4 +1,4 @@
-//! Polls tasks: claims those that are due, asks their upstreams, and updates or ends them.
+//! Polls tasks: claims those that are due, polls their upstreams, and updates or ends them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::call::collect_body::CollectError;
 use crate::clock;
 use crate::engine::Engine;
 
-/// Polls at the same time.
+/// The maximum number of concurrent polls.
 const POLLS_MAX: usize = 256;
-/// Tasks claimed at a time. The claim blocks the ledger's writer.
+/// The maximum number of tasks that are claimed at a time. A claim blocks the ledger writer.
 const CLAIMS_MAX: u32 = 64;
-/// How long to wait for more free slots when there was none, so that claims come in batches.
+/// How long to wait for more free slots after the first, so that claims come in batches.
 const PLACES_PAUSE: Duration = Duration::from_millis(10);
-/// A poll may take at most this fraction of its lease, so that the lease outlasts the poll and the write of its result
+/// A poll may take one part in this many of its lease, so that the lease outlasts the poll and the write of its result
 /// (T7).
 const POLL_SHARE: u32 = 3;
-/// The size limit of a poll's answer, which may contain the video itself.
+/// The maximum size of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
-/// What callers are told of a video beyond that. It is in base64, which makes three bytes four.
+/// The message for a video beyond that limit. In base64, three bytes become four.
 const TOO_LARGE: &str = "The video is larger than 48 MiB and could not be kept.";
-/// "No such task" is believed after this many answers over this time (T11).
+/// A task counts as gone after this many "no such task" answers over this time (T11).
 const MISSING_MIN: u32 = 3;
 const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
 /// The pause after the store has failed.
@@ -45,7 +45,7 @@ pub(super) struct PollReport {
 }
 
 impl PollReport {
-    /// A poll whose answer says nothing about the task.
+    /// The result of a poll that says nothing about the task.
     pub(super) fn unclear() -> Self {
         Self {
             polled: Polled::Unclear,
@@ -54,13 +54,13 @@ impl PollReport {
     }
 }
 
-/// What became of one request about a task.
+/// The result of one request about a task.
 pub(super) enum TaskReply {
-    /// Status, retry pause and body.
+    /// The status, the requested pause and the body of an answer.
     Answered(u16, Option<Duration>, PollAnswer),
-    /// The answer contains a video that is larger than we take. The same answer would come again.
+    /// The answer contains a video that is too large for us. Another poll would return the same answer.
     TooLarge,
-    /// There is no answer.
+    /// There was no answer.
     Nothing,
 }
 
@@ -84,7 +84,7 @@ impl Engine {
         loop {
             let free = u32::try_from(places.available_permits()).unwrap_or(0);
             if free == 0 {
-                // One free slot is enough to continue, because slow upstreams may occupy the others for long.
+                // One free slot is enough to continue, because slow upstreams may occupy the others for a long time.
                 if places.acquire().await.is_err() {
                     return;
                 }
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// One step of a claimed task.
+    /// Performs one step of a claimed task.
     async fn follow(&self, mut row: TaskRow) {
         let Some(protocol) = TaskProtocol::find(&row.protocol) else {
             tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
@@ -126,7 +126,7 @@ impl Engine {
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
         let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.poll) else {
-            // The creator died before it could write the upstream's answer. The creation is not sent again (T3).
+            // The creating node died before it could write the upstream's answer. The creation is not sent again (T3).
             let outcome = protocol
                 .video
                 .write_failed(&task, Cause::Ambiguous, UNKNOWN);
@@ -216,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Asks the task's own channel about it.
+    /// Sends a request about a task to the channel that runs it.
     pub(super) async fn ask(&self, endpoint: Endpoint, upstream: &TaskUpstream) -> TaskReply {
         let catalog = self.catalog();
         let Some(channel) = catalog.channel(&upstream.channel) else {
@@ -238,7 +238,7 @@ impl Engine {
                 PollAnswer::collect_body(incoming.body, POLL_BYTES_MAX, &self.task_budget).await;
             let answer = match collected {
                 Ok(answer) => Some(answer),
-                // Nothing else in the answer about an operation is as large as that.
+                // Only a video can make the answer about an operation this large.
                 Err(CollectError::TooLarge) if status == 200 && endpoint == Endpoint::Operation => {
                     None
                 }
@@ -248,7 +248,7 @@ impl Engine {
         };
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
             Ok(Ok((status, retry_after, answer))) => {
-                // An unknown task says nothing about the channel's health.
+                // An unknown task says nothing about the health of the channel.
                 let told = if status == 404 { 200 } else { status };
                 attempt.report(upstream::CallOutcome::of_status(told, retry_after));
                 let Some(answer) = answer else {
@@ -259,7 +259,7 @@ impl Engine {
                 };
                 TaskReply::Answered(status, retry_after, answer)
             }
-            // The channel is not to blame.
+            // This is not a failure of the channel.
             Ok(Err(CollectError::NoMemory)) => {
                 let channel = channel.name();
                 tracing::warn!(channel, "there is no memory for the answer to a poll");
@@ -277,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// Tries to cancel a task upstream.
+    /// Tries to cancel a task at the upstream.
     async fn cancel_upstream(&self, row: &TaskRow, protocol: TaskProtocol) {
         if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
             let status = self.ask(endpoint, upstream).await.status();
@@ -286,7 +286,7 @@ impl Engine {
     }
 }
 
-/// Whether the upstream has reported often and long enough that there is no such task.
+/// Whether the upstream has reported often enough, and for long enough, that there is no such task.
 fn is_gone(row: &TaskRow) -> bool {
     let since = row.missing_since.unwrap_or(row.claimed_at);
     let for_ms = row.claimed_at.get().saturating_sub(since.get());

@@ -7,7 +7,7 @@ use upstream::Body;
 use crate::call::collect_body::{CollectError, FREE_BYTES, collect_body};
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
-/// A whole answer. Reading it copies its strings, including a video in base64, so a large one is charged twice.
+/// A whole answer. Parsing it copies its strings, including a video in base64, so a large answer is charged twice.
 #[derive(Debug)]
 pub(super) struct PollAnswer {
     body: Bytes,
@@ -15,7 +15,7 @@ pub(super) struct PollAnswer {
 }
 
 impl PollAnswer {
-    /// Collects the whole body if it is not larger than `bytes_max`.
+    /// Collects the whole body, which may have at most `bytes_max` bytes.
     pub(super) async fn collect_body(
         body: Body,
         bytes_max: usize,
@@ -38,7 +38,7 @@ impl PollAnswer {
         &self.body
     }
 
-    /// Drops the answer. Videos that a delivery took from it stay charged as long as they live.
+    /// Drops the answer. The videos that a delivery took from it stay charged as long as they exist.
     pub(super) fn deliver(mut self, delivery: &mut Delivery) {
         for medium in &mut delivery.media {
             if let Source::Base64(text) = &mut medium.source {

@@ -1,4 +1,4 @@
-//! The protocols of tasks. No other file names them.
+//! The protocols of video tasks. No other file names them.
 
 use bytes::Bytes;
 use protocol::video::{self, Creation, content_task, omni, predict, video_a};
@@ -14,14 +14,14 @@ pub enum VideoEndpoint {
     VideoA(video_a::Operation),
     /// `POST /v1beta/models/{model}:predictLongRunning`
     Predict(String),
-    /// `POST /v1beta/interactions` of a video.
+    /// `POST /v1beta/interactions` for a video.
     Omni,
     /// `POST /v1/contents/generations/tasks`
     ContentTask,
 }
 
 impl VideoEndpoint {
-    /// The protocol that a channel must speak.
+    /// The protocol that a channel must speak to serve this endpoint.
     pub(super) fn protocol(&self) -> Protocol {
         match self {
             Self::VideoA(_) => Protocol::VideoA,
@@ -31,7 +31,7 @@ impl VideoEndpoint {
         }
     }
 
-    /// Whether models with this base use this protocol.
+    /// Whether models with this base can be called at this endpoint.
     pub(super) fn suits(&self, base: Option<Base>) -> bool {
         video_protocols(base).contains(&self.protocol())
     }
@@ -46,7 +46,7 @@ impl VideoEndpoint {
         })
     }
 
-    /// The endpoint of the upstream.
+    /// The upstream's endpoint for creations.
     pub(super) fn endpoint(&self) -> Endpoint {
         match self {
             Self::VideoA(video_a::Operation::Generation) => Endpoint::VideoGenerations,
@@ -62,8 +62,8 @@ impl VideoEndpoint {
     }
 }
 
-/// The protocols for video models with this base. A channel may speak several, but a profile describes one. Without a
-/// base the channel decides.
+/// The protocols for video models with this base. A channel may speak several protocols, but a profile describes only
+/// one. If there is no base, the channel decides.
 pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
     use Protocol::{ContentTask, Omni, Predict, VideoA};
     match base {
@@ -77,18 +77,18 @@ pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
     }
 }
 
-/// What polling and deleting tasks of a protocol needs.
+/// The endpoints and functions for polling and deleting tasks of a protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskProtocol {
     pub(super) video: &'static dyn video::Protocol,
-    /// The endpoint for polls; `None` if upstreams answer a creation with the result.
+    /// The endpoint for polls; `None` if upstreams return the result in the answer to the creation.
     pub(super) poll: Option<Endpoint>,
     /// The endpoint that cancels a task or deletes its record, if there is one.
     pub(super) cancel: Option<Endpoint>,
 }
 
 impl TaskProtocol {
-    /// The protocol of this name, which the row of a task stores.
+    /// Finds a protocol by the name that the row of a task stores.
     pub(super) fn find(name: &str) -> Option<Self> {
         match name.parse().ok()? {
             Protocol::VideoA => Some(Self {
@@ -117,7 +117,7 @@ impl TaskProtocol {
 }
 
 impl Engine {
-    /// Whether a request to the Interactions endpoint is for a video, by its model or by its own members
+    /// Whether a request to the Interactions endpoint is for a video, judged by its model or by its members
     /// (`docs/api/omni.md`).
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
         let asked = omni::read_route_hints(body);

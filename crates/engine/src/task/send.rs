@@ -25,14 +25,14 @@ use crate::failures::no_memory_for;
 
 /// The time limit for an upstream to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
-/// The time limit for an upstream that answers with the result.
+/// The time limit for an upstream that returns the result in its answer.
 const BLOCK_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// The lease of the creator. It is longer than a creation and the write of its answer.
+/// The lease of the creating node. It is longer than a creation plus the write of its answer.
 pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
-/// The size limits of the answer to a creation, without and with the result.
+/// The maximum size of the answer to a creation, without and with the result.
 const ACCEPTED_BYTES_MAX: usize = 1 << 20;
 const RESULT_BYTES_MAX: usize = 64 << 20;
-/// How many times we try to store an accepted task when the store does not answer.
+/// The number of attempts to store an accepted task while the store does not answer.
 const NOTE_TRIES: u32 = 5;
 const NOTE_PAUSE: Duration = Duration::from_millis(200);
 /// The message of a task whose creation was never answered.
@@ -50,28 +50,28 @@ pub(super) struct Sender {
     pub(super) row: TaskRow,
 }
 
-/// Why there is no task, and how its hold was closed.
+/// The reason why there is no task, and how its hold was closed.
 pub(super) struct CreationFailure {
     pub(super) failure: Failure,
     pub(super) end: &'static str,
 }
 
-/// An accepted creation, and the upstream of its task.
+/// An accepted creation, and the upstream that runs its task.
 type AcceptedTask = (Accepted, TaskUpstream);
 
-/// A creation that no upstream has accepted.
+/// The error for a creation that no upstream has accepted.
 #[derive(Debug)]
 enum Unaccepted {
-    /// The upstream refused it. There is no task.
+    /// The upstream refused the creation. There is no task.
     Refused(Failure),
-    /// No byte has left us.
+    /// No byte of the request was sent.
     Unsent(Failure),
-    /// It is unknown whether there is a task.
+    /// It is unknown whether the upstream has created a task.
     Unknown(Failure),
 }
 
 impl Unaccepted {
-    /// Another route is tried only if no byte has left us (T3).
+    /// The failure of the route. Another route is tried only if no byte was sent (T3).
     fn route_failure(&self) -> RouteFailure {
         match self {
             Self::Unsent(failure) => RouteFailure::try_next(failure.clone()),
@@ -81,7 +81,7 @@ impl Unaccepted {
 }
 
 impl Sender {
-    /// Sends the creation while its caller waits. A refusal is the caller's answer and leaves no task.
+    /// Sends the creation while its caller waits. If it is refused, the caller gets the refusal and there is no task.
     pub(super) async fn send(&mut self, record: &mut OpenRecord) -> Result<(), CreationFailure> {
         match self.try_routes(Some(record), ACCEPT_WITHIN).await {
             Ok((accepted, upstream)) => self.go_on(accepted, upstream).await,
@@ -92,7 +92,7 @@ impl Sender {
             }
             Err(Unaccepted::Unknown(failure)) => {
                 self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
-                // The client must not retry by itself.
+                // The client must not retry automatically.
                 Err(CreationFailure {
                     failure: failure.should_retry(false),
                     end: "abandoned",
@@ -101,18 +101,18 @@ impl Sender {
         }
     }
 
-    /// Sends the creation after the caller has been answered. The task shows the result.
+    /// Sends the creation after the caller has been answered. The task then shows the result.
     pub(super) async fn send_behind(mut self) {
         let engine = Arc::clone(&self.engine);
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
         let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
-            // Nobody will read the answer any more. If another node has claimed the task, this changes nothing.
+            // The answer will never be read. If another node has claimed the task, this changes nothing.
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
             Ok((accepted, upstream)) => {
-                // If the result cannot be stored, the task ends when the lease expires.
+                // If the result cannot be stored, the task ends when its lease expires.
                 let _ = self.go_on(accepted, upstream).await;
             }
             Err(Unaccepted::Refused(failure)) => {
@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// Tries one route after the other until one has accepted the task, or may have.
+    /// Tries one route after another until one has accepted the task or may have accepted it.
     async fn try_routes(
         &mut self,
         mut record: Option<&mut OpenRecord>,
@@ -228,7 +228,7 @@ impl Sender {
                     incoming,
                 )
                 .await;
-                // A timeout (408) is not an answer to the request.
+                // A 408 is a timeout, not a decision about the request.
                 if (400..500).contains(&status) && status != 408 {
                     Err(Unaccepted::Refused(failed.failure))
                 } else {
@@ -263,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// The upstream has accepted the task, or has finished it already.
+    /// Handles a task that the upstream has accepted or has already finished.
     async fn go_on(
         &mut self,
         accepted: Accepted,
@@ -287,7 +287,7 @@ impl Sender {
         }
     }
 
-    /// Stores the upstream's id of the task. The caller is answered when this is durable.
+    /// Stores the upstream's id of the task. The caller is answered when it is durable.
     async fn note(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,
@@ -314,11 +314,11 @@ impl Sender {
         })
     }
 
-    /// The upstream has no task: removes the row and releases the hold.
+    /// Removes the row and releases the hold, because there is no task at the upstream.
     async fn take_back(&self) {
         let claim = self.row.claim;
         if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
-            // The row stays, and the task ends when the lease expires, like one whose creation was never answered.
+            // The row stays. The task ends when its lease expires, like a task whose creation was never answered.
             tracing::warn!(%error, task = %claim.task, "the row of a refused task could not be removed; it ends with its lease");
         }
     }
@@ -331,7 +331,7 @@ impl Sender {
     }
 }
 
-/// The cause of a refusal, as the task reports it.
+/// The cause that the task reports for a refusal.
 fn cause_of(code: Code) -> Cause {
     match code {
         Code::UpstreamOverloaded => Cause::Overloaded,

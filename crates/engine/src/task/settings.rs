@@ -1,14 +1,14 @@
-//! What operators can set about tasks.
+//! The settings of tasks.
 
 use std::time::Duration;
 
-/// How tasks are polled and their ends delivered.
+/// How tasks are polled and how their results are delivered.
 #[derive(Debug, Clone)]
 pub struct TaskSettings {
-    /// The pause before the first poll. It grows with each poll.
+    /// The pause before the first poll. Later pauses are longer.
     pub poll_first: Duration,
     pub poll_max: Duration,
-    /// The pauses before further attempts at a callback.
+    /// The pauses before the second and later attempts at a callback.
     pub callback_retry: Vec<Duration>,
     /// How long a claim on a task lasts.
     pub lease: Duration,

@@ -1,4 +1,4 @@
-//! Collects what the trace of a call contains beyond its journal row: the attempts and their times.
+//! Collects the parts of a call's trace that are not in its journal row: the attempts and their times.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use http::HeaderValue;
 use super::trace_context::{SpanId, TraceContext};
 use crate::catalog::Route;
 
-/// Attempts and passed-over routes of one call that are kept. Further ones are only counted.
+/// The maximum number of attempts, and of passed-over routes, that are kept for one call. Further attempts are only
+/// counted.
 const NOTES_MAX: usize = 64;
 
 /// The trace of a call that is running.
@@ -18,7 +19,7 @@ pub(crate) struct CallTrace {
     pub(super) passed_over: Vec<PassedOver>,
     /// The number of attempts that were not kept.
     pub(super) attempts_left_out: u64,
-    /// The model that the caller named, if another one answered.
+    /// The model that the caller named, if another model answered.
     pub(super) named_model: Option<Arc<str>>,
 }
 
@@ -27,12 +28,12 @@ pub(crate) struct CallTrace {
 pub(crate) struct AttemptTrace {
     pub(super) span: SpanId,
     pub(super) channel: Arc<str>,
-    /// The vendor, as the conventions of OpenTelemetry call it.
+    /// The vendor's name in the conventions of OpenTelemetry.
     pub(super) provider: &'static str,
-    /// The upstream's name of the model.
+    /// The upstream's name for the model.
     pub(super) model: Arc<str>,
     pub(super) began_us: u64,
-    /// `None` for the attempt that answered to the end: it lasts as long as the call.
+    /// `None` for the attempt whose answer was complete: it lasts as long as the call.
     pub(super) failed: Option<FailedAttempt>,
 }
 
@@ -63,12 +64,12 @@ impl CallTrace {
         }
     }
 
-    /// How many spans the call has so far.
+    /// The number of spans that the call has so far.
     pub(super) fn spans(&self) -> u64 {
         u64::try_from(self.attempts.len() + 1).unwrap_or(u64::MAX)
     }
 
-    /// A route is being tried.
+    /// Records that a route is being tried.
     pub(crate) fn start_attempt(&mut self, route: &Route, now_us: u64) {
         if self.attempts.len() >= NOTES_MAX {
             self.attempts_left_out += 1;
@@ -84,7 +85,7 @@ impl CallTrace {
         });
     }
 
-    /// The last attempt failed.
+    /// Records that the last attempt failed.
     pub(crate) fn attempt_failed(&mut self, code: &'static str, now_us: u64) {
         if self.attempts_left_out == 0
             && let Some(attempt) = self.attempts.last_mut()
@@ -94,7 +95,7 @@ impl CallTrace {
         }
     }
 
-    /// A route is not tried.
+    /// Records that a route is not tried.
     pub(crate) fn passed_over(&mut self, route: &Route, reason: &str, now_us: u64) {
         if self.passed_over.len() < NOTES_MAX {
             self.passed_over.push(PassedOver {
@@ -105,12 +106,12 @@ impl CallTrace {
         }
     }
 
-    /// Notes that another model has answered than the one that the caller named.
+    /// Records that a model has answered that is not the one that the caller named.
     pub(crate) fn answered_by_another(&mut self, named: Arc<str>) {
         self.named_model = Some(named);
     }
 
-    /// The `traceparent` header that names the span of the running attempt to its upstream.
+    /// The `traceparent` header that identifies the span of the current attempt to the upstream.
     pub(crate) fn traceparent(&self) -> Option<HeaderValue> {
         let attempt = self
             .attempts

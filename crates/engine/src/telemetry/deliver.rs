@@ -1,4 +1,4 @@
-//! Delivers one batch to the collector, with retries as OTLP asks for them.
+//! Delivers one batch to the collector and retries as OTLP requires.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::task::backoff::jittered;
 
 /// The time limit of an attempt, from the DNS lookup to the last byte of the answer.
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
-/// The pauses between attempts. The batch is dropped after the last one.
+/// The pauses between attempts. If the attempt after the last pause fails, the batch is dropped.
 const PAUSES: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -31,7 +31,7 @@ pub(super) struct Undelivered {
     pub(super) error: String,
 }
 
-/// The collector's answer to one attempt.
+/// The outcome of one attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// The collector has accepted the batch, except for this many items.
@@ -70,7 +70,7 @@ pub(super) async fn deliver(
             return Err(Undelivered { reason, error });
         };
         let pause = after.map_or(jittered(pause), |after| after.min(PAUSE_MAX));
-        // A stopping node makes one more attempt at once.
+        // A stopping node makes one more attempt immediately.
         let _ = tokio::time::timeout(pause, stop.cancelled()).await;
     }
 }
@@ -112,7 +112,7 @@ struct PartialSuccess {
     rejected_spans: Option<Count>,
 }
 
-/// A 64-bit number. The specification demands a text, but permits a number too.
+/// A 64-bit number. The specification requires a string, but also permits a number.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Count {
@@ -120,7 +120,7 @@ enum Count {
     Text(String),
 }
 
-/// How many items the collector rejected. An unreadable answer counts as zero.
+/// The number of items that the collector rejected. An unreadable answer counts as zero.
 fn rejected(body: &[u8]) -> u64 {
     let answer: Option<ExportAnswer> = serde_json::from_slice(body).ok();
     let part = answer.and_then(|answer| answer.partial_success);

@@ -1,4 +1,4 @@
-//! Sends queued telemetry to the operator's collector, in batches, until the node has stopped.
+//! Sends queued telemetry to the operator's collector in batches, until the node has stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::metrics::telemetry_counts::DropReason;
 
-/// The maximum number of calls per delivery, about half a megabyte.
+/// The maximum number of calls in one delivery, which is about half a megabyte.
 const BATCH_CALLS_MAX: usize = 256;
 /// How long a batch that is not full waits for more calls.
 const GATHER_FOR: Duration = Duration::from_secs(1);
-/// How long a stopping node continues to send what is queued.
+/// How long a stopping node continues to send queued telemetry.
 const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Sends telemetry until `stop`, and then for a few seconds what is still queued. Returns at once if there is no
-    /// collector.
+    /// Sends telemetry until `stop`, and then for a few seconds what is still queued. Returns immediately if there is
+    /// no collector.
     pub async fn export_telemetry(self: Arc<Self>, stop: CancellationToken) {
         let Some(telemetry) = &self.telemetry else {
             return;
@@ -55,7 +55,7 @@ impl Engine {
     }
 }
 
-/// Sends batches until the node stops and nothing is left.
+/// Sends batches until the node stops and the queue is empty.
 async fn export(
     telemetry: &Telemetry,
     mut calls: mpsc::Receiver<FinishedCall>,
@@ -76,7 +76,7 @@ async fn export_metrics(
     every: Duration,
     stop: &CancellationToken,
 ) {
-    // Computed once, so that it does not move when the wall clock is set.
+    // Computed once, so that it does not change when the wall clock is set.
     let uptime_ms = i64::try_from(engine.started.elapsed().as_millis()).unwrap_or(0);
     let started_ms = clock::now().get().saturating_sub(uptime_ms);
     let mut health = Health::of("metrics");
@@ -98,7 +98,7 @@ async fn export_metrics(
     }
 }
 
-/// Whether the collector accepts one kind of telemetry. The log gets one line when deliveries begin to fail and one
+/// Whether the collector accepts one kind of telemetry. There is one log line when deliveries begin to fail and one
 /// when they succeed again, however many are lost in between.
 struct Health {
     what: &'static str,
@@ -130,7 +130,7 @@ impl Health {
     }
 }
 
-/// Waits for calls and takes up to a batch of them. `false` if the node stops and none is left.
+/// Waits for calls and takes up to a batch of them. Returns `false` if the node stops and the queue is empty.
 async fn gather(
     calls: &mut mpsc::Receiver<FinishedCall>,
     batch: &mut Vec<FinishedCall>,
@@ -141,7 +141,7 @@ async fn gather(
             return false;
         },
         () = stop.cancelled() => {
-            // Queued calls can still be received.
+            // Calls that are already queued can still be received.
             calls.close();
             return calls.recv_many(batch, BATCH_CALLS_MAX).await > 0;
         }
@@ -202,13 +202,13 @@ async fn deliver_to(
     deliver(endpoint, headers, path, body, stop).await
 }
 
-/// Texts and finite numbers always have a JSON form.
+/// Writes a body as JSON. Texts and finite numbers can always be serialised.
 fn encoded(body: &impl Serialize) -> Result<Bytes, String> {
     let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
     Ok(body.into())
 }
 
-/// The resource that describes this node.
+/// The attributes that describe this node.
 fn resource(telemetry: &Telemetry) -> Vec<Attribute<'_>> {
     vec![
         Attribute::text("service.name", telemetry.service_name.as_str()),

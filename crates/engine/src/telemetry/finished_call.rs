@@ -1,4 +1,4 @@
-//! A finished call, in the form that telemetry needs.
+//! A finished call in the form that telemetry needs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use store::{JournalRow, KeyId, MeterText, RequestId, Timings, WalletId};
 
 use super::call_trace::CallTrace;
 
-/// The parts of a journal row that telemetry may contain, without bodies and upstream messages, and the trace.
+/// The trace, and the parts of a journal row that telemetry may contain: no bodies and no upstream messages.
 #[derive(Debug)]
 pub(crate) struct FinishedCall {
     pub(super) trace: Box<CallTrace>,

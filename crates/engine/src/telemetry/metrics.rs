@@ -1,7 +1,7 @@
-//! The metrics of `/metrics` in the JSON form of OTLP.
+//! Converts the metrics of `/metrics` to the JSON form of OTLP.
 //!
-//! They are read from the text that scrapers get, so that both show the same metrics by the same names. The suffix
-//! `_total` is removed, as OTLP expects: collectors that write for Prometheus append it again.
+//! They are parsed from the text that scrapers get, so that both show the same metrics under the same names. The suffix
+//! `_total` is removed, as OTLP expects; collectors that write for Prometheus append it again.
 
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ enum Data<'a> {
     },
 }
 
-/// The start of the counting period and the time of the reading, in nanoseconds of the wall clock.
+/// The start of the counting period and the time of the reading, in wall-clock nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PointTimes {
@@ -104,7 +104,7 @@ struct HistogramPoint<'a> {
     exemplars: Vec<Exemplar<'a>>,
 }
 
-/// A measured value, and the trace that it belongs to.
+/// An exemplar: a measured value, and the trace that it belongs to.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Exemplar<'a> {
@@ -134,7 +134,7 @@ pub(super) fn request<'a>(
     }
 }
 
-/// One metric of the text, with all its samples.
+/// One metric of the text with all its samples.
 #[derive(Debug)]
 struct Family<'t> {
     name: &'t str,
@@ -145,14 +145,14 @@ struct Family<'t> {
 
 #[derive(Debug)]
 struct Sample<'t> {
-    /// What follows the name of the family, such as `_total`.
+    /// The part after the name of the family, such as `_total`.
     suffix: &'t str,
     labels: Vec<(&'t str, String)>,
     value: &'t str,
     exemplar: Option<Exemplar<'t>>,
 }
 
-/// The families of a text. A line that cannot be read is left out.
+/// Parses the families of a text. A line that cannot be parsed is left out.
 fn families(text: &str) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in text.lines() {
@@ -175,7 +175,7 @@ fn families(text: &str) -> Vec<Family<'_>> {
     families
 }
 
-/// `name_suffix{label="value",…} number`, and an exemplar behind it.
+/// Parses `name_suffix{label="value",…} number`, optionally followed by an exemplar.
 fn sample<'t>(line: &'t str, family: &str) -> Option<Sample<'t>> {
     let rest = line.strip_prefix(family)?;
     let end = rest.find(['{', ' '])?;
@@ -197,7 +197,7 @@ fn sample<'t>(line: &'t str, family: &str) -> Option<Sample<'t>> {
     })
 }
 
-/// `{trace_id="…"} value seconds.millis`.
+/// Parses `{trace_id="…"} value seconds.millis`.
 fn read_exemplar(text: &str) -> Option<Exemplar<'_>> {
     let (trace_id, rest) = text.strip_prefix("{trace_id=\"")?.split_once("\"} ")?;
     let (value, at) = rest.split_once(' ')?;
@@ -210,7 +210,7 @@ fn read_exemplar(text: &str) -> Option<Exemplar<'_>> {
     })
 }
 
-/// Reads labels up to the closing brace, and returns what follows it.
+/// Parses labels up to the closing brace, and returns the rest of the text.
 fn read_labels<'t>(text: &'t str, labels: &mut Vec<(&'t str, String)>) -> Option<&'t str> {
     let mut rest = text;
     loop {
@@ -239,7 +239,7 @@ fn read_labels<'t>(text: &'t str, labels: &mut Vec<(&'t str, String)>) -> Option
 }
 
 impl<'t> Family<'t> {
-    /// The metric, if there are values.
+    /// Converts the family to a metric; `None` if it has no values.
     fn metric(self, times: PointTimes) -> Option<Metric<'t>> {
         let data = match self.kind {
             "gauge" => Data::Gauge {
@@ -288,7 +288,7 @@ fn number_points<'t>(
     of_suffix.filter_map(point).collect()
 }
 
-/// A finite number; JSON has no others.
+/// Parses a finite number; JSON has no others.
 fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|it: &f64| it.is_finite())
 }
@@ -429,7 +429,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
             ])
         );
         assert_eq!(points[1]["asInt"], "2");
-        // Beyond the range of a signed number.
+        // The value does not fit a signed integer.
         assert!(points[0]["asDouble"].is_f64(), "{}", points[0]);
         let points = seconds["histogram"]["dataPoints"].as_array().unwrap();
         assert_eq!(points.len(), 2);
@@ -469,7 +469,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
         }
     }
 
-    /// All metrics of the node are converted.
+    /// Checks that all metrics of the node are converted.
     #[test]
     fn every_metric_of_a_scrape_is_told() {
         let metrics = crate::metrics::registry::Metrics::new();

@@ -1,9 +1,9 @@
-//! Telemetry for the operator's own collector, by OTLP: a trace of each call, made from what the journal gets, and the
-//! metrics of the node.
+//! Telemetry for the operator's own collector, sent by OTLP: a trace of each call, made from the data of its journal
+//! row, and the metrics of the node.
 //!
-//! `trace_context` names traces and reads `traceparent`. `call_trace` collects the attempts of a call while it runs, and
-//! `queue` takes the call when it is over. `export` batches what waits and delivers it; `spans`, `metrics` and `otlp` say
-//! what is sent. Calls never wait for any of it (`docs/decisions/071`).
+//! `trace_context` creates trace ids and reads `traceparent`. `call_trace` collects the attempts of a running call, and
+//! `queue` takes the call when it is over. `export` batches the queued calls and delivers them; `spans`, `metrics` and
+//! `otlp` define the content. Calls never wait for any of this (`docs/decisions/071`).
 
 mod call_trace;
 mod deliver;

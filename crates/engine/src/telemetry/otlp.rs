@@ -1,6 +1,6 @@
 //! The JSON form of OTLP: resources, scopes, spans and attributes.
 //!
-//! As OTLP/JSON demands, 64-bit numbers are strings, ids are hexadecimal, and enums are numbers.
+//! As OTLP/JSON requires, 64-bit numbers are strings, ids are hexadecimal, and enums are numbers.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -23,7 +23,7 @@ pub(super) struct ResourceSpans<'a> {
     pub(super) scope_spans: [ScopeSpans<'a>; 1],
 }
 
-/// The sender.
+/// The node that sends the telemetry.
 #[derive(Debug, Serialize)]
 pub(super) struct Resource<'a> {
     pub(super) attributes: Vec<Attribute<'a>>,
@@ -35,7 +35,7 @@ pub(super) struct ScopeSpans<'a> {
     pub(super) spans: Vec<Span<'a>>,
 }
 
-/// The part of the program that recorded the data.
+/// The part of a program that recorded the data.
 #[derive(Debug, Serialize)]
 pub(super) struct Scope {
     name: &'static str,
@@ -43,7 +43,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Our own scope.
+    /// The scope of this program.
     pub(super) const OURS: Self = Self {
         name: "tollgate",
         version: env!("CARGO_PKG_VERSION"),
@@ -126,7 +126,7 @@ enum Value<'a> {
     Flag(bool),
 }
 
-/// A 64-bit number, written as a string because JSON readers would lose digits.
+/// A 64-bit number, written as a string, because JSON readers could lose digits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Int64Text<T>(pub(super) T);
 
@@ -157,7 +157,7 @@ impl<'a> Attribute<'a> {
         Self::new(key, Value::Int(Int64Text(value)))
     }
 
-    /// A count. One that exceeds the signed range is written as the largest signed number.
+    /// A count. Counts above the signed range are written as the largest signed number.
     pub(super) fn count(key: &'static str, value: u64) -> Self {
         Self::int(key, i64::try_from(value).unwrap_or(i64::MAX))
     }

@@ -1,4 +1,4 @@
-//! The queue between calls and the export. A call never waits for it.
+//! The queue between calls and the export. Calls never wait for it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::trace_context::{SampleRatio, TraceContext, Traceparent};
 use crate::ids;
 use crate::metrics::telemetry_counts::{DropReason, TelemetryCounts};
 
-/// The maximum number of calls in the queue, about a kilobyte each. Further ones are dropped and counted.
+/// The maximum number of calls in the queue, about a kilobyte each. Further calls are dropped and counted.
 const QUEUE_CALLS_MAX: usize = 8_192;
 
 /// The telemetry of a node that has a collector.
@@ -24,20 +24,20 @@ pub(crate) struct Telemetry {
     calls: mpsc::Sender<FinishedCall>,
     /// The receiver of `calls`, until the export takes it.
     waiting: Mutex<Option<mpsc::Receiver<FinishedCall>>>,
-    /// Spans that were queued and neither sent nor dropped yet.
+    /// The number of spans that were queued and neither sent nor dropped yet.
     pending: AtomicU64,
     counts: TelemetryCounts,
-    /// How often the metrics are sent; `None` if they are not.
+    /// How often the metrics are sent; `None` if they are not sent.
     pub(super) metrics_every: Option<Duration>,
     pub(super) endpoint: OperatorEndpoint,
     pub(super) headers: HeaderMap,
     pub(super) service_name: String,
-    /// Distinguishes this node from others of the same service.
+    /// Identifies this node among the nodes of the same service.
     pub(super) node: String,
 }
 
 impl Telemetry {
-    /// The telemetry that these settings ask for, if they name a collector.
+    /// Creates the telemetry for these settings; `None` if they name no collector.
     pub(crate) fn new(
         settings: &TelemetrySettings,
         counts: TelemetryCounts,
@@ -69,7 +69,7 @@ impl Telemetry {
     /// Queues a finished call, unless the queue is full.
     pub(crate) fn push(&self, call: FinishedCall) {
         let spans = call.trace.spans();
-        // Counted before the send, because the export may be faster than the next line.
+        // Counted before the send, because the export may handle the call before the next line runs.
         self.pending.fetch_add(spans, Ordering::Relaxed);
         match self.calls.try_send(call) {
             Ok(()) => {}
@@ -78,7 +78,7 @@ impl Telemetry {
         }
     }
 
-    /// The receiver of the queue. Only the first caller gets it.
+    /// Takes the receiver of the queue. Only the first caller gets it.
     pub(super) fn take_calls(&self) -> Option<mpsc::Receiver<FinishedCall>> {
         self.waiting.lock().take()
     }
@@ -95,7 +95,7 @@ impl Telemetry {
         self.counts.dropped(reason, spans);
     }
 
-    /// Drops everything that has not been sent.
+    /// Drops everything that has not been sent. Returns the number of spans.
     pub(super) fn drop_pending(&self) -> u64 {
         let spans = self.pending.swap(0, Ordering::Relaxed);
         self.counts.dropped(DropReason::Shutdown, spans);

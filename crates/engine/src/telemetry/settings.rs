@@ -1,4 +1,4 @@
-//! Settings of telemetry.
+//! The settings of telemetry.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use http::HeaderMap;
 
 use super::trace_context::SampleRatio;
 
-/// Where telemetry goes, and how much of it.
+/// The collector that gets the telemetry, and how much is sent.
 #[derive(Debug, Clone)]
 pub struct TelemetrySettings {
-    /// The base URL of an OTLP collector. Nothing is sent without it.
+    /// The base URL of an OTLP collector. If absent, nothing is sent.
     pub otlp_url: Option<String>,
-    /// Further headers of each delivery. Their values may be secrets.
+    /// Additional headers of each delivery. Their values may be secrets.
     pub headers: HeaderMap,
     pub service_name: String,
     /// The name of this node; a random one if absent.
     pub node: Option<String>,
     /// The fraction of calls that is traced.
     pub sample_ratio: SampleRatio,
-    /// How often the metrics are sent; `None` if they are not.
+    /// How often the metrics are sent; `None` if they are not sent.
     pub metrics_every: Option<Duration>,
-    /// How many wallets have metrics of their own.
+    /// The maximum number of wallets that have their own metrics.
     pub wallet_series: usize,
 }
 

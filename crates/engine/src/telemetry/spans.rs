@@ -1,4 +1,4 @@
-//! The spans of a call: one for the call itself and one below it for each attempt on a route.
+//! Creates the spans of a call: one for the call itself and, below it, one for each attempt on a route.
 //!
 //! Names follow the conventions of OpenTelemetry for generative AI, HTTP and errors. Attributes without a conventional
 //! name begin with `tollgate.`. Only the span of the call has token counts, so that sums over all spans do not count
@@ -43,7 +43,7 @@ fn spans_of(call: &FinishedCall) -> Vec<Span<'_>> {
     spans
 }
 
-/// When a call ran, in nanoseconds of the wall clock.
+/// The start and the end of a call, in wall-clock nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     began: u64,
@@ -51,8 +51,8 @@ struct Times {
 }
 
 impl Times {
-    /// The row has the end. The start is computed from the monotonic duration, because the wall clock may have been set
-    /// meanwhile.
+    /// The row contains the end. The start is computed from the monotonic duration, because the wall clock may have
+    /// been set in the meantime.
     fn of(call: &FinishedCall) -> Self {
         let ended = u64::try_from(call.ended_at.get()).unwrap_or(0);
         let ended = ended.saturating_mul(1_000_000);
@@ -63,7 +63,7 @@ impl Times {
         }
     }
 
-    /// The time `after_us` after the arrival, but not after the end.
+    /// The time `after_us` microseconds after the arrival, but never after the end.
     fn at(self, after_us: u64) -> Int64Text<u64> {
         let after = after_us.saturating_mul(1_000);
         Int64Text(self.began.saturating_add(after).min(self.ended))
@@ -84,7 +84,7 @@ fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
         end_time_unix_nano: Int64Text(times.ended),
         attributes: call_attributes(call, operation, named),
         events: call_events(call, times),
-        // A refusal is the caller's failure, not ours.
+        // A refusal is an error of the caller, not of ours.
         status: if call.status >= 500 {
             Status::ERROR
         } else {
@@ -93,13 +93,13 @@ fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
     }
 }
 
-/// The status that the caller got. The row of a stream that had begun and then failed has the status of the failure.
+/// The status that the caller got. If a stream began and then failed, its row has the status of the failure instead.
 fn response_status(call: &FinishedCall) -> u16 {
     let has_begun = call.is_streamed && call.timings.first_byte_us.is_some();
     if has_begun { 200 } else { call.status }
 }
 
-/// `chat maker/model`, or the operation alone if the request named no model.
+/// `chat maker/model`, or only the operation if the request names no model.
 fn span_name(operation: &str, model: &str) -> String {
     if model.is_empty() {
         return operation.to_owned();
@@ -125,7 +125,7 @@ fn call_attributes<'a>(
     if call.trace.named_model.is_some() {
         told.push(Attribute::text("tollgate.fallback_model", &*call.model));
     }
-    // The last attempt is the one that answered, or that failed the call.
+    // The last attempt is the one that answered or that made the call fail.
     if let Some(last) = call.trace.attempts.last() {
         told.push(Attribute::text("gen_ai.provider.name", last.provider));
     }
@@ -142,7 +142,7 @@ fn call_attributes<'a>(
         let key = "gen_ai.response.time_to_first_chunk";
         told.push(Attribute::double(key, seconds));
     }
-    // Stored meters may come from other versions, but this one was computed here.
+    // Stored meters may come from other versions and be unreadable, but this one was computed here.
     if let Some(meter) = call.meter.as_ref().and_then(|meter| meter.read().ok()) {
         add_usage(&meter, &mut told);
     }

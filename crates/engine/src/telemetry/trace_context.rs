@@ -1,4 +1,4 @@
-//! Ids of traces and spans, and the header in which programs pass them on (W3C Trace Context).
+//! Ids of traces and spans, and the `traceparent` header in which programs pass them on (W3C Trace Context).
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl Serialize for SpanId {
     }
 }
 
-/// The span of a caller, as its `traceparent` header names it.
+/// The span of a caller, as named in its `traceparent` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traceparent {
     trace: TraceId,
@@ -59,11 +59,11 @@ pub struct Traceparent {
     is_sampled: bool,
 }
 
-/// `00-<32 digits>-<16 digits>-<2 digits>`.
+/// The length of `00-<32 digits>-<16 digits>-<2 digits>`.
 const TRACEPARENT_BYTES: usize = 55;
 
 impl Traceparent {
-    /// Reads the header. A value that the standard calls invalid is ignored.
+    /// Reads the header. Values that the standard calls invalid are ignored.
     pub fn read(value: &[u8]) -> Option<Self> {
         let (head, rest) = value.split_at_checked(TRACEPARENT_BYTES)?;
         let head = str::from_utf8(head).ok()?;
@@ -72,7 +72,7 @@ impl Traceparent {
         let trace = hex(parts.next()?, 32)?;
         let span = hex(parts.next()?, 16)?;
         let flags = hex(parts.next()?, 2)?;
-        // Later versions may append parts; version 0 may not.
+        // Later versions may append parts, but version 0 may not.
         let is_whole = rest.is_empty() || (version > 0 && rest.first() == Some(&b'-'));
         if version == 0xff || trace == 0 || span == 0 || !is_whole || parts.next().is_some() {
             return None;
@@ -91,7 +91,7 @@ impl Traceparent {
     }
 }
 
-/// A number of exactly `digits` hexadecimal digits, in lower case.
+/// Parses a number of exactly `digits` hexadecimal digits in lower case.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != digits || !text.bytes().all(is_digit) {
@@ -108,12 +108,12 @@ impl SampleRatio {
     /// Every call.
     pub const ALL: Self = Self(1_000_000);
 
-    /// Traces `calls` of a million calls. `None` for more than a million.
+    /// Traces `calls` out of a million calls; `None` for more than a million.
     pub fn of_million(calls: u32) -> Option<Self> {
         (calls <= Self::ALL.0).then_some(Self(calls))
     }
 
-    /// Whether a trace is kept. All programs that decide by the same part of the id agree.
+    /// Whether a trace is kept. All programs that use the same part of the id for this decision agree.
     fn keeps(self, trace: TraceId) -> bool {
         const RANDOM_BITS: u32 = 56;
         let random = trace.0 & ((1 << RANDOM_BITS) - 1);
@@ -131,8 +131,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Begins a trace, or returns `None` if the call is not traced. A trace of the caller is continued if the caller
-    /// records it; otherwise the ratio decides.
+    /// Begins a trace; returns `None` if the call is not traced. The caller's trace is continued if the caller records
+    /// it; otherwise the ratio decides.
     pub(crate) fn begin(parent: Option<&Traceparent>, ratio: SampleRatio) -> Option<Self> {
         let (trace, is_kept) = if let Some(parent) = parent {
             (parent.trace, parent.is_sampled)
@@ -147,7 +147,7 @@ impl TraceContext {
         })
     }
 
-    /// The header that names `span` of this trace to an upstream.
+    /// The header that identifies `span` of this trace to an upstream.
     pub(crate) fn header(&self, span: SpanId) -> Option<HeaderValue> {
         HeaderValue::try_from(format!("00-{}-{span}-01", self.trace)).ok()
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_call_continues_the_trace_of_its_caller() {
         let caller = Traceparent::read(format!("00-{TRACE}-{SPAN}-01").as_bytes()).unwrap();
-        // A caller that records its span wants ours too, whatever the ratio.
+        // If the caller records its span, ours is recorded too, regardless of the ratio.
         let none = SampleRatio::of_million(0).unwrap();
         let context = TraceContext::begin(Some(&caller), none).unwrap();
         assert_eq!(context.trace.to_string(), TRACE);

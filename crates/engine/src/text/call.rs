@@ -1,4 +1,4 @@
-//! Text calls: reads and checks the request, and refuses what it must, before money moves.
+//! Prepares text calls: reads and checks the request, and refuses what it must, before money moves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::text::capability_check;
 use crate::text::request::{TextCall, TextRequest};
 
 impl Engine {
-    /// Serves a text call. The future can be dropped at any point, which closes the hold.
+    /// Serves a text call. The future can be dropped at any time, which closes the hold.
     pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, FailedCall> {
         let arrival = call.arrival.clone();
         self.run_call(arrival, move |engine, record| {
@@ -56,7 +56,7 @@ fn prepare(
         let Some(other) = catalog.get(id).filter(|other| other.is_callable()) else {
             continue;
         };
-        // A model that cannot serve this request is left out of its fallbacks.
+        // A fallback model that cannot serve this request is left out.
         match prepare_for(engine, call, head.clone(), other) {
             Ok(fallback) => fallbacks.push_back(fallback),
             Err(failure) => record.fallback_unfit(&other.id, &failure),
@@ -71,7 +71,7 @@ fn prepare(
             fallbacks,
             ..prepared
         }),
-        // This model is out of service; a fallback may not be.
+        // This model is out of service, but a fallback may not be.
         Err(failure) if failure.status() == 503 => {
             let Some(first) = fallbacks.pop_front() else {
                 return Err(failure);
@@ -87,7 +87,7 @@ fn prepare(
     }
 }
 
-/// Prepares the call for one model: the one that the caller named, or a fallback.
+/// Prepares the call for one model: the model that the caller named, or a fallback.
 fn prepare_for(
     engine: &Engine,
     call: &TextCall,

@@ -1,11 +1,11 @@
-//! Whether a model can serve a text call, decided before money moves.
+//! Checks whether a model can serve a text call, before money moves.
 
 use protocol::native::Head;
 use protocol::{Base, Dialect, Failure, Kind, Tool, Tools};
 
 use crate::catalog::Model;
 
-/// Refuses what the model cannot do on this endpoint.
+/// Refuses requests that the model cannot serve on this endpoint.
 pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), Failure> {
     // Native image models are called through Generate Content, which can carry pictures.
     let carries_pictures = dialect == Dialect::Generate;
@@ -57,8 +57,8 @@ pub(crate) fn makes_pictures(model: &Model) -> bool {
     model.kind == Kind::Image || model.profile.image_output == Some(true)
 }
 
-/// Whether an image model is called through Generate Content. Models of other families have their own endpoints,
-/// whatever else their channels speak.
+/// Whether an image model is called through Generate Content. Models of other families have their own endpoints, even
+/// if their channels speak Generate Content.
 fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(Base::NativeImage))
 }

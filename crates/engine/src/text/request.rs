@@ -1,4 +1,4 @@
-//! A text request: read once, encoded for whichever route is tried, and its answer translated back.
+//! A text request: reads it once, encodes it for each route that is tried, and translates the answer back.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
 
-/// How many bytes of the system prompt, and of the first messages, are hashed to find the route that a conversation
-/// prefers.
+/// How many bytes of the system prompt, and of the first messages, are hashed to choose the preferred route of a
+/// conversation.
 const PROMPT_KEY_BYTES: usize = 4 << 10;
 
-/// The model of a call and whether it streams, from the path (Generate Content).
+/// The model of a call and whether it is streamed, if the path says so (Generate Content).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPath {
     pub model: String,
     pub stream: bool,
 }
 
-/// A text request of a known caller, its body read.
+/// A text request of an authenticated caller, with its body.
 #[derive(Debug)]
 pub struct TextCall {
     pub arrival: Arrival,
@@ -67,7 +67,7 @@ impl TextCall {
     }
 }
 
-/// A request that was read and not refused, and the identity of its answer.
+/// A request that has been read and accepted, and the identity of its answer.
 #[derive(Debug)]
 pub(crate) struct TextRequest {
     dialect: Dialect,
@@ -76,13 +76,14 @@ pub(crate) struct TextRequest {
     extra: HeaderMap,
     identity: Identity,
     refuses_unpriced_tools: bool,
-    /// Whether the upstream of the current route cannot be asked for usage.
+    /// Whether we must count the usage, because the upstream of the current route cannot be asked for it.
     counts_usage: bool,
     /// Whether the request is converted to the common form for the current route.
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
-    /// The node's memory that the common form takes: many small parts, and pictures that were fetched into it.
+    /// The node memory that is charged for the common form: many small parts, and the pictures that were fetched into
+    /// it.
     memory: Vec<MemoryShare>,
 }
 
@@ -118,7 +119,7 @@ impl TextRequest {
         let dialect = endpoint.dialect();
         let is_converse = matches!(endpoint, Endpoint::Converse { .. });
         let is_private = route.channel.spec().private_network;
-        // Pictures can be fetched only into the common form, and Converse has no member for their URLs.
+        // Pictures can be fetched only into the common form, and Converse has no member for picture URLs.
         self.is_converted = dialect != self.dialect
             || is_converse && !native::fetchable_urls(self.dialect, &self.body)?.is_empty();
         if !self.is_converted {
@@ -153,13 +154,13 @@ impl TextRequest {
         Ok(())
     }
 
-    /// Reads the request into the common form. The memory of its many small parts is charged first.
+    /// Reads the request into the common form. The memory for its many small parts is charged first.
     fn read_common(&mut self, engine: &Engine) -> Result<canon::Request, Failure> {
         self.charge_weight(engine)?;
         convert::read_request(self.dialect, &self.body, self.head.stream)
     }
 
-    /// Charges the memory that many small parts take while a request is rewritten.
+    /// Charges the memory for the many small parts that exist while a request is rewritten.
     fn charge_weight(&mut self, engine: &Engine) -> Result<(), Failure> {
         let weight = convert::estimate_memory(&self.body)?;
         if weight > FREE_BYTES {
@@ -307,7 +308,7 @@ impl CallKind for TextRequest {
             }
             return Ok(Translator::from(rewriter));
         }
-        // The stream keeps what it echoes, but not the conversation: it may last for long.
+        // The stream keeps the members that it echoes but not the conversation, because it may last long.
         let echoed = Arc::new(self.common()?.without_conversation());
         let mut transcoder = Transcoder::new(dialect, self.dialect, self.echo(echoed));
         // Calls of tools without a price need not be counted.
@@ -319,7 +320,7 @@ impl CallKind for TextRequest {
 
     fn prompt_key(&self) -> Option<u64> {
         let start = native::prompt_start(self.dialect, &self.body)?;
-        // Long prompts differ at their beginning or in their length, so hashing a few kilobytes is enough.
+        // Long prompts differ near their beginning or in length, so hashing a few kilobytes is enough.
         let hash = |seed: u64, bytes: &[u8]| {
             let seed = hash_bytes(seed, &bytes.len().to_le_bytes());
             hash_bytes(seed, bytes.get(..PROMPT_KEY_BYTES).unwrap_or(bytes))

@@ -1,4 +1,4 @@
-//! Counts the tokens of a text request: through an upstream that can count, otherwise here. This is free.
+//! Counts the tokens of a text request: by an upstream that can count, otherwise by our own count. This is free.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::text::capability_check;
 
-/// The time limit of the upstream. Our own count is available at once.
+/// The time limit of the upstream. It is short, because our own count is available at once.
 const COUNTED_WITHIN: Duration = Duration::from_secs(10);
-/// The largest answer of a counting endpoint.
+/// The maximum size of a counting endpoint's answer.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// A request for the token count of a text request.
@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 pub struct TokenCountCall {
     pub arrival: Arrival,
     pub dialect: Dialect,
-    /// The model, if the path names it.
+    /// The model, if the path names one.
     pub named: Option<String>,
     pub body: Bytes,
     /// Headers for an upstream that speaks the caller's own dialect.
@@ -39,13 +39,13 @@ pub struct TokenCountCall {
 }
 
 impl Engine {
-    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    /// Takes one of the token counts that a key may request per minute, or refuses it.
     pub fn take_token_count(&self, arrival: &Arrival, caller: &Caller) -> Result<(), Failure> {
         let taken = self.callers().take_token_count(caller, clock::now());
         taken.inspect_err(|failure| self.journal(Record::begin(arrival).refused(failure)))
     }
 
-    /// Counts the tokens of a request. Nothing is held or charged, so the state of the wallet does not matter.
+    /// Counts the tokens of a request. Nothing is held or charged, so the wallet does not matter.
     pub async fn count_tokens(self: &Arc<Self>, call: TokenCountCall) -> Result<Vec<u8>, Failure> {
         let mut record = OpenRecord::begin(Arc::new(Progress::new(self)), &call.arrival);
         let counted = count(self, &call, &mut record).await;
@@ -69,7 +69,7 @@ async fn count(
     let model = catalog.find(name, &call.arrival.key)?;
     capability_check::check(model, call.dialect, &counted.head)?;
     let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
-    // A request that no route could answer gets no count either.
+    // A request that no route could serve gets no count either.
     RoutePlan::new(model, |route| spoken(route).is_some())?;
     let counts = |route: &Route| {
         spoken(route) == Some(call.dialect)
@@ -95,7 +95,7 @@ async fn count(
     Ok(own.write(call.dialect))
 }
 
-/// Asks the upstream. Its answer is not reported to the breaker, because counting says nothing about how it
+/// Asks the upstream. The outcome is not reported to the breaker, because counting says nothing about how the upstream
 /// generates. Failures go to the journal and not to the log, which callers could otherwise flood.
 async fn ask(
     call: &TokenCountCall,

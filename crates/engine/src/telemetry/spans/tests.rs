@@ -1,4 +1,4 @@
-//! The spans of a call, as a collector receives them.
+//! Tests of the spans of a call, in the form in which a collector receives them.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn trace() -> CallTrace {
     CallTrace::new(context)
 }
 
-/// A row with everything that must not be exported.
+/// A row that contains everything that must not be exported.
 fn row() -> JournalRow {
     JournalRow {
         at: UnixMs::new(1_800_000_000_500),
@@ -285,7 +285,7 @@ fn a_call_that_was_refused_at_once_says_little() {
     let spans = told(trace(), &row);
     assert_eq!(spans[0]["name"], "generate_content");
     assert_eq!(spans[0].get("events"), None);
-    // The wall clock is at the epoch, so the start, which would be before it, is clamped to zero.
+    // The wall clock is at the epoch. The start would be before it, so it is clamped to zero.
     assert_eq!(spans[0]["startTimeUnixNano"], "0");
     for key in [
         "gen_ai.request.model",

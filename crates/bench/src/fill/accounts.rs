@@ -17,7 +17,7 @@ use super::command::Size;
 
 /// The number of changes that are sent to the ledger writer at the same time.
 const TOGETHER: usize = 256;
-/// The maximum number of attempts to admit a call while the ledger is busy, and the pause between them.
+/// The maximum number of retries of an admission while the ledger is busy, and the pause before each.
 const BUSY_RETRIES: usize = 1_000;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 const CARD: &str = r#"{"input":"1.25","output":"10"}"#;

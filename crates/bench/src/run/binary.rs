@@ -14,10 +14,10 @@ const PACKAGE: &str = "tollgate-server";
 /// The gateway binary to measure, and the folder for its files.
 #[derive(clap::Args)]
 pub(crate) struct Program {
-    /// The gateway's binary; by default it is built and taken from beside this one.
+    /// The gateway's binary; by default the one next to this program, which is built first.
     #[arg(long, value_name = "PATH")]
     gateway: Option<PathBuf>,
-    /// Folder of the gateway's databases during the run; by default beside this binary.
+    /// Folder of the gateway's databases during the run; by default next to this program.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 }

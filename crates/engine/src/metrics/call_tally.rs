@@ -1,6 +1,6 @@
 //! Counts calls by endpoint, model, channel and outcome, and by wallet if the operator enables that.
 //!
-//! A call is counted when it is journaled. Threads count in different shards, and a scrape adds them up.
+//! A call is counted when it is journaled. The counts are spread over shards, and a scrape adds them up.
 
 use std::borrow::Cow;
 use std::cell::Cell;

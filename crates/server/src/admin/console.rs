@@ -1,6 +1,6 @@
-//! The console: a page at `/` of the admin listener, with its modules and styles.
+//! Serves the console: a page at `/` of the admin listener, with its modules and styles.
 //!
-//! Its files contain nothing about this process. They call `/admin/v1` like any other client.
+//! The files contain nothing about this process. They call `/admin/v1` like any other client.
 
 use bytes::Bytes;
 use http::header::CONTENT_SECURITY_POLICY;
@@ -8,9 +8,9 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use crate::assets::{Asset, Assets, Lifetime, embedded};
 
-/// The path of the files. Their version follows.
+/// The path under which the files are served. Their version follows it.
 const FILES: &str = "/console/";
-/// The placeholder for the version of the files in the page.
+/// The placeholder in the page that is replaced with the version of the files.
 const VERSION: &str = "CONSOLE_VERSION";
 
 const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
@@ -108,7 +108,7 @@ impl Console {
     }
 }
 
-/// The content security policy: the page loads from its own origin only, except for pictures and films of tasks, which
+/// The content security policy: the page loads only from its own origin, except for pictures and videos of tasks, which
 /// come from the public listener.
 fn policy(public_url: &str) -> HeaderValue {
     let media = origin(public_url).unwrap_or_default();
@@ -120,7 +120,7 @@ fn policy(public_url: &str) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("default-src 'self'"))
 }
 
-/// Scheme, host and port of a URL, if they can be written into a policy.
+/// The scheme, host and port of a URL, if they can be written into a policy.
 fn origin(url: &str) -> Option<String> {
     let url: http::Uri = url.parse().ok()?;
     let scheme = url

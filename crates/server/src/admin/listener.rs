@@ -1,4 +1,4 @@
-//! Accepts the connections of operators and serves them.
+//! Accepts and serves the connections of operators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use super::patient_socket::PatientSocket;
 use super::router::router;
 use crate::tls::TlsAcceptor;
 
-/// How long clients may be inactive.
+/// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     /// The time limit for the head of a request, and between two requests.
@@ -35,8 +35,8 @@ const PATIENCE: Patience = Patience {
     answer: Duration::from_secs(20),
 };
 /// The maximum number of connections at the same time. A connection whose client is inactive ends within a bounded
-/// time: heads and bodies have deadlines, answers must be read (`patient_socket`), and there are fewer event streams
-/// than connections, each of which ends.
+/// time: heads, bodies and the reading of answers have deadlines (`patient_socket`). Event streams are fewer than this,
+/// and each ends after a fixed time.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.
@@ -67,8 +67,8 @@ impl AdminListener {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`. It is cancelled after the public listener has drained, so that operators can watch the
-    /// drain.
+    /// Serves until `stop` is cancelled. That happens after the public listener has drained, so that operators can
+    /// watch the drain.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let connections = TaskTracker::new();
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
@@ -118,7 +118,7 @@ where
         .header_read_timeout(patience.head)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    // An error means that the client has gone or was too slow. There is nobody to report it to.
+    // An error means that the client has left or was too slow. There is nobody to report it to.
     let _ = connection.await;
 }
 
@@ -148,7 +148,7 @@ mod tests {
         (theirs, served)
     }
 
-    /// Each of these would wait for ever if connections had no time limits.
+    /// Without time limits, each of these clients would keep its connection forever.
     #[tokio::test]
     async fn no_client_holds_a_connection_by_doing_nothing() {
         for sent in ["", "GET /lar", REQUEST] {

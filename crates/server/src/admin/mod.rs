@@ -1,10 +1,10 @@
 //! The operators' listener: health, readiness, metrics, the admin API and the console.
 //!
-//! It never shares a port with the public listener. Health, readiness, metrics, the API's description and the files
-//! of the console need no token and reveal no secret; every other path needs one, whether it exists or not (K8).
+//! It never shares a port with the public listener. Health, readiness, metrics, the API's description and the console's
+//! files need no token and reveal no secret. Every other path needs a token, whether the path exists or not (K8).
 //!
-//! `listener` accepts connections, `router` puts the resources together. `api` is what all resources share, `access`
-//! decides who asks and what they may do, and `resources` has one file for each resource.
+//! `listener` accepts connections, and `router` combines the resources. `api` contains what all resources share,
+//! `access` authenticates requests and checks roles, and `resources` has one file for each resource.
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! A socket whose client must keep up: a client that does not read its answer loses the connection.
+//! A socket that closes the connection if the client does not read its answer.
 
 use std::io;
 use std::pin::Pin;
@@ -8,23 +8,24 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How much a client must read before its deadline, so that one that reads a byte now and then is not kept for ever.
+/// The number of bytes that a client must read before its deadline. A client that reads a byte now and then is not kept
+/// forever.
 const PROGRESS_BYTES: usize = 64 * 1024;
 
 /// A socket with a deadline for writes.
 #[derive(Debug)]
 pub(super) struct PatientSocket<S> {
     socket: S,
-    /// How long a client may take for [`PROGRESS_BYTES`] of an answer, or for the rest of it.
+    /// The time that a client has to read [`PROGRESS_BYTES`] of an answer, or the rest of it.
     patience: Duration,
-    /// When the connection is closed. Only counts while `behind` is set.
+    /// When the connection is closed, if `behind` is set.
     deadline: Pin<Box<Sleep>>,
-    /// How much the client has read since it fell behind.
+    /// The number of bytes that the client has read since it fell behind. `None` if it keeps up.
     behind: Option<usize>,
 }
 
 impl<S> PatientSocket<S> {
-    /// `patience` is how long a client may take for 64 KiB of an answer, or for the rest of it.
+    /// `patience` is the time that a client has to read 64 KiB of an answer, or the rest of it.
     pub(super) fn new(socket: S, patience: Duration) -> Self {
         Self {
             socket,
@@ -34,7 +35,7 @@ impl<S> PatientSocket<S> {
         }
     }
 
-    /// Called when the client reads nothing.
+    /// Called when a write would block because the client does not read. Fails when the deadline has passed.
     fn poll_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if self.behind.is_none() {
             self.behind = Some(0);
@@ -45,7 +46,7 @@ impl<S> PatientSocket<S> {
         Poll::Ready(io::ErrorKind::TimedOut.into())
     }
 
-    /// Called when the client has read some of the answer.
+    /// Called when the socket has accepted bytes. A client that has made enough progress is no longer behind.
     fn note_written(&mut self, bytes: usize) {
         self.behind = self
             .behind
@@ -103,7 +104,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PatientSocket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Called only when everything has been written.
+        // Flushing happens only when everything has been written.
         match Pin::new(&mut self.socket).poll_flush(cx) {
             Poll::Pending => self.poll_behind(cx).map(Err),
             flushed @ Poll::Ready(_) => {
@@ -169,7 +170,7 @@ mod tests {
         });
         socket.write_all(&vec![0; 1 << 20]).await.unwrap();
         assert!(socket.behind.is_none_or(|taken| taken < PROGRESS_BYTES));
-        // A client is not behind between two answers, however long the pause.
+        // Between two answers a client is not behind, no matter how long the pause is.
         socket.flush().await.unwrap();
         assert_eq!(socket.behind, None);
         reader.await.unwrap();

@@ -1,4 +1,4 @@
-//! Combines the routers of all resources, and adds the middleware of every request.
+//! Combines the routers of all resources, and adds the middleware that runs for every request.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ use super::resources::{
     presets, proposed_channels, search, session, statement, tasks, tokens, usage, wallets,
 };
 
-/// The head of the API's description.
+/// The info section of the API's description.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -36,7 +36,7 @@ use super::resources::{
 )]
 struct Description;
 
-/// The resources of `/admin/v1`. Each is one line.
+/// The resources of `/admin/v1`, one line each.
 fn resources() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new()
         .merge(alerts::router())
@@ -86,7 +86,7 @@ fn api() -> (Router<AdminState>, utoipa::openapi::OpenApi) {
         .split_for_parts()
 }
 
-/// The description of the API, which never changes within one program.
+/// The description of the API, serialized once.
 static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| {
     let text = api().1.to_pretty_json().unwrap_or_default();
     Bytes::from(text + "\n")
@@ -113,7 +113,7 @@ async fn console(State(state): State<AdminState>, request: Request, next: Next) 
 mod tests {
     use super::*;
 
-    /// `TOLLGATE_WRITE_OPENAPI=1 cargo test -p tollgate-server --lib openapi` writes the file.
+    /// To write the file: `TOLLGATE_WRITE_OPENAPI=1 cargo test -p tollgate-server --lib openapi`.
     #[test]
     fn the_committed_openapi_document_is_current() {
         let file = concat!(

@@ -21,16 +21,16 @@ use crate::admin::api::error::ApiError;
 use crate::admin::api::state::AdminState;
 use crate::config::AdminToken;
 
-/// How many requests one token may send in a minute.
+/// The maximum number of requests per token and minute.
 const REQUESTS_PER_MINUTE: u32 = 12_000;
 
 /// How long a session lasts.
 pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
-/// How often the use of a token is noted.
+/// The minimum time between two writes of a token's last use.
 const USE_NOTED_EVERY: Duration = Duration::from_secs(60);
 
-/// The longest token. Ours are shorter; a configured one may be long.
+/// The maximum length of a token. The tokens that we create are shorter, but a configured one may be long.
 const TOKEN_BYTES_MAX: usize = 4096;
 
 /// The name of the configured token, and its id in the audit.
@@ -43,7 +43,7 @@ pub(crate) struct Access {
     configured: Option<Digest>,
     lockout: Lockout,
     rate: RateLimit,
-    /// When the use of each token was noted last.
+    /// When the use of each token was last written to the store.
     noted: Mutex<HashMap<TokenId, Instant>>,
 }
 
@@ -63,8 +63,8 @@ impl Access {
         }
     }
 
-    /// Identifies the sender of a request. A wrong token or cookie counts against its address. Also returns the cookie,
-    /// if it authenticated the request.
+    /// Identifies the sender of a request. A wrong token or cookie counts against the sender's address. Also returns
+    /// the cookie, if it authenticated the request.
     async fn identify(
         &self,
         store: &Store,
@@ -76,7 +76,7 @@ impl Access {
             self.check_lockout(peer)?;
             (self.by_token(store, token).await?, None)
         } else if let Some(cookie) = SessionCookie::of(headers) {
-            // Sessions stay open while their address is locked out: one program with an old token must not lock out
+            // Sessions stay valid while their address is locked out: one program with an old token must not lock out
             // people behind the same proxy. A cookie without a session is refused like a wrong token.
             let identity = self.by_session(store, &cookie).await?;
             if identity.is_some() {
@@ -149,7 +149,7 @@ impl Access {
         let Some(row) = store.session(&cookie.digest()).await? else {
             return Ok(None);
         };
-        // The store knows whether one of its own tokens is revoked. The configured token is checked here.
+        // The store checks its own tokens for revocation. A session opened with the configured token is checked here.
         let is_stale =
             row.actor == CONFIGURED && !row.token.is_some_and(|token| self.is_configured(&token));
         Ok((!is_stale).then_some(Identity {
@@ -165,7 +165,7 @@ impl Access {
         configured.is_some_and(|it| it.as_bytes().ct_eq(digest.as_bytes()).into())
     }
 
-    /// Notes that a token is in use, at most once a minute, without waiting for the write.
+    /// Records that a token is in use, at most once a minute, without waiting for the write.
     fn note_used(&self, store: &Store, token: TokenId) {
         let now = Instant::now();
         {
@@ -186,7 +186,7 @@ impl Access {
         });
     }
 
-    /// Opens a session. A wrong token or code counts against its address.
+    /// Opens a session. A wrong token or code counts against the sender's address.
     pub(crate) async fn sign_in(
         &self,
         store: &Store,
@@ -217,7 +217,7 @@ impl Access {
                 None => None,
             },
             Credential::Code(code) => {
-                // The actor is known only when the code is used.
+                // The store learns the actor from the code.
                 let nobody = Actor {
                     request_id: Some(request_id),
                     ..Actor::cli("")

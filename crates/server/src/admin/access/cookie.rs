@@ -1,4 +1,4 @@
-//! The cookie of a session, and the checks that keep other sites from using it.
+//! The session cookie, and the checks that keep other sites from using it.
 //!
 //! A browser sends the cookie with every request to this address, even if another site caused the request. So the
 //! cookie is `SameSite=Strict`, and requests that name another origin are refused. A request that changes something
@@ -14,10 +14,10 @@ use crate::admin::api::error::ApiError;
 
 const NAME: &str = "tollgate_admin";
 
-/// The prefix of the text whose digest is the CSRF token; the secret follows it.
+/// The CSRF token is the digest of this prefix and the session's secret.
 const CSRF: &str = "tollgate csrf ";
 
-/// The secret of a session, as its cookie carries it.
+/// The secret of a session, which the cookie carries.
 #[derive(Clone)]
 pub(crate) struct SessionCookie(String);
 
@@ -101,7 +101,7 @@ fn csrf_of_socket(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
         .map(str::as_bytes)
 }
 
-/// Whether a request comes from a page of this address, or from no page.
+/// Whether a request comes from a page of this origin, or not from a page at all.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers
         .get("sec-fetch-site")
@@ -127,7 +127,7 @@ pub(crate) fn is_secure_origin(headers: &HeaderMap) -> bool {
         .is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
-/// The header that gives a browser the cookie.
+/// The value of the `set-cookie` header that sets the cookie.
 pub(crate) fn new_cookie(cookie: &SessionCookie, secure: bool) -> String {
     let secure = if secure { "; Secure" } else { "" };
     let seconds = SESSION_LIFETIME.as_secs();
@@ -137,7 +137,7 @@ pub(crate) fn new_cookie(cookie: &SessionCookie, secure: bool) -> String {
     )
 }
 
-/// The header that removes the cookie from a browser.
+/// The value of the `set-cookie` header that removes the cookie.
 pub(crate) fn expired_cookie() -> String {
     format!("{NAME}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use store::Digest;
 
-/// How many wrong tokens an address may send within [`WINDOW`].
+/// The number of wrong tokens within [`WINDOW`] that locks an address out.
 const WRONG_MAX: u32 = 10;
-/// The time in which wrong tokens are counted, and for which an address is locked out.
+/// The period in which wrong tokens are counted, and the duration of a lockout.
 const WINDOW: Duration = Duration::from_secs(60);
-/// How many addresses are remembered. When there are more, the oldest is forgotten.
+/// The maximum number of addresses that are tracked. When it is reached, the oldest is removed.
 const ADDRESSES_MAX: usize = 4096;
 
 /// Counts wrong tokens by address.
@@ -20,12 +20,12 @@ pub(crate) struct Lockout {
     guesses: Mutex<HashMap<IpAddr, Guesses>>,
 }
 
-/// Wrong tokens of one address. Once there are too many, `since` is when it was locked out.
+/// Wrong tokens of one address. `since` is when counting began, or when the address was locked out.
 #[derive(Debug, Clone)]
 struct Guesses {
     wrong: u32,
     since: Instant,
-    /// The wrong cookies among them, [`WRONG_MAX`] at most.
+    /// The distinct wrong cookies among the guesses, [`WRONG_MAX`] at most.
     cookies: Vec<Digest>,
 }
 
@@ -40,7 +40,7 @@ impl Guesses {
 }
 
 impl Lockout {
-    /// For how long the address is still locked out, even with a valid token.
+    /// The remaining time of a lockout, during which the address is refused even with a valid token.
     pub(crate) fn remaining(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let guesses = self.guesses.lock();
         let found = guesses.get(&address).filter(|it| it.wrong >= WRONG_MAX)?;
@@ -48,13 +48,13 @@ impl Lockout {
         (!left.is_zero()).then_some(left)
     }
 
-    /// Notes a wrong token or code.
+    /// Counts a wrong token or code.
     pub(crate) fn note_wrong(&self, address: IpAddr, now: Instant) {
         self.note(address, now, None);
     }
 
-    /// Notes a wrong session cookie. The same cookie counts once: the session has ended, and its browser keeps sending
-    /// the cookie. An attacker who guesses sends a different one each time.
+    /// Counts a wrong session cookie. Each cookie counts once, because a browser keeps sending the cookie of a session
+    /// that has ended. An attacker who guesses sends a different cookie each time.
     pub(crate) fn note_wrong_cookie(&self, address: IpAddr, cookie: Digest, now: Instant) {
         self.note(address, now, Some(cookie));
     }

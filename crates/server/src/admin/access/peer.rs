@@ -1,13 +1,13 @@
-//! The origin of a request.
+//! The address that a request comes from.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The other end of a connection, among the extensions of its requests.
+/// The remote address of a connection. It is in the extensions of the connection's requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 impl Peer {
-    /// The network for which wrong guesses are counted: an IPv4 address, or the 64 bits that one IPv6 subscriber has.
+    /// The network for which wrong guesses are counted: an IPv4 address, or the /64 prefix of an IPv6 subscriber.
     pub(super) fn network(self) -> IpAddr {
         match self.0.ip().to_canonical() {
             IpAddr::V6(ip) => {

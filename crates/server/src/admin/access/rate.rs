@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How many actors are remembered. Only tokens that exist get here, so there are never that many.
+/// The number of actors from which full buckets are removed. Only existing tokens get here, so it is hardly ever
+/// reached.
 const ACTORS_MAX: usize = 4096;
 
 /// A token bucket for each actor, which holds one minute's worth of requests.

@@ -1,4 +1,4 @@
-//! Extractors that declare the role a handler needs. Each provides the actor for the audit.
+//! Extractors that declare the role a handler needs, and give it the actor for the audit.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -47,18 +47,18 @@ macro_rules! role {
 }
 
 role! {
-    /// Somebody who may read.
+    /// An actor that may read.
     Viewer
 }
 role! {
-    /// Somebody who may top up wallets.
+    /// An actor that may top up wallets.
     Support
 }
 role! {
-    /// Somebody who may change wallets and keys.
+    /// An actor that may change wallets and keys.
     Operator
 }
 role! {
-    /// Somebody who may change everything.
+    /// An actor that may change everything.
     Owner
 }

@@ -1,5 +1,5 @@
-//! Completes every answer of the listener: request id, error envelope, and headers that keep browsers from guessing its
-//! type, framing it and caching it.
+//! Completes every answer of the admin listener with a request id, the error envelope, and headers that keep browsers
+//! from sniffing its type, framing it or caching it.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -16,7 +16,7 @@ use super::error::{ApiError, ErrorBody, ErrorDetail};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The id of a request, as the answer and the audit name it.
+/// The id of a request, which is shown in the answer and in the audit.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(pub(crate) String);
 
@@ -30,7 +30,7 @@ pub(crate) async fn complete(mut request: Request, next: Next) -> Response {
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
-        // A call of the playground already has the id of its journal row.
+        // A playground call already has a request id, that of its journal row.
         headers.entry(REQUEST_ID).or_insert(id);
     }
     write_policies(headers);
@@ -60,7 +60,7 @@ fn write_error(response: &mut Response, error: ApiError, request_id: &str) {
     *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
 }
 
-/// Browser policies. Pages that need others, such as the console, have already set their own.
+/// Sets browser policies. Pages that need other policies, such as the console, have already set their own.
 fn write_policies(headers: &mut HeaderMap) {
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),

@@ -1,4 +1,4 @@
-//! The errors of the admin API, in one envelope.
+//! Errors of the admin API, and the envelope in which they are sent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// The member, query parameter or header that is wrong.
     pub(crate) param: Option<String>,
-    /// After how many seconds a retry may succeed.
+    /// The number of seconds after which a retry may succeed.
     pub(crate) retry_after_s: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ impl ApiError {
         }
     }
 
-    /// A member or query parameter has no valid value.
+    /// The value of a member or query parameter is not valid.
     pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             param: Some(param.into()),
@@ -47,7 +47,7 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }
 
-    /// Neither a token nor a session, or a wrong one.
+    /// The request has no token and no session, or a wrong one.
     pub(crate) fn invalid_token() -> Self {
         let message = "The admin token is missing or not valid.";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_admin_token", message)
@@ -64,19 +64,19 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "cross_site_request", message)
     }
 
-    /// There is no such thing: `not_found("wallet", id)`.
+    /// The object does not exist: `not_found("wallet", id)`.
     pub(crate) fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
         let message = format!("There is no {what} `{id}`.");
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// There is no such path.
+    /// The path does not exist.
     pub(crate) fn unknown_path() -> Self {
         let message = "There is no such endpoint.";
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// The path exists, but not with this method. The router adds `allow`.
+    /// The path exists, but not with this method. The router adds the `allow` header.
     pub(crate) fn method_not_allowed() -> Self {
         let message =
             "This endpoint does not have this method; the header `allow` names those it has.";
@@ -87,7 +87,7 @@ impl ApiError {
         )
     }
 
-    /// The request contradicts what is stored; the code says how, such as `reference_conflict`.
+    /// The request conflicts with stored data. The code says how, such as `reference_conflict`.
     pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, message)
     }
@@ -110,7 +110,7 @@ impl ApiError {
         }
     }
 
-    /// The store cannot answer now.
+    /// The database is unavailable.
     pub(crate) fn unavailable() -> Self {
         let message = "The database cannot be used at present. Try again.";
         Self {
@@ -131,7 +131,7 @@ impl ApiError {
         }
     }
 
-    /// An internal error. The log has the reason.
+    /// An internal error. The reason is in the log.
     pub(crate) fn internal() -> Self {
         let message = "Something went wrong in the gateway; its log has the reason.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
@@ -183,10 +183,10 @@ pub(crate) struct ErrorBody {
     pub(crate) error: ErrorDetail,
 }
 
-/// What went wrong.
+/// The cause of an error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorDetail {
-    /// A stable word for programs.
+    /// A stable identifier for programs.
     pub(crate) code: &'static str,
     /// A sentence for people.
     pub(crate) message: String,
@@ -197,7 +197,7 @@ pub(crate) struct ErrorDetail {
     pub(crate) request_id: String,
 }
 
-/// The refusals that every operation can answer, for `responses(...)` of its description.
+/// The errors that every operation can answer, for `responses(...)` of its description.
 #[derive(Debug)]
 pub(crate) struct Refused;
 

@@ -1,5 +1,5 @@
-//! Reads path, query and body of a request into types. The [`ApiError`] of an invalid request names the place of the
-//! error.
+//! Reads the path, query and body of a request into types. The [`ApiError`] of an invalid request names the member or
+//! parameter that is wrong.
 //!
 //! Types of bodies and queries carry `#[serde(deny_unknown_fields)]`, so that a misspelt member is refused.
 
@@ -18,13 +18,13 @@ use super::error::ApiError;
 use super::object::Object;
 use super::text::{escapes_nul, names_nul};
 
-/// The largest body of a request.
+/// The maximum size of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// How long a body may take to arrive.
+/// The time within which a body must arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// A JSON body, of a request or of an answer.
+/// A JSON body of a request or an answer.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 

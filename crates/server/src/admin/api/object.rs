@@ -1,4 +1,4 @@
-//! A type that is read from a JSON object only.
+//! A wrapper that deserializes its value from a JSON object only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read from an object. A derived `Deserialize` of a struct also accepts an array with the members in
-/// order, which the description of the API does not mention.
+/// A value that is deserialized from an object. A struct with a derived `Deserialize` also accepts an array of its
+/// members in order, which the API description does not mention.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 

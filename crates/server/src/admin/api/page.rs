@@ -1,4 +1,4 @@
-//! Lists, a page at a time.
+//! Pages of lists, and the cursors between them.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::error::ApiError;
 
 /// The maximum number of rows per page.
 const LIMIT_MAX: u32 = 500;
-/// The longest cursor. Ours are far shorter.
+/// The maximum length of a cursor. Ours are far shorter.
 const CURSOR_BYTES_MAX: usize = 1024;
 
 /// A page of a list.
@@ -25,8 +25,8 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` returns the position of a row;
-    /// the next page begins after the last one.
+    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` returns the position of the
+    /// page's last row, where the next page begins.
     pub(crate) fn of<R, P: Serialize>(
         mut rows: Vec<R>,
         limit: PageLimit,
@@ -52,7 +52,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// A page of a list in memory. `name` identifies the rows.
+    /// A page of a list in memory. `name` returns the unique name of a row, which the cursor stores.
     pub(crate) fn of_whole(
         mut rows: Vec<T>,
         query: &ShortListQuery,
@@ -79,8 +79,8 @@ impl<T> Page<T> {
     }
 }
 
-/// The query of a list without conditions. A list with conditions has these two members among its own, because
-/// serde cannot flatten a query and refuse unknown members of it.
+/// The query of a list without filters. A list with filters repeats these two members, because serde cannot both
+/// flatten a struct and refuse unknown members.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -94,7 +94,7 @@ pub(crate) struct PageQuery {
     pub(crate) cursor: Option<Cursor>,
 }
 
-/// The query of a list that is short as a rule, and so comes as a whole as far as one page can.
+/// The query of a list that usually fits one page. Without a limit, the page has the maximum number of rows.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -107,7 +107,7 @@ pub(crate) struct ShortListQuery {
     pub(crate) cursor: Option<Cursor>,
 }
 
-/// How many rows a page has: 1 to 500, 50 if it is not said.
+/// The number of rows per page: 1 to 500, 50 by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageLimit(u32);
 
@@ -116,7 +116,7 @@ impl PageLimit {
         self.0
     }
 
-    /// One row more than the page has, which shows whether there is a next page.
+    /// One row more than the page has. If it exists, there is a next page.
     pub(crate) fn and_one(self) -> u32 {
         self.0 + 1
     }
@@ -142,13 +142,13 @@ impl<'de> Deserialize<'de> for PageLimit {
 pub(crate) struct Cursor(String);
 
 impl Cursor {
-    /// The cursor of a position.
+    /// A cursor for a position.
     pub(crate) fn at(place: &impl Serialize) -> Self {
         let json = serde_json::to_vec(place).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }
 
-    /// The position. A text that is not one of our cursors is refused.
+    /// The position that the cursor encodes. A text that is not one of our cursors is refused.
     pub(crate) fn place<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         if self.0.len() > CURSOR_BYTES_MAX {
             return Err(Self::refused());

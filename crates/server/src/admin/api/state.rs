@@ -1,4 +1,4 @@
-//! What the handlers of all resources work on.
+//! The state that all handlers of the admin API share.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::gateway::CatalogKeeper;
 use crate::http::InProcess;
 
-/// Shared by all handlers. Cheap to clone.
+/// The state of all handlers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct AdminState(Arc<AdminParts>);
 
@@ -31,7 +31,7 @@ pub(crate) struct AdminParts {
     pub(crate) public: InProcess,
     ready: Arc<AtomicBool>,
     console: OnceLock<Console>,
-    /// Live events for all who listen.
+    /// Distributes live events to listeners.
     pub(crate) events: EventHub,
 }
 

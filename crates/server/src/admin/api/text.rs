@@ -1,10 +1,10 @@
-//! Refuses NUL in all incoming texts: no stored text contains one, and not every database accepts it.
+//! Detects NUL characters in requests. Stored texts never contain them, because not every database accepts them.
 
-/// Whether a JSON text contains the escape of NUL. The character itself is not allowed in JSON.
+/// Whether a JSON text contains the escape `\u0000`. JSON does not allow the character itself.
 pub(super) fn escapes_nul(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        // A backslash and the next character form one escape, so an escaped backslash does not begin another.
+        // A backslash and the next character form one escape, so the second of two backslashes does not start another.
         let escape = rest.get(at + 1..).unwrap_or_default();
         if escape.starts_with(b"u0000") {
             return true;
@@ -14,7 +14,7 @@ pub(super) fn escapes_nul(json: &[u8]) -> bool {
     false
 }
 
-/// Whether a path or a query contains NUL.
+/// Whether a path or a query contains an encoded NUL.
 pub(super) fn names_nul(encoded: &str) -> bool {
     encoded.contains("%00")
 }

@@ -1,7 +1,7 @@
 //! Distributes live events to all listeners.
 //!
-//! Calls are not slowed down: while there are listeners, one task per node reads new rows from the store, once a
-//! second. So each node sees the events of all nodes. A listener that reads too slowly is dropped, and reconnects with
+//! While there are listeners, one task per node reads new rows from the store once a second. So calls are not slowed
+//! down, and each node sees the events of all nodes. A listener that reads too slowly is dropped, and reconnects with
 //! the id of the last event that it has seen.
 
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use super::poller;
 const LISTENERS_MAX: usize = 64;
 /// How long a reconnecting listener waits for the first poll.
 const START_MAX: Duration = Duration::from_secs(2);
-/// How many events a listener may be behind.
+/// The maximum number of events that a listener may be behind.
 const BEHIND_MAX: usize = 1_024;
 
 /// One event, ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// The position of a call in the journal.
+    /// The journal position of the call, if the event is about one.
     pub(crate) place: Option<i64>,
     pub(crate) frame: Bytes,
 }
@@ -42,7 +42,7 @@ impl Event {
         }
     }
 
-    /// The event of a call.
+    /// Sets the journal position of the call that the event is about.
     pub(crate) fn at(mut self, place: i64) -> Self {
         self.place = Some(place);
         self
@@ -53,7 +53,7 @@ impl Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Polling {
     Off,
-    /// The poller has not read its first state yet.
+    /// The poller runs, but has not finished its first poll.
     Starting,
     On,
 }
@@ -68,7 +68,7 @@ pub(crate) struct EventHub {
     stop: CancellationToken,
 }
 
-/// A listener.
+/// The subscription of one listener.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     pub(crate) events: broadcast::Receiver<Event>,
@@ -78,7 +78,8 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// Returns when every later event will be seen, or after a timeout if the store does not answer.
+    /// Returns when the poller has finished its first poll, so that no later event is missed. If the store does not
+    /// answer, returns after a timeout.
     pub(crate) async fn started(&mut self) {
         let is_on = self.polling.wait_for(|polling| *polling == Polling::On);
         drop(tokio::time::timeout(START_MAX, is_on).await);
@@ -98,7 +99,7 @@ impl Default for EventHub {
 }
 
 impl EventHub {
-    /// Adds a listener. `None` if there are too many, or if the node is stopping.
+    /// Adds a listener. Returns `None` if there are too many, or if the node is stopping.
     pub(crate) fn subscribe(&self, engine: &Arc<Engine>) -> Option<Subscription> {
         let room = Arc::clone(&self.listeners).try_acquire_owned().ok()?;
         if self.stop.is_cancelled() {

@@ -1,4 +1,4 @@
-//! Reads new rows from the store, once a second, while there are listeners.
+//! Polls the store for new rows once a second, while there are listeners.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const CALLS_MAX: u32 = 200;
 /// The maximum number of tasks per poll.
 const TASKS_MAX: u32 = 200;
-/// The maximum number of alerts per poll: open ones, and the newest.
+/// The maximum number of alerts per query: one query reads the open ones, one the newest.
 const ALERTS_MAX: u32 = 100;
-/// How many new tasks are read, because they may have begun and ended between two polls.
+/// The number of newest tasks that are read in addition, because a task may begin and end between two polls.
 const NEW_TASKS_MAX: u32 = 50;
 
-/// Polls until there is no listener.
+/// Polls until there are no listeners.
 pub(super) async fn run(
     engine: Arc<Engine>,
     events: broadcast::Sender<Event>,
@@ -42,13 +42,13 @@ pub(super) async fn run(
                     is_new
                 });
                 for event in found {
-                    // An error means that nobody listens.
+                    // An error means that there are no listeners.
                     drop(events.send(event));
                 }
             }
             Err(error) => tracing::debug!(%error, "live events wait for the store"),
         }
-        // Takes the lock under which a new listener checks whether the poller runs.
+        // Holds the lock under which a new listener checks whether the poller runs.
         let is_over = polling.send_if_modified(|polling| {
             let is_over = events.receiver_count() == 0;
             if is_over {
@@ -111,7 +111,7 @@ impl Poller {
             .collect())
     }
 
-    /// The position where a reconnecting listener continues.
+    /// The journal position where a reconnecting listener continues.
     fn place(&self) -> Option<i64> {
         let newest = self.calls.as_ref().and_then(Shown::newest);
         newest.map(store::JournalCursor::get)
@@ -131,7 +131,7 @@ impl Poller {
         };
         let mut found = store.tasks(newest.clone()).await?.tasks;
         found.extend(store.tasks(open).await?.tasks);
-        // Tasks that were open and are in neither list have ended.
+        // A task that was open and is in neither list has ended.
         let before = self.tasks.as_ref();
         let gone = before
             .into_iter()
@@ -162,8 +162,8 @@ impl Poller {
         Ok(found.iter().map(event).collect())
     }
 
-    /// Alerts that began or ended: the open ones, and the newest. The end of an alert that is older than all of these
-    /// is not sent.
+    /// Events of alerts that began or ended, among the open ones and the newest. The end of an alert that is older than
+    /// the newest ones is not sent.
     async fn alerts(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
         let newest = AlertQuery {
             limit: ALERTS_MAX,

@@ -26,16 +26,16 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
         .routes(routes!(test_alert_rule))
 }
 
-/// What an alert is about.
+/// The condition that an alert reports.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AlertKind)]
 enum KindName {
-    /// A wallet has less than somebody wants to be told of.
+    /// The balance of a wallet is below the amount that was set for it.
     LowBalance,
     /// A key has used 80 % or all of a limit.
     KeyLimit,
-    /// A channel is out of use.
+    /// A channel is not usable.
     ChannelDown,
     /// More calls fail than usual.
     ErrorRate,
@@ -59,7 +59,7 @@ impl From<KindName> for AlertKind {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// Only alerts that last.
+    /// Only alerts that have not ended.
     #[serde(default)]
     open: bool,
     /// Only alerts of this kind.
@@ -105,7 +105,7 @@ async fn list_alerts(
     )))
 }
 
-/// List the rules of who is told of alerts, oldest first.
+/// List the rules that send alerts, oldest first.
 #[utoipa::path(
     get,
     path = "/alerts/rules",
@@ -127,25 +127,25 @@ async fn list_alert_rules(
     Ok(Json(Page::of_whole(rules, &query, |rule| &rule.id)?))
 }
 
-/// Who is to be told of which alerts.
+/// A rule that sends alerts to a webhook.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertRuleCreation)]
 struct CreateRule {
-    /// One at least. A rule of one wallet has `low_balance` and `key_limit` alone.
+    /// At least one. A rule for one wallet can only have `low_balance` and `key_limit`.
     #[schema(min_items = 1)]
     kinds: Vec<KindName>,
-    /// Where alerts are sent by POST. The address must be public, or allowed by `[outbound]`.
+    /// Alerts are sent to this URL by POST. The address must be public, or allowed by `[outbound]`.
     #[schema(example = "https://example.com/hooks/tollgate")]
     url: String,
     /// Only alerts about this wallet and its keys, by its id or its name.
     wallet: Option<String>,
-    /// The balance below which the rule wants to be told. Of a rule for all wallets it holds for those that have no
-    /// amount of their own.
+    /// The balance below which an alert is sent. In a rule for all wallets it applies to wallets that have no amount of
+    /// their own.
     below: Option<Credits>,
 }
 
-/// Create a rule. The secret that signs what it sends is in the answer, and never shown again.
+/// Create a rule. The answer has the secret that signs its messages, which is never shown again.
 #[utoipa::path(
     post,
     path = "/alerts/rules",
@@ -185,7 +185,7 @@ async fn create_alert_rule(
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-/// Remove a rule, with what it has not delivered yet.
+/// Remove a rule, with the messages that are not delivered yet.
 #[utoipa::path(
     delete,
     path = "/alerts/rules/{id}",
@@ -207,7 +207,7 @@ async fn remove_alert_rule(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Send a message of the type `alert.test` to the webhook of a rule, once and now.
+/// Send a message of the type `alert.test` to the webhook of a rule, once and immediately.
 #[utoipa::path(
     post,
     path = "/alerts/rules/{id}/test",
@@ -229,7 +229,7 @@ async fn test_alert_rule(
     Ok(Json(problem.into()))
 }
 
-/// The id in a path. A text that is not an id is answered like an unknown rule.
+/// Parses the id in a path. A text that is not an id is answered like an unknown rule.
 fn rule_id(id: &str) -> Result<RuleId, ApiError> {
     RuleId::parse(id).map_err(|_| ApiError::not_found("rule", id))
 }

@@ -1,4 +1,4 @@
-//! `/attention`: what an operator should look at first.
+//! `/attention`: problems that an operator should look at first.
 
 use axum::extract::State;
 use engine::{CallCounts, unusual_errors};
@@ -15,14 +15,14 @@ use crate::admin::api::extract::Json;
 use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
-/// The recent period whose error rate is compared with that of the day before it.
+/// The recent period. Its error rate is compared with that of the 24 hours before it.
 const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;
-/// The error rate, in per cent, from which a notice is severe.
+/// The error rate, in percent, from which a notice is severe.
 const ERRORS_BAD: u64 = 25;
 /// The maximum number of open alerts that are listed.
 const ALERTS_MAX: u32 = 20;
-/// The console page of failed calls.
+/// The console page that lists failed calls.
 const ERRORS_LINK: &str = "#/requests?status=5xx";
 /// The maximum number of wallets that are listed.
 const WALLETS_MAX: u32 = 5;
@@ -31,13 +31,13 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(attention))
 }
 
-/// Something to look at.
+/// A problem for operators to look at.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 struct Notice {
     severity: Severity,
-    /// A sentence.
+    /// A sentence that describes the problem.
     message: String,
-    /// The page of the console that shows it.
+    /// The page of the console that shows the problem.
     link: String,
 }
 
@@ -50,8 +50,8 @@ enum Severity {
 
 /// What needs attention
 ///
-/// Errors above normal, wallets beyond their credit line, channels that are out of use, charges that cannot be
-/// booked, and open alerts about anything else. The worst first; empty if all is well.
+/// More errors than usual, wallets beyond their credit line, channels that are not usable, charges that cannot be
+/// booked, and open alerts about anything else. The worst are first; the list is empty if there are none.
 #[utoipa::path(
     get,
     path = "/attention",
@@ -151,7 +151,7 @@ fn error_notice(recent: &Totals, usual: &Totals) -> Option<Notice> {
     Some(notice(severity, ERRORS_LINK, message))
 }
 
-/// Adds open alerts. There is one notice for each link: what this node observes has priority over alerts, and newer
+/// Adds open alerts. There is one notice per link: what this node observes takes precedence over alerts, and newer
 /// alerts over older ones.
 fn add_alerts(notices: &mut Vec<Notice>, open: Vec<AlertRow>) {
     for alert in open {

@@ -1,4 +1,4 @@
-//! `/admin/v1/audit`: who changed what.
+//! `/admin/v1/audit`: the log of administrative changes.
 
 use axum::extract::State;
 use ledger::UnixMs;
@@ -24,17 +24,17 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// The id or the name of who made the change.
+    /// The id or the name of the actor who made the change.
     actor: Option<String>,
-    /// What was done, such as `wallet.create`.
+    /// The action, such as `wallet.create`.
     action: Option<String>,
-    /// The id of what was changed.
+    /// The id of the changed object.
     target: Option<String>,
-    /// Changes made at or after this, in Unix milliseconds.
+    /// Changes made at or after this time, in Unix milliseconds.
     from: Option<i64>,
-    /// Changes made before this, in Unix milliseconds.
+    /// Changes made before this time, in Unix milliseconds.
     to: Option<i64>,
-    /// A part of any text of the row, in either case.
+    /// A part of any text of the row, case-insensitive.
     q: Option<String>,
     /// How many rows, 1 to 500.
     #[serde(default)]

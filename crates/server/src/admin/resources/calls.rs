@@ -1,4 +1,4 @@
-//! `/calls`: the journal, searched, and one call explained.
+//! `/calls`: searches the journal, and explains one call.
 
 use axum::extract::State;
 use ledger::UnixMs;
@@ -32,7 +32,7 @@ struct CallsQuery {
     /// The id of a key.
     key: Option<String>,
     model: Option<String>,
-    /// The channel that answered, or that failed the call.
+    /// The channel that answered, or whose failure ended the call.
     channel: Option<String>,
     endpoint: Option<String>,
     /// A status such as 429, or a class such as 4xx.
@@ -56,8 +56,8 @@ struct CallsQuery {
 
 /// Search the journal
 ///
-/// Newest first. A search that takes too long answers the rows that it has found so far, perhaps none, and a cursor
-/// that goes on. The search is over when `next_cursor` is null.
+/// Newest first. A search that takes too long answers the rows that it has found so far, possibly none, and a cursor
+/// with which it continues. The search is over when `next_cursor` is null.
 #[utoipa::path(
     get,
     path = "/calls",
@@ -102,8 +102,8 @@ async fn list_calls(
 
 /// Explain a call
 ///
-/// Where its time went, which routes were tried and why they were left, what was held and charged, and how the charge was
-/// computed.
+/// How long each stage took, which routes were tried and why they failed, what was held and charged, and how the charge
+/// was computed.
 #[utoipa::path(
     get,
     path = "/calls/{request_id}",

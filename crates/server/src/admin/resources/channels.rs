@@ -1,4 +1,4 @@
-//! `/admin/v1/channels`: the upstream accounts, their health, and a small call through one.
+//! `/admin/v1/channels`: lists channels with their health, switches them, and sends a small test call through one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,23 +31,23 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
         .routes(routes!(probe_channel))
 }
 
-/// An upstream account. Counts of calls and connections are those of the node that answers; the times are of all
-/// nodes.
+/// An upstream account. The counts of calls and connections are those of the node that answers; the times are measured
+/// over all nodes.
 #[derive(Debug, Serialize, ToSchema)]
 struct ChannelView {
     name: String,
     preset: &'static str,
     base_url: String,
     protocols: Vec<&'static str>,
-    /// Whether it may serve calls. `false` takes it out of use: no new call is sent to it.
+    /// Whether it may serve calls. If `false`, no new call is sent to it.
     enabled: bool,
-    /// `up`, `degraded` (one call tries whether it works again), `down` (failing), `paused` (its credential is
-    /// refused) or `off` (it is disabled, or has no credential).
+    /// `up`, `degraded` (one call tests whether it works again), `down` (failing), `paused` (the upstream refuses its
+    /// credential) or `off` (it is disabled, or has no credential).
     state: &'static str,
     /// The state of its breaker: `closed`, `probe`, `open` or `taken_out`. Null if it is off.
     #[schema(required)]
     breaker: Option<&'static str>,
-    /// What is wrong, in words.
+    /// A description of the problem, if there is one.
     #[schema(required)]
     reason: Option<String>,
     /// The last 60 minutes, the oldest first.
@@ -55,14 +55,14 @@ struct ChannelView {
     last_hour: HourView,
     /// Errors of the last hour: `failed`, `overloaded`, `credential_refused`.
     errors_by_kind: BTreeMap<&'static str, u64>,
-    /// Of the calls of the last hour.
+    /// The time to the first byte, over the calls of the last hour.
     #[schema(required)]
     first_byte_p50_ms: Option<u64>,
     #[schema(required)]
     first_byte_p95_ms: Option<u64>,
-    /// Connections of this node that are open: those of calls and sessions, and those kept for the next calls.
+    /// Open connections of this node: those of calls and sessions, and idle ones kept for the next calls.
     connections_open: usize,
-    /// How many models have a route to it.
+    /// The number of models that have a route to it.
     models: usize,
 }
 
@@ -82,7 +82,7 @@ struct HourView {
     errors: u64,
 }
 
-/// How a call through a channel went.
+/// The outcome of a test call through a channel.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProbeView {
     ok: bool,
@@ -119,11 +119,11 @@ async fn list_channels(
     Ok(Json(page))
 }
 
-/// A change of a channel.
+/// A change to a channel.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ChannelChange {
-    /// `false` takes the channel out of use. Calls that run and tasks that are open there still finish.
+    /// `false` takes the channel out of use. Running calls and open tasks still finish.
     enabled: bool,
 }
 
@@ -139,7 +139,7 @@ struct SwitchedChannel {
     models_out: Vec<String>,
 }
 
-/// Switch a channel on or off. The change is kept with the configuration and is in force when this answers.
+/// Switch a channel on or off. The change is saved with the configuration and is in force when this answers.
 #[utoipa::path(
     patch,
     path = "/channels/{name}",
@@ -160,7 +160,7 @@ async fn switch_channel(
     Path(name): Path<String>,
     Json(change): Json<ChannelChange>,
 ) -> Result<Json<SwitchedChannel>, ApiError> {
-    // Runs in a task of its own, because a caller that leaves must not interrupt a change.
+    // The change runs in its own task, so that a client that disconnects does not interrupt it.
     let (keeper, channel) = (Arc::clone(&state.keeper), name.clone());
     let switching =
         tokio::spawn(async move { keeper.switch_channel(channel, change.enabled, &actor).await });
@@ -286,7 +286,7 @@ async fn probe_channel(
     if state.engine.catalog().channel(&name).is_none() {
         return Err(ApiError::not_found("channel in use", name));
     }
-    // The audit row is written first, so that no call that costs us money goes unrecorded.
+    // Write the audit row first, so that no call that costs us money goes unrecorded.
     let action = AuditAction {
         action: "channel.probe",
         target: name.clone(),
@@ -295,7 +295,7 @@ async fn probe_channel(
     };
     state.store().note_action(action, &actor).await?;
     let outcome = match state.engine.catalog().channel(&name) {
-        // Models have no routes to a disabled channel, but their entries do.
+        // The catalog has no routes to a disabled channel, but the configured models do.
         Some(channel) if state.engine.catalog().is_disabled(&name) => {
             Some(probe_disabled(&state, channel).await)
         }
@@ -314,8 +314,8 @@ async fn probe_disabled(state: &AdminState, channel: &upstream::Channel) -> Prob
         .await
 }
 
-/// A model with a route to this channel whose kind has a small call. If there is none, a kind without one, so that the
-/// engine returns the proper error.
+/// Finds a model with a route to this channel whose kind has a small call. If there is none, returns a kind without
+/// one, for which the engine returns the proper error.
 fn small_model(in_force: &InForce, channel: &str) -> (Kind, Option<Dialect>, String) {
     for model in &in_force.config.models {
         let route = model.routes.iter().find(|route| route.channel == channel);

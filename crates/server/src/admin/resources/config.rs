@@ -22,13 +22,13 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
         .routes(routes!(check_config))
 }
 
-/// The entries of the configuration, with the members that the file has. A credential names where it is kept and is
-/// never shown itself.
+/// The entries of the configuration, with the members that the file has. A credential is shown as the name of its
+/// environment variable or file, never as its value.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ConfigView {
     /// Changes with every change of an entry.
     version: u64,
-    /// Where changes are kept: `file` or `store`.
+    /// Where changes are saved: `file` or `store`.
     kept_in: &'static str,
     #[schema(value_type = Vec<Object>)]
     channels: Vec<Map<String, Value>>,
@@ -48,15 +48,15 @@ impl ConfigView {
     }
 }
 
-/// The entries to use from now on.
+/// The entries that replace those in force.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewConfig {
     /// The version that these entries replace.
     version: u64,
-    /// A channel without `credential` keeps the one it has. A credential that is given as text is put into a file. One
-    /// that is named must be a variable that ends in `_API_KEY`, that `admin.credential_env` allows or that the
-    /// configuration names already, or a file in the folder `credentials` beside the configuration.
+    /// A channel without `credential` keeps the one it has. A credential given as text is written to a file. A
+    /// credential given by name must be an environment variable that ends in `_API_KEY`, that `admin.credential_env`
+    /// allows or that the configuration already names, or a file in the folder `credentials` beside the configuration.
     #[schema(value_type = Vec<Object>)]
     channels: Vec<Map<String, Value>>,
     #[schema(value_type = Vec<Object>)]
@@ -73,10 +73,10 @@ struct ProposedConfig {
     models: Vec<Map<String, Value>>,
 }
 
-/// What is wrong with entries.
+/// Problems of checked entries.
 #[derive(Debug, Serialize, ToSchema)]
 struct ConfigProblems {
-    /// Each names its place: `model[2].price.input: …`. Empty if the entries can be used.
+    /// Each problem names its place: `model[2].price.input: …`. Empty if the entries can be used.
     problems: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ async fn replace_config(
         channels: new.channels,
         models: new.models,
     };
-    // Runs in a task of its own, because a caller that leaves must not interrupt a change.
+    // The change runs in its own task, so that a client that disconnects does not interrupt it.
     let keeper = Arc::clone(&state.keeper);
     let replacing = tokio::spawn(async move { keeper.replace(new.version, entries, &actor).await });
     let in_force = replacing.await.map_err(|error| {
@@ -126,7 +126,7 @@ async fn replace_config(
     ConfigView::of(&in_force).map(Json)
 }
 
-/// Check channels and models without using them.
+/// Check channels and models without putting them in force.
 #[utoipa::path(
     post,
     path = "/config/check",

@@ -1,4 +1,4 @@
-//! `/admin/v1/wallets/{id}/entries`: moves credits, and lists what was moved.
+//! `/admin/v1/wallets/{id}/entries`: books manual entries, and lists entries.
 
 use axum::extract::State;
 use http::StatusCode;
@@ -67,7 +67,7 @@ async fn list_entries(
     )))
 }
 
-/// Which way credits are moved.
+/// The kind of a manual entry.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -77,7 +77,7 @@ enum Kind {
     Gift,
     /// Takes paid credits.
     Debit,
-    /// Takes paid credits because the money is given back.
+    /// Takes paid credits because their money is paid back.
     Refund,
     /// Corrects the books. The amount may be negative.
     Adjustment,
@@ -109,7 +109,7 @@ impl Kind {
 #[schema(as = NewEntry)]
 struct BookBody {
     kind: Kind,
-    /// Above zero. Only an adjustment may be negative.
+    /// Above zero, except that an adjustment may be negative.
     amount: Credits,
     /// Unique among the wallet's entries, such as the id of the payment. The same reference with the same kind and
     /// amount returns the entry that exists.
@@ -121,7 +121,7 @@ struct BookBody {
     refund_of: Option<String>,
 }
 
-/// Move credits of a wallet. `top_up` needs the role support, `adjustment` owner, the others operator.
+/// Add or take credits of a wallet. `top_up` needs the role support, `adjustment` owner, the others operator.
 #[utoipa::path(
     post,
     path = "/wallets/{id}/entries",
@@ -170,7 +170,7 @@ async fn book_entry(
     Ok((status, Json(EntryView::from(entry))))
 }
 
-/// Names the member that is invalid, where the store cannot.
+/// Checks the amount and `refund_of`, so that the error names the invalid member.
 fn check(kind: ManualKind, amount: Micro, body: &BookBody) -> Result<(), ApiError> {
     let is_adjustment = kind == ManualKind::Adjustment;
     if amount == Micro::ZERO || (amount.is_negative() && !is_adjustment) {

@@ -20,10 +20,10 @@ use crate::admin::api::state::AdminState;
 use crate::admin::events::{CALLS_MAX, Subscription, call_event};
 use crate::operations::calls::names_of_calls;
 
-/// A comment is sent when nothing else was sent for this long, so that proxies keep the connection.
+/// The time without an event after which a comment is sent, so that proxies keep the connection open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// A stream ends after this time. Clients reconnect by themselves and authenticate again, so a revoked token does not
-/// keep listening.
+/// The maximum duration of a stream. Clients reconnect automatically and authenticate again, so that a revoked token
+/// cannot keep listening.
 const LISTENED_MAX: Duration = Duration::from_secs(300);
 /// The `retry-after` when there are too many listeners.
 const SUBSCRIBE_RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -34,10 +34,11 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 
 /// Live events
 ///
-/// Server-sent events `call`, `task`, `alert` and `channel`, about a second after they happen, on every node for all
-/// nodes. `call`, `task` and `alert` have the rows of their lists; an alert is sent when it begins and when it ends. The id of an event is where a listener goes on that comes back with
-/// `last-event-id`: it gets the newest calls since then, 200 at most. A listener that reads too slowly is dropped. At
-/// most 64 can listen to one node.
+/// Server-sent events `call`, `task`, `alert` and `channel`, about a second after they happen. Every node sends the
+/// events of all nodes, except that `channel` is about the node itself. `call`, `task` and `alert` have the rows of
+/// their lists; an alert is sent when it begins and when it ends. A listener that reconnects with the id of an event in
+/// `last-event-id` gets the newest calls since then, at most 200. A listener that reads too slowly is dropped. One node
+/// has at most 64 listeners.
 #[utoipa::path(
     get,
     path = "/events",
@@ -58,7 +59,7 @@ async fn events(
         )
     })?;
     let missed = match last {
-        // Subscribes first, so that no event is missed in between.
+        // Subscribe before reading missed events, so that no event is lost in between.
         Some(place) => {
             subscription.started().await;
             missed(&state, place).await?
@@ -104,7 +105,8 @@ async fn missed(
     Ok(events.map(|event| (event.place, event.frame)).collect())
 }
 
-/// Live events, and comments in between. The stream ends when the listener is too slow, or when the node stops.
+/// Live events, with comments when there are none. The stream ends when the listener is too slow, or when the node
+/// stops.
 fn live(subscription: Subscription, seen: HashSet<i64>) -> impl stream::Stream<Item = Bytes> {
     stream::unfold((subscription, seen), async |(mut listener, seen)| {
         loop {
@@ -113,7 +115,7 @@ fn live(subscription: Subscription, seen: HashSet<i64>) -> impl stream::Stream<I
             let frame = match next {
                 Ok(Ok(event)) if event.place.is_some_and(|place| seen.contains(&place)) => continue,
                 Ok(Ok(event)) => event.frame,
-                // Too slow, or closed.
+                // The listener is too slow, or the channel is closed.
                 Ok(Err(_)) => return None,
                 Err(_) => Bytes::from_static(b": still here\n\n"),
             };

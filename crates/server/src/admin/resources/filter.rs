@@ -5,15 +5,15 @@ use store::{KeyId, Store, WalletId};
 use crate::admin::api::error::ApiError;
 use crate::admin::api::state::AdminState;
 
-/// The longest text to search for.
+/// The maximum length of a search text.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// An empty filter is ignored.
+/// Treats an empty filter as absent.
 pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// A wallet by its id or its name.
+/// Finds a wallet by its id or its name.
 pub(super) async fn wallet(
     store: &Store,
     name_or_id: Option<String>,
@@ -29,13 +29,13 @@ pub(super) async fn wallet(
     Ok(Some(found.ok_or_else(unknown)?.id))
 }
 
-/// A key by its id.
+/// Parses the id of a key.
 pub(super) fn key(id: Option<String>) -> Result<Option<KeyId>, ApiError> {
     let key = given(id).map(|id| KeyId::parse(&id)).transpose();
     key.map_err(|error| ApiError::invalid("key", format!("This is not the id of a key: {error}.")))
 }
 
-/// A text to search for.
+/// Checks the length of a search text.
 pub(super) fn text(text: Option<String>) -> Result<Option<String>, ApiError> {
     match given(text) {
         Some(text) if text.chars().count() > TEXT_CHARS_MAX => {

@@ -20,7 +20,7 @@ pub(crate) fn router() -> Router<AdminState> {
         .route("/metrics", get(metrics))
 }
 
-/// Healthy means that the event loop still answers.
+/// Answers as long as the event loop runs.
 async fn health() -> Response {
     Json(json!({ "status": "ok" })).into_response()
 }
@@ -46,7 +46,7 @@ async fn readiness(State(state): State<AdminState>) -> Response {
     (status, Json(detail)).into_response()
 }
 
-/// Scrapers that ask for `OpenMetrics` get exemplars too: older parsers of the text do not know them.
+/// Scrapers that ask for `OpenMetrics` also get exemplars, which parsers of the older text format do not know.
 async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
     let text = if accepts_openmetrics(&headers) {
         state.engine.scrape_with_exemplars()
@@ -57,7 +57,7 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     ([(CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// Whether a request names version 1.0.0 of `OpenMetrics` among the formats that it takes.
+/// Whether a request accepts version 1.0.0 of `OpenMetrics`.
 fn accepts_openmetrics(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     let texts = values.filter_map(|value| value.to_str().ok());

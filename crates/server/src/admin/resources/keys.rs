@@ -28,7 +28,7 @@ use crate::admin::api::state::AdminState;
 use crate::operations::keys::{self, KeyDraft};
 use crate::operations::views::{KeyView, NewKeyView};
 
-/// The longest overlap of two secrets: a year.
+/// The maximum time for which an old secret stays valid: a year.
 const OVERLAP_SECONDS_MAX: u32 = 366 * 24 * 3600;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -42,7 +42,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// A part of the key's name or of its wallet's name, or the beginning of its id or secret, in either case.
+    /// A part of the key's name or of its wallet's name, or the beginning of its id or secret, case-insensitive.
     q: Option<String>,
     /// The id or the name of a wallet.
     wallet: Option<String>,
@@ -65,9 +65,9 @@ struct CreateKey {
     /// The id or the name of the wallet that pays.
     wallet: String,
     name: Option<String>,
-    /// What the key may spend in all; no limit if left out.
+    /// The total amount that the key may spend; no limit if left out.
     limit: Option<Credits>,
-    /// What the key may spend in each period of the calendar.
+    /// The amount that the key may spend in each calendar period.
     #[schema(value_type = Option<WindowBody>)]
     window: Option<Object<WindowBody>>,
     /// Requests per minute.
@@ -81,13 +81,13 @@ struct CreateKey {
     concurrency: Option<u32>,
     /// In Unix milliseconds.
     expires_at: Option<i64>,
-    /// Models that the key may call: ids and `maker/*`; all if it is empty or left out.
+    /// Models that the key may call: ids and `maker/*`. All models if empty or left out.
     models: Option<Vec<String>>,
-    /// Words by which people find the key.
+    /// Labels by which people find the key.
     tags: Option<Vec<String>>,
 }
 
-/// A change of a key. What is left out stays as it is, and null lifts a limit.
+/// A change to a key. Members that are left out keep their values, and null removes a limit.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = KeyChange)]
@@ -113,7 +113,7 @@ struct UpdateKey {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i64>)]
     expires_at: Option<Option<i64>>,
-    /// Replaces the whole list; empty or null allows every model.
+    /// Replaces the whole list. Empty or null allows every model.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<String>>)]
     models: Option<Option<Vec<String>>>,
@@ -145,17 +145,17 @@ enum PerBody {
     Month,
 }
 
-/// How the old secret ends.
+/// How long the old secret stays valid.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = KeyRotation)]
 struct RotateKey {
-    /// For how many seconds the old secret works beside the new one; not at all if left out.
+    /// The number of seconds for which the old secret works beside the new one. If left out, it stops working at once.
     #[schema(maximum = 31_622_400)]
     overlap_seconds: Option<u32>,
 }
 
-/// Reads a member that is present, even if it is null. A member that is left out is `None`.
+/// Deserializes a member that is present, even if it is null. An absent member is `None`, and null is `Some(None)`.
 pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -271,7 +271,7 @@ async fn get_key(
     show(state.store(), key_id(&id)?).await
 }
 
-/// Change a key, effective at the next call. Null lifts a limit.
+/// Change a key, effective at the next call. Null removes a limit.
 #[utoipa::path(
     patch,
     path = "/keys/{id}",
@@ -302,8 +302,8 @@ async fn update_key(
 
 /// Give a key a new secret. It is in the answer and never shown again.
 ///
-/// A key has at most one old secret. If an overlap is running, this ends it: the secret before the last one stops working
-/// at once.
+/// A key has at most one old secret. If an overlap is still running, this ends it: the older secret stops working at
+/// once.
 #[utoipa::path(
     post,
     path = "/keys/{id}/rotate",
@@ -347,7 +347,7 @@ async fn show(store: &Store, id: KeyId) -> Result<Json<KeyView>, ApiError> {
     Ok(Json(KeyView::from(&row)))
 }
 
-/// A text that is not an id is answered like an unknown key.
+/// Parses the id in a path. A text that is not an id is answered like an unknown key.
 fn key_id(id: &str) -> Result<KeyId, ApiError> {
     KeyId::parse(id).map_err(|_| ApiError::not_found("key", id))
 }

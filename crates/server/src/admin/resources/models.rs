@@ -37,13 +37,13 @@ struct ModelView {
     #[schema(required)]
     output_tokens_max: Option<u64>,
     abilities: Vec<&'static str>,
-    /// The protocols of its routes that can carry it.
+    /// The protocols of its routes that can serve this kind of model.
     protocols: Vec<&'static str>,
     /// The price card, in credits.
     #[schema(required, value_type = Option<Object>)]
     price: Option<Value>,
     routes: Vec<RouteView>,
-    /// What decides between routes of the same priority: `priority` (their weights alone), `latency` or `cost`.
+    /// How routes of the same priority are ordered: `priority` (by weight only), `latency` or `cost`.
     order: &'static str,
     /// Whether the calls of a conversation prefer the same route.
     sticky: bool,
@@ -60,7 +60,7 @@ struct SourceView {
     routes: &'static str,
     price: &'static str,
     profile: &'static str,
-    /// The factor between the cost and the price. Null if the price was not made from a cost.
+    /// The factor between the cost and the price. Null if the price was not computed from a cost.
     #[schema(required)]
     markup: Option<String>,
 }
@@ -69,7 +69,7 @@ struct SourceView {
 #[derive(Debug, Serialize, ToSchema)]
 struct RouteView {
     channel: String,
-    /// The upstream's name of the model.
+    /// The upstream's name for the model.
     model: String,
     priority: u32,
     weight: u32,
@@ -86,7 +86,7 @@ struct RouteView {
     /// What the upstream charges, in credits. Null if that is not known.
     #[schema(required, value_type = Option<Object>)]
     cost: Option<Value>,
-    /// The smallest share of a unit's price that is left after its cost, such as `20%`.
+    /// The price less the cost, as a share of the price, such as `20%`: the smallest over all units.
     #[schema(required)]
     margin: Option<String>,
 }
@@ -200,7 +200,7 @@ fn route_view(
     }
 }
 
-/// Why the breaker of a channel keeps it from being the first choice.
+/// Why the breaker keeps calls from a channel, or makes it the last choice.
 pub(super) fn why_not(state: BreakerState) -> Option<&'static str> {
     match state {
         BreakerState::Closed | BreakerState::Probe => None,
@@ -211,7 +211,7 @@ pub(super) fn why_not(state: BreakerState) -> Option<&'static str> {
     }
 }
 
-/// The smallest share of a unit's price that is left, in tenths of a per cent.
+/// The price less the cost, as a share of the price: the smallest over all units. In percent, with one decimal.
 fn margin(price: &PriceCard, cost: &PriceCard) -> Option<String> {
     let left = |key: PriceKey| {
         let (price, cost) = (price.unit_price(key)?.pico(), cost.unit_price(key)?.pico());

@@ -1,11 +1,11 @@
-//! `/admin/v1/play`: calls of the public API in the name of a key, for the console's playground.
+//! `/admin/v1/play`: calls of the public API on behalf of a key, for the console's playground.
 //!
-//! A call is made by the public service itself and billed to the key. It is a row of the journal like every call, which is
-//! its record; the audit lists changes, not calls.
+//! The public service itself serves the call and bills it to the key. The call is recorded in the journal like any
+//! other; the audit lists only changes.
 //!
-//! A session is a WebSocket: the handshake goes to the public service like a call, and then the bytes of both sides pass
-//! unread. Browsers cannot set headers of a socket, so the key may stand in the query, and the subprotocols carry the
-//! CSRF token of the session (`access/cookie.rs`).
+//! A session is a WebSocket: the handshake goes to the public service like a call, and then bytes are copied in both
+//! directions. Browsers cannot set the headers of a WebSocket, so the query may name the key, and the subprotocols
+//! carry the CSRF token of the session (`access/cookie.rs`).
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -29,11 +29,11 @@ use crate::admin::api::state::AdminState;
 use crate::http::{InProcessError, is_callable_path};
 
 const PLAY_KEY: HeaderName = HeaderName::from_static("x-play-key");
-/// The same in the query of a socket.
+/// The query parameter that names the key of a WebSocket.
 const PLAY_KEY_QUERY: &str = "play_key";
 
-/// Headers of the operator's request that are not part of the call: authentication, the origin page, and the
-/// connection.
+/// Headers of the operator's request that are not part of the call: authentication, the page's origin, and connection
+/// headers.
 const OWN_HEADERS: [HeaderName; 12] = [
     AUTHORIZATION,
     COOKIE,
@@ -60,7 +60,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::with_openapi(Description::openapi()).route("/play/{*path}", methods)
 }
 
-/// Call the public API in the name of a key.
+/// Call the public API on behalf of a key.
 ///
 /// Path, query, headers and body are those of the public API. The answer has the status, headers and body that the public
 /// listener would send, streams included. The call is billed to the key.
@@ -86,10 +86,10 @@ async fn play(
     forward(&state, request).await
 }
 
-/// Read from the public API in the name of a key: tasks, voices, the balance. Or open a session.
+/// Read from the public API on behalf of a key: tasks, voices, the balance. Or open a session.
 ///
-/// A WebSocket handshake opens a session of the public API, such as `v1/realtime?model=...`. A page of a signed-in browser
-/// offers the subprotocols `realtime` and `csrf.<token>`, and names the key by `play_key` in the query.
+/// A WebSocket handshake opens a session of the public API, such as `v1/realtime?model=...`. A page of a signed-in
+/// browser offers the subprotocols `realtime` and `csrf.<token>`, and names the key as `play_key` in the query.
 #[utoipa::path(
     get,
     path = "/play/{path}",
@@ -113,7 +113,7 @@ async fn play_read(
     forward(&state, request).await
 }
 
-/// Cancel or remove a content task in the name of a key.
+/// Cancel or remove a content task on behalf of a key.
 #[utoipa::path(
     delete,
     path = "/play/{path}",
@@ -136,7 +136,7 @@ async fn play_delete(
     forward(&state, request).await
 }
 
-/// Hands a request to the public service, without the parts that belong to the operator's request.
+/// Forwards a request to the public service, without the parts that belong to the operator's request.
 async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiError> {
     let (mut head, body) = request.into_parts();
     let target = target(&head.uri).ok_or_else(ApiError::unknown_path)?;
@@ -170,7 +170,7 @@ async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiEr
         && let Some(near) = near
     {
         let far = hyper::upgrade::on(&mut answer);
-        // The pipe adds `connection: close`, which some clients take for a refused upgrade.
+        // The in-process connection adds `connection: close`, which some clients take for a refused upgrade.
         let upgrade = HeaderValue::from_static("upgrade");
         answer.headers_mut().insert(CONNECTION, upgrade);
         state.public.spawn(join(near, far));
@@ -182,7 +182,7 @@ async fn forward(state: &AdminState, request: Request) -> Result<Response, ApiEr
     Ok(answer.map(Body::new))
 }
 
-/// Whether a request asks to become a WebSocket.
+/// Whether a request asks for an upgrade to WebSocket.
 fn is_socket(headers: &HeaderMap) -> bool {
     let upgrade = headers.get(UPGRADE).map(HeaderValue::as_bytes);
     upgrade.is_some_and(|it| it.eq_ignore_ascii_case(b"websocket"))
@@ -199,7 +199,7 @@ fn write_handshake(headers: &mut HeaderMap) {
     }
 }
 
-/// Passes bytes between the browser and the public service until one of them has ended.
+/// Copies bytes between the browser and the public service until one of them closes.
 async fn join(near: OnUpgrade, far: OnUpgrade) {
     let (near, far) = match tokio::try_join!(near, far) {
         Ok(both) => both,
@@ -210,7 +210,7 @@ async fn join(near: OnUpgrade, far: OnUpgrade) {
     };
     let (mut near_read, mut near_write) = tokio::io::split(TokioIo::new(near));
     let (mut far_read, mut far_write) = tokio::io::split(TokioIo::new(far));
-    // The session ends and limits itself. When one socket closes, nothing is left to send on the other.
+    // The session enforces its own limits. When one socket closes, nothing is left to send on the other.
     tokio::select! {
         _ = tokio::io::copy(&mut near_read, &mut far_write) => {
             let _ = far_write.shutdown().await;

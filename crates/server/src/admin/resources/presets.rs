@@ -1,4 +1,4 @@
-//! `/admin/v1/presets`: the kinds of upstream that a channel can be.
+//! `/admin/v1/presets`: the known kinds of upstreams.
 
 use serde::Serialize;
 use upstream::{AccountSetting, Preset, SettingNeed};
@@ -19,7 +19,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 /// A kind of upstream.
 #[derive(Debug, Serialize, ToSchema)]
 struct PresetView {
-    /// As `preset` of a channel names it.
+    /// The value of `preset` in a channel.
     name: &'static str,
     title: &'static str,
     /// Null if a channel of this kind must name its address.
@@ -27,9 +27,9 @@ struct PresetView {
     base_url: Option<&'static str>,
     /// Whether a channel needs a credential.
     credential: bool,
-    /// The protocols that it speaks unless a channel says otherwise.
+    /// The protocols of a channel that does not name its own.
     protocols: Vec<&'static str>,
-    /// What a channel's `account` may say.
+    /// The settings that `account` of a channel may have.
     account: Vec<AccountSettingView>,
 }
 
@@ -37,13 +37,13 @@ struct PresetView {
 #[derive(Debug, Serialize, ToSchema)]
 struct AccountSettingView {
     name: &'static str,
-    /// `always`, `address` (unless the channel has a `base_url`) or `credential` (if the credential is of a form that
-    /// uses it).
+    /// When it is needed: `always`, `address` (unless the channel has a `base_url`) or `credential` (if the kind of
+    /// credential uses it).
     needed: &'static str,
-    /// What it is if a channel does not name it.
+    /// The value if a channel does not set it.
     #[schema(required)]
     default: Option<&'static str>,
-    /// Whether it must name an environment variable or a file.
+    /// Whether the value must name an environment variable or a file.
     secret: bool,
 }
 

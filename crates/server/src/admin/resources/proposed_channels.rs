@@ -1,7 +1,7 @@
-//! `/admin/v1/channels/discover` and `/try`: an upstream account before it is saved.
+//! `/admin/v1/channels/discover` and `/try`: test an upstream account before it is saved.
 //!
-//! The credential stands in the body of the request. It is used for the one call and neither kept nor logged, so the
-//! types that hold it have no `Debug`.
+//! The request body contains the credential. It is used only for this request and neither stored nor logged, so the
+//! types that hold it do not implement `Debug`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,9 +28,9 @@ use crate::gateway::ReplaceError;
 use crate::known_models::KnownModels;
 use crate::operations::proposed_models::{Account, Knowledge, models_of_catalog, propose};
 
-/// The longest name of a model that is tried.
+/// The maximum length of the name of a model to try.
 const MODEL_BYTES_MAX: usize = 256;
-/// The longest credential. Those of vendors have a few hundred bytes.
+/// The maximum length of a credential. Those of vendors have a few hundred bytes.
 const CREDENTIAL_BYTES_MAX: usize = 8 << 10;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -43,17 +43,17 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ProposedChannel {
-    /// The name that it will have. It becomes the maker of models that name none.
+    /// The name that the channel will have. It is used as the maker of models whose id has none.
     name: Option<String>,
     preset: String,
-    /// The preset's own if absent.
+    /// The preset's address if absent.
     base_url: Option<String>,
     /// The vendor's key. It is used for this call only.
     credential: Option<String>,
-    /// What the preset needs beside the credential, such as a project.
+    /// Values that the preset needs in addition to the credential, such as a project.
     #[serde(default)]
     account: BTreeMap<String, String>,
-    /// The preset's own if absent.
+    /// The preset's protocols if absent.
     protocols: Option<Vec<String>>,
 }
 
@@ -63,11 +63,11 @@ struct ProposedChannel {
 struct ChannelTrial {
     #[schema(value_type = ProposedChannel)]
     channel: Object<ProposedChannel>,
-    /// The upstream's name of the model.
+    /// The upstream's name for the model.
     model: String,
     /// `text` if absent.
     kind: Option<TrialKind>,
-    /// The dialect of a text model, as a model of `/channels/discover` names it. The channel's first if absent.
+    /// The dialect of a text model, as in the answer of `/channels/discover`. The channel's first dialect if absent.
     dialect: Option<String>,
 }
 
@@ -79,7 +79,7 @@ enum TrialKind {
     Embedding,
 }
 
-/// What an upstream said about its models.
+/// The models that an upstream lists.
 #[derive(Debug, Serialize, ToSchema)]
 struct DiscoveryView {
     ok: bool,
@@ -90,28 +90,29 @@ struct DiscoveryView {
     total_ms: u64,
     /// Whether `data` has all models of the account.
     complete: bool,
-    /// The models of the account. If `ok` is false, those that the catalog knows of the preset.
+    /// The models of the account. If `ok` is false, the models of this preset that the catalog knows.
     data: Vec<DiscoveredModel>,
 }
 
 /// A model of the account.
 #[derive(Debug, Serialize, ToSchema)]
 struct DiscoveredModel {
-    /// The upstream's name.
+    /// The upstream's name for the model.
     id: String,
     #[schema(required)]
     title: Option<String>,
-    /// A `[[model]]` entry without routes, as far as something is known. What the catalog knows is left out.
+    /// A proposed `[[model]]` entry without routes. It leaves out what the catalog knows.
     #[schema(value_type = Object)]
     entry: Map<String, Value>,
     /// Where its price comes from: `configuration`, `catalog` or `catalog-file`. Null if no price is known.
     #[schema(required)]
     source: Option<&'static str>,
-    /// Whether the configuration has a model of this id, which would get another route.
+    /// Whether the configuration already has a model with this id. If so, saving adds a route to it.
     configured: bool,
-    /// Whether the channel can serve it without an entry: its `models` name the id of `entry`.
+    /// Whether the channel can serve the model without an entry, if the channel's `models` list names the id of
+    /// `entry`.
     by_id: bool,
-    /// The only dialect in which the vendor serves it. Null if that is not known, or if there are several.
+    /// The dialect in which the vendor serves it. Null if there are several, or if that is not known.
     #[schema(required)]
     dialect: Option<&'static str>,
 }
@@ -221,7 +222,7 @@ async fn try_channel(
     Ok(Json(outcome.into()))
 }
 
-/// Writes the audit row. It comes first, so that no call with a vendor's key goes unrecorded.
+/// Writes the audit row. This is done before the call, so that no use of a vendor's key goes unrecorded.
 async fn note(
     state: &AdminState,
     action: &'static str,
@@ -245,7 +246,7 @@ async fn note(
 }
 
 impl ProposedChannel {
-    /// Checks the members. `place` is their path in the body.
+    /// Checks the members and builds the channel. `place` is the prefix of their names in error messages.
     fn build(self, state: &AdminState, place: &str) -> Result<Channel, ApiError> {
         let invalid =
             |member: &str, message: String| ApiError::invalid(format!("{place}{member}"), message);
@@ -320,7 +321,7 @@ impl ProposedChannel {
     }
 }
 
-/// Whether the text can be the name of a channel.
+/// Whether the text is a valid name of a channel.
 fn is_label(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=64).contains(&name.len()) && name.chars().all(plain)

@@ -1,4 +1,4 @@
-//! `/search`: anything by a few letters, for the console's palette.
+//! `/search`: finds objects by a few characters, for the console's command palette.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::admin::api::state::AdminState;
 const FOUND_MAX: usize = 20;
 /// The maximum number of results per kind.
 const KIND_MAX: u32 = 6;
-/// The number of characters from which a text is recognised as a task id.
+/// The minimum length of a text that is searched for among task ids.
 const TASK_CHARS_MIN: usize = 8;
 const REQUEST_PREFIX: &str = "req_";
 
@@ -34,7 +34,7 @@ struct SearchQuery {
     q: String,
 }
 
-/// Something that was found.
+/// A search result.
 #[derive(Debug, Serialize, ToSchema)]
 struct Found {
     kind: Kind,
@@ -55,9 +55,9 @@ enum Kind {
     Task,
 }
 
-/// Find anything
+/// Find objects by name or id
 ///
-/// Wallets, keys, models, channels, requests and tasks, 20 at most.
+/// Wallets, keys, models, channels, requests and tasks, at most 20.
 #[utoipa::path(
     get,
     path = "/search",
@@ -140,7 +140,7 @@ async fn requests(state: &AdminState, prefix: &str) -> Result<Vec<Found>, ApiErr
     Ok(found.collect())
 }
 
-/// The ids of tasks consist of hexadecimal digits and hyphens.
+/// Whether the text can be the beginning of a task id, which has only hexadecimal digits and hyphens.
 fn is_like_task(text: &str) -> bool {
     let mut signs = text.bytes();
     text.len() >= TASK_CHARS_MIN && signs.all(|sign| sign == b'-' || sign.is_ascii_hexdigit())

@@ -1,4 +1,4 @@
-//! `/admin/v1/session`: signing in and out of the console.
+//! `/admin/v1/session`: sign-in to and sign-out of the console.
 
 use axum::Extension;
 use axum::extract::State;
@@ -25,13 +25,14 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(show_session, open_session, end_session))
 }
 
-/// Who asks, and what they ask.
+/// The authenticated actor and the node.
 #[derive(Debug, Serialize, ToSchema)]
 struct Session {
     name: String,
     #[schema(value_type = String, example = "operator")]
     role: &'static str,
-    /// Sent as `x-csrf-token` with every request of the session that changes something. Null with a token.
+    /// Must be sent as `x-csrf-token` with every request of the session that changes something. Null if the request was
+    /// authenticated by a token.
     #[schema(required)]
     csrf: Option<String>,
     /// The name of the node that answered, if it has one.
@@ -41,7 +42,7 @@ struct Session {
     version: &'static str,
     /// Whether the node admits calls.
     ready: bool,
-    /// Where callers reach the gateway.
+    /// The address at which callers reach the gateway.
     public_url: String,
     /// A text model that can be called now, for examples.
     #[schema(required)]
@@ -63,7 +64,7 @@ fn session(state: &AdminState, actor: &Actor, csrf: Option<String>) -> Session {
     }
 }
 
-/// Show who asks.
+/// Show the authenticated actor.
 #[utoipa::path(
     get,
     path = "/session",
@@ -79,7 +80,7 @@ async fn show_session(
     Json(session(&state, &actor, csrf))
 }
 
-/// One of the two.
+/// A token or a code, but not both.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SignIn {
@@ -133,7 +134,7 @@ async fn open_session(
     Ok((StatusCode::CREATED, [(SET_COOKIE, set_cookie)], body).into_response())
 }
 
-/// Sign out. With a token there is no session to end.
+/// Sign out. A request that is authenticated by a token has no session to end.
 #[utoipa::path(
     delete,
     path = "/session",

@@ -1,4 +1,4 @@
-//! `/admin/v1/wallets/{id}/statement`: the entries of a range of time, as JSON by pages or as one table.
+//! `/admin/v1/wallets/{id}/statement`: the entries of a time range, as pages of JSON or as one CSV table.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -26,7 +26,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(wallet_statement))
 }
 
-/// How a statement is written.
+/// The format of a statement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -39,15 +39,15 @@ enum Format {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct StatementQuery {
-    /// Entries posted at or after this, in Unix milliseconds.
+    /// Entries posted at or after this time, in Unix milliseconds.
     from: Option<i64>,
-    /// Entries posted before this, in Unix milliseconds.
+    /// Entries posted before this time, in Unix milliseconds.
     to: Option<i64>,
-    /// `json` by pages, or `csv` with all entries.
+    /// `json` in pages, or `csv` with all entries.
     #[serde(default)]
     #[param(inline)]
     format: Format,
-    /// How many entries a page of JSON has, 1 to 500.
+    /// The number of entries per page of JSON, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     limit: PageLimit,
@@ -109,7 +109,7 @@ async fn wallet_statement(
     Ok(Json(view).into_response())
 }
 
-/// The whole range as a table, which is read from the store while it is sent.
+/// The whole range as a CSV table, which is read from the store while it is sent.
 fn table(store: Store, wallet: WalletId, range: &StatementRange) -> Response {
     let until = range.closing.seq;
     let heading = Some(statement::CSV_HEADING.to_owned());
@@ -134,7 +134,7 @@ fn table(store: Store, wallet: WalletId, range: &StatementRange) -> Response {
         CONTENT_TYPE,
         HeaderValue::from_static("text/csv; charset=utf-8"),
     );
-    // An id has letters and digits only.
+    // An id consists of letters and digits, so it is valid in a header.
     let name = format!("attachment; filename=\"statement-{wallet}.csv\"");
     if let Ok(name) = HeaderValue::from_str(&name) {
         headers.insert(CONTENT_DISPOSITION, name);

@@ -25,7 +25,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct TasksQuery {
-    /// `queued`, `running`, `done`, `failed` or `cancelled`, or the word of a protocol.
+    /// `queued`, `running`, `done`, `failed` or `cancelled`, or a status of one of the video protocols.
     status: Option<String>,
     /// The id or the name of a wallet.
     wallet: Option<String>,
@@ -43,7 +43,7 @@ struct TasksQuery {
 
 /// List tasks
 ///
-/// The latest first. Tasks that their owners have deleted are shown too.
+/// Newest first. Tasks that their owners have deleted are included.
 #[utoipa::path(
     get,
     path = "/tasks",

@@ -1,4 +1,4 @@
-//! `/admin/v1/tokens`: who may use the admin API.
+//! `/admin/v1/tokens`: lists, creates and revokes tokens of the admin API.
 
 use axum::extract::State;
 use http::StatusCode;
@@ -22,7 +22,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
         .routes(routes!(revoke_token))
 }
 
-/// List tokens, oldest first, revoked ones too.
+/// List tokens, oldest first, including revoked ones.
 #[utoipa::path(
     get,
     path = "/tokens",
@@ -52,13 +52,13 @@ async fn list_tokens(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateToken {
-    /// For people; the audit shows it. 1 to 200 characters.
+    /// A name for people, which the audit shows. 1 to 200 characters.
     #[schema(min_length = 1, max_length = 200)]
     name: String,
     role: RoleName,
 }
 
-/// What a token may do. Each role includes those before it.
+/// The role of a token. Each role includes those before it.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum RoleName {

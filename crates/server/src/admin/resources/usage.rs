@@ -1,4 +1,4 @@
-//! `/usage`: calls counted by time, model, channel, wallet, key and endpoint.
+//! `/usage`: counts calls by time, model, channel, wallet, key and endpoint.
 
 use axum::extract::State;
 use ledger::{DAY_MS, UnixMs};
@@ -18,7 +18,7 @@ use crate::operations::views::UsageView;
 
 /// The maximum number of rows in an answer.
 const ROWS_MAX: usize = 20_000;
-/// Without `from`, this long before `to`.
+/// The length of the time range if `from` is not given.
 const SPAN_MS: i64 = DAY_MS;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -29,13 +29,14 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ReportQuery {
-    /// Calls that ended at this time or later, in Unix milliseconds. A day before `to` if it is not given.
+    /// Calls that ended at this time or later, in Unix milliseconds. By default, one day before `to`.
     #[param(value_type = Option<i64>)]
     from: Option<UnixMs>,
-    /// Calls that ended before this time. Now if it is not given.
+    /// Calls that ended before this time. By default, now.
     #[param(value_type = Option<i64>)]
     to: Option<UnixMs>,
-    /// `minute` (of the last two days), `hour`, `day` or `month` (of UTC). Everything together if it is not given.
+    /// `minute` (only for the last two days), `hour`, `day` or `month` (in UTC). If not given, the whole range is one
+    /// row.
     step: Option<String>,
     /// What to group by: any of `model`, `channel`, `wallet`, `key` and `endpoint`, separated by commas.
     by: Option<String>,
@@ -50,8 +51,8 @@ struct ReportQuery {
 
 /// Count calls
 ///
-/// Requests, errors, tokens, charge, cost, margin and times. Steps without a call have no row. The ends of the time are
-/// widened to whole minutes, and to whole hours where they lie more than two days back.
+/// Requests, errors, tokens, charge, cost, margin and times. Steps without a call have no row. The time range is
+/// widened to whole minutes, and to whole hours where it begins or ends more than two days ago.
 #[utoipa::path(
     get,
     path = "/usage",

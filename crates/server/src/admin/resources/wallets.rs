@@ -1,4 +1,4 @@
-//! `/admin/v1/wallets`: accounts, what people set of them, and their balance over time.
+//! `/admin/v1/wallets`: creates, lists and changes wallets, and shows their balance over time.
 
 #![allow(
     clippy::option_option,
@@ -38,7 +38,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// A part of the name in any case, or the beginning of the id.
+    /// A part of the name, case-insensitive, or the beginning of the id.
     q: Option<String>,
     /// How many rows, 1 to 500.
     #[serde(default)]
@@ -141,33 +141,33 @@ async fn show_wallet(
     show(&state, wallet_id(&id)?).await
 }
 
-/// What people set of a wallet. A member that is left out keeps its value.
+/// The settings of a wallet. A member that is left out keeps its value.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletChange)]
 struct UpdateBody {
     name: Option<String>,
-    /// How far the wallet may go below zero. Debt beyond it stays.
+    /// How far the wallet may go below zero. Debt beyond a lower limit remains.
     credit_limit: Option<Credits>,
-    /// Whether calls are admitted. Calls that run end and are charged.
+    /// Whether calls are admitted. Running calls finish and are charged.
     enabled: Option<bool>,
-    /// The alert for a low balance of the wallet; null removes its amount.
+    /// The low-balance alert of the wallet. Null removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<AlertsBody>)]
     alerts: Option<Option<Object<AlertsBody>>>,
 }
 
-/// The alert for a low balance of a wallet.
+/// The low-balance alert of a wallet.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WalletAlertsChange)]
 struct AlertsBody {
-    /// The balance below which the alert begins: paid and gift credits, less the used credit line. A negative amount is
-    /// for wallets with a credit line.
+    /// The balance below which the alert begins: paid and gift credits, less the used credit line. The amount may be
+    /// negative for a wallet with a credit line.
     below: Credits,
 }
 
-/// Change a wallet: all members, or none if one of them is refused.
+/// Change a wallet. If one member is refused, none is changed.
 #[utoipa::path(
     patch,
     path = "/wallets/{id}",
@@ -212,7 +212,7 @@ async fn update_wallet(
     show(&state, id).await
 }
 
-/// The balance of a wallet at the end of each day (UTC), at most a year back. The last one is now.
+/// The balance of a wallet at the end of each day (UTC), for at most a year. The last value is the current balance.
 #[utoipa::path(
     get,
     path = "/wallets/{id}/history",
@@ -240,7 +240,7 @@ async fn show(state: &AdminState, id: WalletId) -> Result<Json<WalletSpendingVie
     Ok(Json(WalletSpendingView::from(found)))
 }
 
-/// The beginnings of this day and month.
+/// A query that sums the spending of the current day and month.
 fn spending_now() -> WalletQuery {
     let now: UnixMs = engine::clock::now();
     WalletQuery {
@@ -250,12 +250,12 @@ fn spending_now() -> WalletQuery {
     }
 }
 
-/// The id in a path. A text that is not an id is answered like an unknown wallet.
+/// Parses the id in a path. A text that is not an id is answered like an unknown wallet.
 pub(super) fn wallet_id(id: &str) -> Result<WalletId, ApiError> {
     WalletId::parse(id).map_err(|_| ApiError::not_found("wallet", id))
 }
 
-/// The wallet in a path.
+/// Finds the wallet whose id is in a path.
 pub(super) async fn find(state: &AdminState, id: &str) -> Result<WalletRow, ApiError> {
     let id = wallet_id(id)?;
     let found = state.store().find_wallet(&id.to_string()).await?;
@@ -270,7 +270,7 @@ fn not_negative(param: &str, amount: Option<Credits>) -> Result<Micro, ApiError>
     Ok(amount)
 }
 
-/// Names the member: a name is the only text here that the store can refuse.
+/// Adds the member `name` to an error: a name is the only text here that the store can refuse.
 fn about_name(error: store::StoreError) -> ApiError {
     let blames_name = matches!(
         error,

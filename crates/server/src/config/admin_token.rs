@@ -1,10 +1,10 @@
-//! The operator's token for the admin API.
+//! The token that the configuration sets for the admin API.
 
 use std::fmt;
 
 use store::Digest;
 
-/// A token that is known by its digest and not printed.
+/// The configured admin token. `Debug` does not print it.
 #[derive(Clone)]
 pub struct AdminToken(Box<str>);
 
@@ -13,7 +13,7 @@ impl AdminToken {
         Self(text.into())
     }
 
-    /// The digest, which is all that a check needs.
+    /// The digest with which the tokens of requests are compared.
     pub fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())
     }

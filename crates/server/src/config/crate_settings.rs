@@ -1,4 +1,4 @@
-//! Turns a configuration into the settings of the lower crates.
+//! Converts a configuration to the settings of the lower crates.
 
 use super::document::SecretSource;
 use super::load::Config;
@@ -23,7 +23,7 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // A missing password has been reported by the lookup of secrets.
+                // The lookup of secrets has already reported a missing password.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -36,7 +36,7 @@ impl Config {
     /// The settings to open the media storage.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // Missing credentials have been reported by the lookup of secrets.
+        // The lookup of secrets has already reported missing credentials.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()
@@ -137,7 +137,7 @@ impl Config {
 
     fn telemetry_settings(&self) -> engine::TelemetrySettings {
         let telemetry = &self.telemetry;
-        // Missing and unreadable headers have been reported by the lookup of secrets.
+        // The lookup of secrets has already reported missing and invalid headers.
         let headers = telemetry.headers.as_ref().and_then(SecretSource::text);
         engine::TelemetrySettings {
             otlp_url: telemetry.otlp_url.clone(),
@@ -152,8 +152,8 @@ impl Config {
         }
     }
 
-    /// Whether two configurations differ only in the parts that can be reloaded: channels and
-    /// models.
+    /// Whether two configurations differ only in the parts that can be reloaded: channels, models and upstream
+    /// timeouts.
     pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),
@@ -162,7 +162,7 @@ impl Config {
             text: std::sync::Arc::from(""),
             ..config.clone()
         };
-        // The upstream times belong to the channels and are reloaded with them.
+        // The upstream timeouts belong to the channels and are reloaded with them.
         let upstream_times = |config: &mut Self| {
             let defaults = super::Timeouts::default();
             config.timeouts.upstream_connect = defaults.upstream_connect;
@@ -177,7 +177,7 @@ impl Config {
     }
 }
 
-/// The host of an address. Callers must not reach our own services through us.
+/// The host of a service of ours, which callers must not reach through us.
 fn host(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
     let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');

@@ -17,10 +17,11 @@ use crate::known_models::KnownModels;
 
 /// A configuration file, typed and checked.
 ///
-/// `Config::default()` equals an empty file. Secrets are only named here; [`resolve`](super::resolve) looks them up.
+/// `Config::default()` equals an empty file. A configuration only names secrets; [`resolve`](super::resolve) looks them
+/// up.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
-    /// The file it was read from; `None` when it was not read from one.
+    /// The file that was read, if the configuration comes from one.
     pub file: Option<PathBuf>,
     /// The text of the file.
     pub(crate) text: Arc<str>,
@@ -36,7 +37,7 @@ pub struct Config {
     pub ledger: Ledger,
     pub journal: Journal,
     pub log: LogOutput,
-    /// Boxed, because futures hold whole configurations.
+    /// Boxed to keep futures small that hold a configuration.
     pub telemetry: Box<Telemetry>,
     pub catalog: Catalog,
     pub channels: Vec<channel::Channel>,
@@ -44,7 +45,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a file. Paths in it are relative to its folder.
+    /// Reads a file. Its paths are relative to its folder.
     pub fn load(file: &Path) -> Result<Self, Vec<Problem>> {
         Self::parse(&read_text(file)?, file)
     }
@@ -56,7 +57,7 @@ impl Config {
 }
 
 impl Config {
-    /// The same configuration with other channels and models, or their problems.
+    /// Replaces the channels and models. Returns the new configuration, or the problems of the entries.
     pub(crate) fn with_entries(
         &self,
         entries: &Entries,
@@ -80,7 +81,7 @@ pub fn load_stored_things(
     Ok((config.store_settings(), config.media_settings().place))
 }
 
-/// Reads a file. Only problems of these tables count.
+/// Reads a file, and ignores problems outside of these tables.
 fn load_parts(file: &Path, tables: &[&str]) -> Result<Config, Vec<Problem>> {
     let text = read_text(file)?;
     let mut log = Log::new(file, &text);
@@ -110,7 +111,7 @@ pub(super) fn parse_in(
     for fault in &faults {
         log.report(fault.span(), "", fault.message());
     }
-    // The parser recovers from a syntax error by guessing. Problems that follow from a guess would confuse the
+    // The parser recovers from a syntax error by guessing. Problems that result from a guess would confuse the
     // operator.
     if !faults.is_empty() {
         return Err(sorted(log.problems));
@@ -159,8 +160,8 @@ fn read<'d>(document: &'d DeTable<'d>, log: &mut Log<'_>) -> Config {
     config
 }
 
-/// The known models of a configuration. A file that cannot be read is a problem, because prices would change without
-/// it.
+/// The known models of a configuration. A catalog file that cannot be read is a problem, because prices would differ
+/// without it.
 fn known_models(catalog: &Catalog, log: &mut Log<'_>) -> Cow<'static, KnownModels> {
     match catalog.known_models() {
         Ok(known) => known,
@@ -187,7 +188,7 @@ fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
-/// Every setting that was read, such as `channel[].name`.
+/// The path of every setting that was read, such as `channel[].name`.
 #[cfg(test)]
 pub(super) fn known_settings(text: &str) -> std::collections::BTreeSet<String> {
     let file = Path::new("known.toml");

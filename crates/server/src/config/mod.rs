@@ -1,4 +1,4 @@
-//! The configuration file: its settings, its problems, and its catalog.
+//! Reads the configuration file into settings, channels and models, and reports its problems.
 //!
 //! [`Config::load`] reads a file into typed settings or reports every problem at once;
 //! [`resolve`] looks up the secrets and returns the channels and models that can be used

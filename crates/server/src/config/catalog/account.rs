@@ -1,4 +1,4 @@
-//! `account` of a `[[channel]]`: what a cloud needs in addition to the credential, such as a project.
+//! `account` of a `[[channel]]`: settings that a cloud needs in addition to the credential, such as a project.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub type AccountSettings = BTreeMap<&'static str, AccountValue>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountValue {
     Text(String),
-    /// A value that is stored elsewhere and has not been looked up yet.
+    /// A value in the environment or in a file, not looked up yet.
     Source(SecretSource),
 }
 
-/// Reads the settings that the preset has, and reports those that are missing.
+/// Reads the account settings of the preset, and reports those that are missing.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> AccountSettings {
     let settings = preset.account_settings();
     if settings.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> Account
             let path = section.path_of("account");
             let message = format!("preset `{preset}` has no account settings");
             section.log.report(section.span(), path, message);
-            // Marks it as known, so that it is not reported twice.
+            // Marks the member as known, so that it is not reported twice.
             section.raw("account");
         }
         return AccountSettings::new();
@@ -63,7 +63,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> Account
     })
 }
 
-/// Looks up the values that are stored elsewhere. `Err` says what is missing.
+/// Looks up the values that are in the environment or in files. `Err` says what is missing.
 pub(super) fn look_up(
     settings: &AccountSettings,
     environment: Environment<'_>,
@@ -82,7 +82,7 @@ pub(super) fn look_up(
     Ok(found.into_iter().collect())
 }
 
-/// The settings that are in the file itself.
+/// The settings whose values are in the configuration file itself.
 pub(super) fn shown(settings: &AccountSettings) -> Account {
     let texts = settings.iter().filter_map(|(name, value)| match value {
         AccountValue::Text(text) => Some(((*name).to_owned(), Secret::new(text))),

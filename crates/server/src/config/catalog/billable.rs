@@ -1,10 +1,10 @@
-//! Checks that the highest cost of a call can be known in advance (N2).
+//! Checks that the maximum cost of a call can be computed in advance (N2).
 
 use ledger::{PriceCard, PriceKey};
 use protocol::{Base, Kind, Profile};
 use upstream::Protocol;
 
-/// `Err` says what is missing in the entry. Without it, a call could be neither held nor billed.
+/// Checks that calls of a model can be held for and billed. `Err` says what the entry lacks.
 pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
     if let Err(missing) = price.billable_as(kind.as_str()) {
         return Err(missing.join("; "));
@@ -24,7 +24,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
         {
             Err("no upper bound: the profile has no image_tokens_max".to_owned())
         }
-        // Answers of these models are counted in tokens, like texts.
+        // Answers of these models are counted in tokens, like text.
         Kind::Image
             if profile.base == Some(Base::NativeImage)
                 && (price.unit_price(PriceKey::Input).is_none()
@@ -33,13 +33,13 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
             Err("a model of the base native-image needs `input` and `output`".to_owned())
         }
         Kind::Video => check_video(price, profile),
-        // Input is counted before the call; voice is held step by step.
+        // Input is counted before the call, and sessions are held for step by step.
         Kind::Text | Kind::Embedding | Kind::Image | Kind::Audio => Ok(()),
     }
 }
 
-/// Checks that a video model has an upper bound, and a price in the unit in which its protocol reports. Omni reports
-/// seconds and tokens, so either price will do.
+/// Checks that a video model has an upper bound, and a price in the unit that its protocol reports. Omni reports
+/// seconds and tokens, so a price in either unit is enough.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

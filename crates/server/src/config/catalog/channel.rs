@@ -18,28 +18,28 @@ use crate::config::document::{
 pub struct Channel {
     pub name: String,
     pub preset: Preset,
-    /// `false` takes it out of use. Calls that run and tasks that are open there still finish.
+    /// `false` takes it out of use. Running calls and open tasks still finish.
     pub enabled: bool,
-    /// The preset's own when absent.
+    /// The preset's address if absent.
     pub base_url: Option<String>,
     pub credential: Option<SecretSource>,
     /// The settings that the preset needs in addition to the credential.
     pub account: AccountSettings,
-    /// The preset's own when absent.
+    /// The preset's protocols if absent.
     pub protocols: Option<Vec<Protocol>>,
-    /// The upstream can reach addresses that callers must not reach through it.
+    /// Whether the upstream can reach private addresses. URLs of callers are then checked before they are sent to it.
     pub private_network: bool,
-    /// Whether the upstream keeps the output limit of a request; by preset and address when absent.
+    /// Whether the upstream obeys the output limit of a request. If absent, decided by preset and address.
     pub keeps_output_limit: Option<bool>,
-    /// How long a call is read for its usage after its client has gone; that of `[timeouts]` when absent.
+    /// How long a call is read for its usage after its client has left. If absent, the value of `[timeouts]`.
     pub client_gone_drain: Option<Duration>,
-    /// Whether the upstream counts the tokens of requests; by preset when absent.
+    /// Whether the upstream can count the tokens of a request. If absent, decided by the preset.
     pub counts_tokens: Option<bool>,
     /// Whether the upstream gets a `traceparent` header with each call that is traced.
     pub sends_traceparent: bool,
     /// The known models that it serves without entries of their own.
     pub models: Option<ModelChoice>,
-    /// The factor between its costs and the prices of models that name none.
+    /// The factor between the channel's costs and the prices of models without a price of their own.
     pub markup: Option<Markup>,
     /// The path of the entry, such as `channel[0]`.
     pub(crate) key: String,
@@ -51,19 +51,19 @@ impl Channel {
         if let Some(named) = &self.base_url {
             return named.clone();
         }
-        // An account setting that is kept elsewhere leaves its name in the address.
+        // If an account setting is not in the file, the address keeps its placeholder.
         let filled = self.preset.base_url_of(&account::shown(&self.account));
         let template = || self.preset.base_url().map(str::to_owned);
         filled.ok().flatten().or_else(template).unwrap_or_default()
     }
 
-    /// Whether it keeps the output limit of a request.
+    /// Whether the upstream obeys the output limit of a request.
     pub fn keeps_output_limit(&self) -> bool {
         let by_address = || self.preset.keeps_output_limit(self.base_url.as_deref());
         self.keeps_output_limit.unwrap_or_else(by_address)
     }
 
-    /// Whether it counts the tokens of requests.
+    /// Whether the upstream can count the tokens of a request.
     pub fn counts_tokens(&self) -> bool {
         self.counts_tokens.unwrap_or(self.preset.counts_tokens())
     }
@@ -76,7 +76,7 @@ impl Channel {
     }
 }
 
-/// An entry, as far as it could be read. Routes may name an entry with problems, which are reported once, at the entry.
+/// The valid parts of an entry. Routes may name an entry with problems, which are reported only once, at the entry.
 #[derive(Debug)]
 pub(crate) struct Draft {
     name: Option<At<String>>,
@@ -85,7 +85,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The channel and the models that it asks for.
+    /// The channel, and the models that it lists.
     pub(crate) fn choice(&self) -> Option<(&Channel, &At<ModelChoice>)> {
         self.channel.as_ref().zip(self.models.as_ref())
     }

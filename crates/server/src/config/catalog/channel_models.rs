@@ -12,7 +12,7 @@ use super::source::{Source, Sources};
 use crate::config::document::{At, Log, nearest};
 use crate::known_models::{Day, KnownModel, KnownModels, Origin};
 
-/// Adds the models of all channels to those that have an entry. If an entry names its routes, they stay as they are.
+/// Adds the models that channels list to the models with entries. An entry that names its own routes keeps them.
 pub(crate) fn add(
     drafts: &mut Vec<model::Draft>,
     channels: &[channel::Draft],
@@ -102,7 +102,7 @@ fn chosen<'k>(
     found
 }
 
-/// A model without an entry, still without routes and price.
+/// The model of a channel's list that has no entry. Routes and price are added later.
 fn model_of(known: &KnownModel, origin: Origin) -> Model {
     let source = Source::from(origin);
     Model {

@@ -1,4 +1,4 @@
-//! The values that an entry takes from the catalog of known models.
+//! Derives values that an entry leaves out from the catalog of known models.
 
 use engine::{RouteLimits, RouteSpec};
 use ledger::{Markup, PriceCard, PriceKey};
@@ -22,7 +22,8 @@ pub(crate) fn route(channel: &Channel, known: &KnownModel) -> Option<RouteSpec> 
     })
 }
 
-/// The only dialect to use, if the vendor does not serve the model in each dialect that the channel speaks.
+/// The one dialect that routes must use, if the vendor does not serve the model in every dialect that the channel
+/// speaks.
 pub(crate) fn pinned_dialect(spoken: &[Protocol], kind: Kind, offer: &Offer) -> Option<Dialect> {
     let serves = |it: &Protocol| it.dialect().is_none() || offer.protocols.contains(it);
     let serves_all = spoken.iter().all(serves);
@@ -33,7 +34,7 @@ pub(crate) fn pinned_dialect(spoken: &[Protocol], kind: Kind, offer: &Offer) -> 
     offer.protocols.iter().find(fitting)?.dialect()
 }
 
-/// Whether a channel speaks one of the protocols by which the vendor serves a model.
+/// Whether a channel speaks one of the protocols in which the vendor serves a model.
 pub(crate) fn is_reachable(spoken: &[Protocol], offer: &Offer) -> bool {
     offer.protocols.iter().any(|it| spoken.contains(it))
 }
@@ -42,13 +43,13 @@ pub(crate) fn is_reachable(spoken: &[Protocol], offer: &Offer) -> bool {
 #[derive(Debug)]
 pub(crate) struct KnownPrice {
     pub(crate) price: PriceCard,
-    /// The markup of its first channel.
+    /// The markup of the first channel.
     pub(crate) markup: Option<Markup>,
     /// Notes about the price, for the operator.
     pub(crate) notes: Vec<String>,
 }
 
-/// The price at the first channel of the routes: its cost times the markup. `Err` says what is wrong.
+/// The cost at the first channel of the routes, times the channel's markup. `Err` says what is wrong.
 pub(crate) fn price(
     known: &KnownModel,
     routes: &[RouteSpec],
@@ -87,7 +88,7 @@ pub(crate) fn price(
     })
 }
 
-/// Notes about these prices, for the operator.
+/// Notes about the price of a known model, for the operator.
 fn price_notes(known: &KnownModel) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(unsure) = &known.unsure {
@@ -105,7 +106,7 @@ fn price_notes(known: &KnownModel) -> Vec<String> {
     notes
 }
 
-/// Removes costs that lack a unit of the price, because calls with such a unit would have no known cost.
+/// Removes cost cards that lack a unit of the price, because calls that use that unit would have no known cost.
 pub(crate) fn drop_unfit_costs(price: &PriceCard, routes: &mut [RouteSpec]) {
     for route in routes {
         let lacks = |cost: &PriceCard| {

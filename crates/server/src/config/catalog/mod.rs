@@ -1,4 +1,4 @@
-//! `[[channel]]` and `[[model]]`: how entries are read, and which of them can be used now.
+//! `[[channel]]` and `[[model]]`: reads the entries, and decides which of them can be used now.
 
 mod account;
 mod billable;

@@ -18,10 +18,10 @@ use super::source::{Source, Sources};
 use crate::config::document::{At, Log, Section, nearest, value};
 use crate::known_models::{Day, KnownModel, KnownModels, Origin};
 
-/// The contract's bound for a model id.
+/// The maximum length of a model id in the API.
 const ID_BYTES_MAX: usize = 256;
 
-/// A model whose routes have not been matched with live channels yet.
+/// A model whose routes have not been matched to live channels yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     pub id: String,
@@ -39,14 +39,14 @@ pub struct Model {
     pub sources: Sources,
 }
 
-/// An entry, as far as it could be read.
+/// The valid parts of an entry.
 #[derive(Debug)]
 pub(crate) struct Draft {
     id: Option<At<String>>,
     model: Option<Model>,
     names_routes: bool,
     names_price: bool,
-    /// Checked when all models are known.
+    /// Checked after all models have been read.
     pub(super) fallbacks: Vec<At<String>>,
 }
 
@@ -66,14 +66,14 @@ impl Draft {
         self.id.as_ref().map(|id| id.value.as_str())
     }
 
-    /// The id and the kind of the model, as far as it could be read.
+    /// The id of the model, and its kind if that is valid.
     pub(super) fn named_kind(&self) -> Option<(&str, Option<Kind>)> {
         let model = self.model.as_ref();
         let id = self.id().or(model.map(|model| model.id.as_str()))?;
         Some((id, model.map(|model| model.kind)))
     }
 
-    /// Adds the route of a channel, unless the entry names its routes itself.
+    /// Adds a route to a channel that lists the model, unless the entry names its own routes.
     pub(crate) fn add_channel_route(&mut self, route: RouteSpec) {
         if self.names_routes {
             return;
@@ -114,7 +114,7 @@ pub(crate) fn read(
     let entry = RoutedEntry {
         kind,
         base: profile.as_ref().and_then(|profile| profile.base),
-        // The price that is taken from the catalog has the same units.
+        // If the price comes from the catalog, it has the same units as this one.
         price: price.as_ref().or(known.map(|(known, _)| &known.price)),
         known,
         channels,
@@ -218,7 +218,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
         Some((channel, known, known.offer(channel.preset)?))
     });
     let model = match served {
-        // The catalog knows the vendor's name of the model.
+        // The catalog knows the vendor's name for the model.
         Some((_, _, offer)) if !section.has("model") => {
             section.raw("model");
             Some(offer.model.clone())
@@ -239,7 +239,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
     if let Some(channel) = &channel {
         check_channel(channel, dialect.as_ref(), entry, section.log);
     }
-    // The values of a route that the entry leaves out together with its model.
+    // If the route does not name a model, its dialect and cost come from the catalog too.
     let derived = served.filter(|_| !section.has("model"));
     let dialect = dialect.map(|at| at.value);
     Some(RouteSpec {
@@ -256,12 +256,12 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
     })
 }
 
-/// A cost card must have every unit that the price has: usage is metered in the units of the price, and a call with
-/// a unit that has no cost would have no known cost at all.
+/// A cost card must have every unit that the price has: usage is metered in the units of the price, and a call that
+/// uses a unit without a cost would have no known cost at all.
 fn check_cost(price: &PriceCard, cost: &PriceCard, section: &mut Section<'_, '_, '_>) {
     let lacks =
         |key: &PriceKey| price.unit_price(*key).is_some() && cost.unit_price(*key).is_none();
-    // A token class that falls back to a missing one is not reported in addition.
+    // If a token class falls back to a class that is missing, only the latter is reported.
     let is_first = |key: &PriceKey| key.fallback().is_none_or(|other| !lacks(&other));
     let missing = PriceKey::ALL.into_iter().filter(lacks);
     let missing: Vec<_> = missing.filter(is_first).collect();
@@ -297,7 +297,7 @@ fn check_channel(
     }
     let channel = match channels.get(name.value.as_str()) {
         Some(Some(channel)) => channel,
-        // The problems of that entry are reported there.
+        // The problems are reported at the channel's entry.
         Some(None) => return,
         None => {
             let message = match nearest(&name.value, channels.keys().copied()) {
@@ -336,7 +336,7 @@ fn names(protocols: &[Protocol], between: &str) -> String {
     names.join(between)
 }
 
-/// Ids are used in URLs, headers and metrics: plain characters, no empty part, no `..`.
+/// Ids are used in URLs, headers and metrics, so they have only plain characters, no empty part and no `..`.
 fn model_id(raw: &DeValue<'_>) -> Result<String, String> {
     let id = value::text(raw)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@+~/".contains(c);
@@ -369,7 +369,7 @@ fn read_dialect(raw: &DeValue<'_>) -> Result<Dialect, String> {
         .map_err(|error: UnknownDialect| error.to_string())
 }
 
-/// A whole number of seconds, or a date; without a zone it is UTC.
+/// A whole number of seconds, or a date. A date without a time zone is in UTC.
 fn unix_seconds(raw: &DeValue<'_>) -> Result<i64, String> {
     let DeValue::Datetime(time) = raw else {
         return value::count::<i64>(raw)

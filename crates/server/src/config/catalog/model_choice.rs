@@ -1,4 +1,4 @@
-//! `models` of a channel: which known models it serves.
+//! `models` of a channel: the known models that it serves.
 
 use toml::de::DeValue;
 

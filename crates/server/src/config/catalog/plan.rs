@@ -1,4 +1,4 @@
-//! The catalog of a configuration: live channels and callable models.
+//! Builds the live channels and callable models of a configuration.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,25 @@ use crate::config::settings::read_headers;
 /// The channels and models that can be used now, with their secrets.
 #[derive(Debug)]
 pub struct Plan {
-    /// The live channels, and disabled ones that could be live, because their open tasks are still polled.
+    /// The live channels. Includes disabled channels whose credentials were found, because their open tasks are still
+    /// polled.
     pub channels: Vec<ChannelSpec>,
     pub timeouts: upstream::Timeouts,
     /// The callable models, with their routes to live channels.
     pub models: Vec<ModelSpec>,
-    /// Models of the file that cannot be called, and why.
+    /// Configured models that cannot be called, each with the reason.
     pub unlisted: Vec<(String, String)>,
-    /// Channels of the file that cannot be used, and why.
+    /// Configured channels that cannot be used, each with the reason.
     pub idle: Vec<(String, String)>,
-    /// Without one, the admin API and the console are off.
+    /// The configured admin token. Without it, only tokens in the store are valid.
     pub admin_token: Option<AdminToken>,
 }
 
-/// The reason for models and channels that their entry disables.
+/// The reason given for models and channels with `enabled = false`.
 pub(crate) const DISABLED: &str = "disabled";
 
 impl Plan {
-    /// The names of the channels that their entries disable.
+    /// The names of the channels with `enabled = false`.
     pub(crate) fn disabled_channels(&self) -> impl Iterator<Item = &str> {
         let disabled = self.idle.iter().filter(|(_, reason)| reason == DISABLED);
         disabled.map(|(name, _)| name.as_str())
@@ -51,7 +52,7 @@ pub fn resolve(config: &Config) -> Result<Plan, Vec<Problem>> {
     }
 }
 
-/// The listeners whose certificate or key cannot be used.
+/// Problems of listeners whose certificate or key cannot be used.
 fn certificate_problems(config: &Config) -> Vec<Problem> {
     let listeners = [
         ("server.tls", &config.server.tls),
@@ -116,7 +117,7 @@ pub(crate) fn resolve_in(
     Ok(plan)
 }
 
-/// The channels whose credential or account cannot be used.
+/// Problems of channels whose credential or account cannot be used.
 fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
     let problem = |spec: &ChannelSpec| {
         let fault = spec.check().err()?;
@@ -132,22 +133,22 @@ fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
     specs.iter().filter_map(problem).collect()
 }
 
-/// The secrets of a channel, after the lookup.
+/// The looked-up secrets of a channel.
 #[derive(Debug)]
 struct FoundSecrets {
     credential: Option<Secret>,
     account: Account,
 }
 
-/// The secrets of a configuration.
+/// The looked-up secrets of a configuration.
 #[derive(Debug)]
 pub(crate) struct Secrets<'c> {
     admin_token: Option<AdminToken>,
-    /// For each channel its credential, if it needs one, and its account; or the reason why the channel is not live.
+    /// The credential and account of each channel, or the reason why the channel is not live.
     credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
-/// Looks up every secret. A secret that cannot be used is a problem; an absent one is not.
+/// Looks up every secret. An invalid secret is a problem, an absent one is not.
 pub(crate) fn secrets<'c>(
     config: &'c Config,
     environment: Environment<'_>,
@@ -167,7 +168,7 @@ pub(crate) fn secrets<'c>(
         credentials: BTreeMap::new(),
     };
     if let Some(token) = &config.admin.token {
-        // Without a token the admin API is off, which is safe. An empty token is an error (K8).
+        // Without a token, only created tokens work, which is safe. An empty token is an error (K8).
         match token.look(environment) {
             Ok(Found::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
             Ok(Found::Absent(_)) => {}
@@ -176,7 +177,7 @@ pub(crate) fn secrets<'c>(
             }
         }
     }
-    // The database and the bucket cannot be used without these.
+    // An absent secret is a problem here: without it, the database or the bucket cannot be used.
     for (key, source) in [
         ("store.password", &config.store.password),
         ("media.access_key_id", &config.media.access_key_id),
@@ -244,7 +245,7 @@ fn spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
     }
 }
 
-/// The model in the form of the engine, or the reason why it cannot be called (N2).
+/// Converts the model for the engine, or returns the reason why it cannot be called (N2).
 fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
     if !model.enabled {
         return Err(DISABLED.to_owned());

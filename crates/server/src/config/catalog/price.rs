@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Replaces vendors' tool names with the metered names. Returns a fault for each unknown tool, because it would never
-/// be charged, and for each tool that is priced twice.
+/// Replaces vendors' tool names with the names under which tools are metered. Returns a fault for each unknown tool,
+/// which would never be charged, and for each tool that is priced twice.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {
@@ -67,7 +67,7 @@ fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)>
     faults
 }
 
-/// The place, the full path and the message of a problem.
+/// The position, the full path and the message of a problem.
 fn told(
     card: &Spanned<DeValue<'_>>,
     path: &str,
@@ -91,7 +91,7 @@ fn told(
     (span_of(card, key), format!("{path}.{key}"), message)
 }
 
-/// The place of a member such as `long_context[1].output`, or of its parent if it is missing.
+/// The position of a member such as `long_context[1].output`, or of its parent if it is missing.
 fn span_of(card: &Spanned<DeValue<'_>>, path: &str) -> Range<usize> {
     let mut at = card;
     for step in path.split(['.', '[']) {

@@ -82,14 +82,13 @@ fn fault(name: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// The same value as JSON, from which `Profile` is deserialized.
+/// Converts a value to JSON, from which `Profile` is deserialized.
 pub(crate) fn json_of(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),
         DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
             .map_or_else(|_| Value::from(digits.as_str()), Value::from),
-        // Never a JSON number: a fraction in a capability or a price is passed on as text, and
-        // refused.
+        // A fraction becomes a string, never a JSON number, so that no float is read.
         DeValue::Float(digits) => Value::from(digits.as_str()),
         DeValue::Boolean(flag) => Value::from(*flag),
         DeValue::Datetime(time) => Value::from(time.to_string()),
@@ -101,7 +100,7 @@ pub(crate) fn json_of(value: &DeValue<'_>) -> Value {
     }
 }
 
-/// The member names of a struct, taken from its `Deserialize`.
+/// The member names of a struct, as its `Deserialize` passes them to serde.
 fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     struct Ask<'a>(&'a mut &'static [&'static str]);
 
@@ -129,7 +128,7 @@ fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     }
 
     let mut fields: &'static [&'static str] = &[];
-    // This always fails, after it has recorded the names.
+    // Deserializing always fails, after it has recorded the names.
     let _ = T::deserialize(Ask(&mut fields));
     fields
 }

@@ -3,7 +3,7 @@
 use protocol::{Base, Kind};
 use upstream::Protocol;
 
-/// The protocols that can serve such a model. A channel must speak one of them.
+/// The protocols that can serve models of this kind and base. A channel must speak one of them.
 pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
     use Protocol::{
         Chat, Converse, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice,

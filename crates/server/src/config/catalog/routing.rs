@@ -1,4 +1,4 @@
-//! How the routes of a model are chosen.
+//! Reads the settings that decide how the routes of a model are chosen.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::document::{At, Log, Section, nearest, value};
 /// The maximum number of fallback models per model.
 const FALLBACKS_MAX: usize = 4;
 
-/// Reads `order`, `sticky` and `fallbacks`. Fallbacks are checked when all models are known.
+/// Reads `order`, `sticky` and `fallbacks`. Fallbacks are checked after all models have been read.
 pub(super) fn read_routing(
     section: &mut Section<'_, '_, '_>,
     kind: Option<Kind>,
@@ -45,7 +45,7 @@ pub(super) fn read_routing(
     (routing, fallbacks)
 }
 
-/// Every fallback must be another text model of this configuration.
+/// Checks that every fallback is another text model of this configuration.
 pub(super) fn check_fallbacks(drafts: &[Draft], log: &mut Log<'_>) {
     let known: BTreeMap<&str, Option<Kind>> = drafts.iter().filter_map(Draft::named_kind).collect();
     for draft in drafts {

@@ -1,4 +1,4 @@
-//! The sources of a model's values.
+//! Records where the values of a model come from.
 
 use ledger::Markup;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -10,13 +10,13 @@ use crate::known_models::Origin;
 pub enum Source {
     /// The `[[model]]` entry.
     File,
-    /// The catalog that is a part of the program.
+    /// The catalog that is built into the program.
     Catalog,
     /// The file that `[catalog]` names.
     CatalogFile,
-    /// The `models` of a channel.
+    /// The `models` list of a channel.
     Channel,
-    /// No source: the value is the default.
+    /// The value is the default.
     Default,
 }
 
@@ -55,7 +55,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The values by name, in the order in which they are shown.
+    /// The sources by the name of their value, in the order in which they are shown.
     pub fn named(&self) -> [(&'static str, Source); 5] {
         [
             ("kind", self.kind),

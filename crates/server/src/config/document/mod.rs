@@ -1,4 +1,4 @@
-//! Reads TOML into typed values and collects every problem with its place.
+//! Reads TOML into typed values and collects every problem with its position.
 
 mod nearest;
 mod problem;

@@ -1,12 +1,11 @@
-//! Suggests the name that was probably meant.
+//! Suggests the name that an operator probably meant.
 
 /// The candidate nearest to `given`, if it is close enough to be a typing error.
 pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A third of the letters may differ. A distance of 1 always counts as a typing error, except for names so short
-    // that every other name would be near.
+    // A third of the characters may differ, and at least one. A candidate matches only if one of its characters stays.
     let distance_max = (given.chars().count() / 3).max(1);
     candidates
         .into_iter()
@@ -18,7 +17,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour.
+/// The number of characters that must be inserted, removed, replaced or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! Problems of a configuration, and their places.
+//! Problems of a configuration, and their positions in the file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     pub file: PathBuf,
-    /// Absent if the problem has no single place, such as a missing file.
+    /// Absent if the problem has no single position, such as a missing file.
     #[serde(flatten)]
     pub place: Option<Place>,
     /// The path of the setting, such as `model[2].price.input`; empty for the file as a whole.
@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 impl Problem {
-    /// A problem of a stored document.
+    /// A problem of entries that are in the store.
     pub(crate) fn of_store(message: String) -> Self {
         Self {
             file: PathBuf::from("store"),
@@ -52,7 +52,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Turns byte offsets into places.
+/// Converts byte offsets to lines and columns.
 #[derive(Debug)]
 pub(crate) struct Lines<'t> {
     text: &'t str,

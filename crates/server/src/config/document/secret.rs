@@ -1,4 +1,4 @@
-//! The source of a secret: the environment or a file, never the configuration itself.
+//! Reads secrets from the environment or from files. The configuration only names them.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -13,11 +13,11 @@ use super::value;
 /// The size limit of a secret. A larger file is probably the wrong file.
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
-/// Names a secret without containing it.
+/// The name of a secret's environment variable or file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretSource {
     home: Home,
-    /// The place of its name in the file, for problems that the lookup finds.
+    /// The position of the name in the configuration, for problems that the lookup finds.
     pub(crate) place: Place,
 }
 
@@ -30,19 +30,19 @@ enum Home {
 /// The result of a lookup. Not `Debug`, because it contains the secret.
 pub(crate) enum Found {
     Text(String),
-    /// There is no secret; the text says what is missing.
+    /// The variable or file does not exist; the text says which.
     Absent(String),
     /// The secret is empty.
     Empty(String),
 }
 
 impl SecretSource {
-    /// Whether the source is this environment variable.
+    /// Whether the secret is in this environment variable.
     pub(crate) fn is_variable(&self, name: &str) -> bool {
         matches!(&self.home, Home::Env(env) if env == name)
     }
 
-    /// Whether the source is this file, by any path or link.
+    /// Whether the secret is in this file, also if the paths differ.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         let Home::File(file) = &self.home else {
             return false;
@@ -51,7 +51,7 @@ impl SecretSource {
         file == path || real(file) == real(path)
     }
 
-    /// The secret, if this process finds one.
+    /// The secret, if it exists and is valid.
     pub(crate) fn text(&self) -> Option<String> {
         match self.look(&process_environment) {
             Ok(Found::Text(text)) => Some(text),
@@ -59,7 +59,7 @@ impl SecretSource {
         }
     }
 
-    /// Looks up the secret. `Err` says why the text is not a valid secret.
+    /// Looks up the secret. `Err` says why the text that was found is not valid.
     pub(crate) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
         let text = match &self.home {
             Home::Env(name) => match environment(name) {
@@ -78,7 +78,7 @@ impl SecretSource {
         if text.is_empty() {
             return Ok(Found::Empty(format!("{self} is empty")));
         }
-        // A secret is sent in a header, which cannot contain line ends.
+        // A secret is sent in a header, which cannot contain line breaks.
         if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return Err(format!("{self} holds more than one line of plain text"));
         }
@@ -86,7 +86,7 @@ impl SecretSource {
     }
 }
 
-/// A key file that is a JSON object, without its line breaks. Any other text stays as it is.
+/// Removes the line breaks of a key file that is a JSON object. Any other text is returned unchanged.
 pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
     let is_object = text.starts_with('{') && text.contains('\n');
     let object = is_object.then(|| serde_json::from_str::<Map<String, Value>>(text));
@@ -108,8 +108,8 @@ impl std::fmt::Display for SecretSource {
 /// Looks up an environment variable. Tests pass their own function.
 pub(crate) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// The environment of this process. A value that is not Unicode reads as empty, which every
-/// reader of secrets reports.
+/// Reads the environment of this process. A value that is not Unicode is returned as empty, which every reader of
+/// secrets reports.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.into_string().unwrap_or_default())
 }
@@ -154,7 +154,7 @@ pub(crate) fn read_source(
 
 fn read_small(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // Opening a named pipe would block until somebody writes to it.
+    // Opening a named pipe would block until another process writes to it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

@@ -1,4 +1,4 @@
-//! Walks the parsed file, hands out typed values and collects every problem on the way.
+//! Walks the parsed file, returns typed values and collects all problems.
 //!
 //! A getter both takes a value and records its name as known, so the list of known settings always
 //! agrees with the code that reads them. [`Section::end`] reports all other names.
@@ -19,7 +19,7 @@ pub(crate) struct Log<'t> {
     file: &'t Path,
     lines: Lines<'t>,
     pub(crate) problems: Vec<Problem>,
-    /// Every setting that was read, such as `channel[].name`.
+    /// The path of every setting that was read, such as `channel[].name`.
     pub(crate) known: BTreeSet<String>,
 }
 
@@ -57,7 +57,7 @@ impl<'t> Log<'t> {
     }
 }
 
-/// A value and its place, for problems that are found later.
+/// A value and its position, for problems that are found later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -87,7 +87,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// A table that is written as a value, such as `{ env = "NAME" }`.
+    /// An inline table, such as `{ env = "NAME" }`.
     pub(crate) fn of(value: &'d Spanned<DeValue<'d>>, path: String, log: &'s mut Log<'t>) -> Self {
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -103,7 +103,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// Reads the table of this name, then reports unknown settings in it.
+    /// Reads the table of this name and reports unknown settings in it.
     pub(crate) fn table<T>(
         &mut self,
         key: &'static str,
@@ -175,7 +175,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         }
     }
 
-    /// Like `take`, and reports an absent value too.
+    /// Like `take`, but also reports an absent value.
     pub(crate) fn require<T>(
         &mut self,
         key: &'static str,
@@ -185,7 +185,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             return self.take(key, read);
         }
         self.learn(key);
-        // If the section is not a table, that has been reported already.
+        // If the section is not a table, that has already been reported.
         if self.table.is_some() {
             let path = self.path_of(key);
             self.log.report(self.span.clone(), path, "is missing");
@@ -193,7 +193,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         None
     }
 
-    /// Like `take`, without the place.
+    /// Like `take`, but returns the value without its position.
     pub(crate) fn value<T>(
         &mut self,
         key: &'static str,
@@ -202,7 +202,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         self.take(key, read).map(|at| at.value)
     }
 
-    /// Takes a list, reporting every item that cannot be read.
+    /// Takes a list, and reports every invalid item.
     pub(crate) fn list<T>(
         &mut self,
         key: &'static str,
@@ -230,7 +230,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
         Some(out)
     }
 
-    /// The raw value, for members that are read elsewhere.
+    /// Returns the value unread, and marks its name as known.
     pub(crate) fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
         self.learn(key);
         self.table.and_then(|table| table.get(key))
@@ -298,7 +298,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
     }
 }
 
-/// The kind of a value. The value itself is not shown: it may be a secret.
+/// The type of a value, for messages. The value itself is not shown, because it may be a secret.
 pub(crate) fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",

@@ -1,7 +1,7 @@
-//! A setting, declared once: its key, its default, how it is read, and how the example file shows it.
+//! Declares settings: the key, the default, the reader, and the line in the example file.
 //!
-//! `settings!` turns a list of settings into one table of the configuration file. The functions below
-//! it are the kinds of settings.
+//! `settings!` turns a list of settings into one table of the configuration file. The functions below it declare
+//! settings of each type.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ macro_rules! settings {
                 Self { $($field: $setting.read(section),)+ }
             }
 
-            /// The table as the example file shows it.
+            /// The text of the table in the example file.
             #[cfg(test)]
             pub(crate) fn example() -> String {
                 let settings = [$($setting.shown(&[$($comment),+]),)+];
@@ -64,14 +64,14 @@ pub(crate) struct Setting<T> {
     pub(crate) reader: Box<Reader<T>>,
 }
 
-/// Reads the value of a key. Returns the default, its last argument, if there is none.
+/// Reads the value of a key. Returns the default, which is the last argument, if there is none.
 type Reader<T> = dyn FnOnce(&mut Section<'_, '_, '_>, &'static str, T) -> T;
 
-/// The form in which the example file shows a setting.
+/// The value of a setting in the example file.
 #[cfg_attr(not(test), expect(dead_code, reason = "only a test writes the file"))]
 pub(crate) enum Example {
     Default(String),
-    /// An example of a setting that has no default. The file shows it in a comment.
+    /// An example for a setting that has no default. The file shows it commented out.
     Optional(&'static str),
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn credits(key: &'static str, default: Micro) -> Setting<Micro> {
     single(key, default, format_args!("\"{default}\""), value::credits)
 }
 
-/// One of a few words; the first is the default.
+/// One of two words. The first is the default.
 pub(crate) fn one_of<T: Copy + 'static>(
     key: &'static str,
     words: &'static [(&'static str, T); 2],
@@ -153,12 +153,12 @@ pub(crate) fn one_of<T: Copy + 'static>(
     })
 }
 
-/// A time in milliseconds, above 0.
+/// A duration in milliseconds, above 0.
 pub(crate) fn millis(key: &'static str, default: u64) -> Setting<Duration> {
     single(key, Duration::from_millis(default), default, value::millis)
 }
 
-/// A time in milliseconds, where 0 has a meaning of its own.
+/// A duration in milliseconds, where 0 has a special meaning.
 pub(crate) fn millis_or_zero(key: &'static str, default: u64) -> Setting<Duration> {
     single(
         key,
@@ -168,7 +168,7 @@ pub(crate) fn millis_or_zero(key: &'static str, default: u64) -> Setting<Duratio
     )
 }
 
-/// A time in milliseconds, from 0 to `max`.
+/// A duration in milliseconds, from 0 to `max`.
 pub(crate) fn millis_up_to(key: &'static str, default: u64, max: u64) -> Setting<Duration> {
     single(
         key,
@@ -181,7 +181,7 @@ pub(crate) fn millis_up_to(key: &'static str, default: u64, max: u64) -> Setting
     )
 }
 
-/// A time in milliseconds, within a range.
+/// A duration in milliseconds, within a range.
 pub(crate) fn millis_within(
     key: &'static str,
     default: u64,
@@ -197,7 +197,7 @@ pub(crate) fn millis_within(
     })
 }
 
-/// A time in minutes, above 0, at most a day.
+/// A duration in minutes, above 0, at most a day.
 pub(crate) fn minutes(key: &'static str, default: u32) -> Setting<Duration> {
     const MINUTES_MAX: u32 = 24 * 60;
     single(key, seconds(default, 60), default, |raw| {
@@ -205,17 +205,17 @@ pub(crate) fn minutes(key: &'static str, default: u32) -> Setting<Duration> {
     })
 }
 
-/// Ten years.
+/// Ten years, in hours.
 const HOURS_MAX: u32 = 10 * 366 * 24;
 
-/// A time in hours, above 0.
+/// A duration in hours, above 0.
 pub(crate) fn hours(key: &'static str, default: u32) -> Setting<Duration> {
     single(key, seconds(default, 3600), default, |raw| {
         value::positive(raw).and_then(|count| at_most(count, HOURS_MAX, 3600))
     })
 }
 
-/// A time in hours, 0 included.
+/// A duration in hours, 0 included.
 pub(crate) fn hours_or_zero(key: &'static str, default: u32) -> Setting<Duration> {
     single(key, seconds(default, 3600), default, |raw| {
         value::count(raw).and_then(|count| at_most(count, HOURS_MAX, 3600))
@@ -238,7 +238,7 @@ pub(crate) fn socket(key: &'static str, default: impl Into<SocketAddr>) -> Setti
     single(key, default, format_args!("\"{default}\""), value::socket)
 }
 
-/// A name, which is also a label of metrics.
+/// A name that is also used as a label of metrics.
 pub(crate) fn name(key: &'static str, default: &'static str) -> Setting<String> {
     single(
         key,
@@ -278,7 +278,7 @@ pub(crate) fn list<T: 'static>(
     }
 }
 
-/// The pauses before further attempts, in milliseconds. `too_many` is the message for too many of them.
+/// The delays before retries, in milliseconds. `too_many` is the error message for a list that is too long.
 pub(crate) fn pauses(
     key: &'static str,
     default: &'static [u64],
@@ -329,7 +329,7 @@ pub(crate) fn optional_path(key: &'static str, example: &'static str) -> Setting
     }
 }
 
-/// A secret in the environment or in a file, or none.
+/// An optional secret in the environment or in a file.
 pub(crate) fn secret(key: &'static str, example: &'static str) -> Setting<Option<SecretSource>> {
     Setting {
         key,

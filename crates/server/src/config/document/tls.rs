@@ -6,15 +6,15 @@ use super::setting::{Example, Setting};
 use super::value;
 use crate::tls::TlsFiles;
 
-/// The files of a listener, and the place of their names in the configuration, for problems that loading finds.
+/// The certificate files of a listener, and the position of the setting, for problems that are found on loading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
     pub(crate) files: TlsFiles,
     pub(crate) place: Place,
 }
 
-/// The certificate and key of a listener. If `with_clients` is set, `client_ca_file` makes it require certificates of
-/// clients.
+/// The setting for the certificate and key of a listener. With `with_clients`, it may also have `client_ca_file`, which
+/// makes the listener require client certificates.
 pub(crate) fn tls(with_clients: bool, example: &'static str) -> Setting<Option<Tls>> {
     Setting {
         key: "tls",

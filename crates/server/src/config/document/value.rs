@@ -1,7 +1,7 @@
-//! Reads single values: numbers, times, sizes, addresses.
+//! Reads single values: numbers, durations, sizes, addresses.
 //!
-//! An error is a phrase that follows the name of a setting. It never repeats a string of the file, because that may be
-//! a secret in the wrong place.
+//! An error is a phrase that follows the name of a setting. It never repeats a string of the file, because a secret may
+//! have been put there by mistake.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use upstream::Network;
 
 use super::section::kind_of;
 
-/// 30 days. With longer times, sums of clock readings could overflow.
+/// 30 days. Sums of longer durations and clock readings could overflow.
 const MILLIS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 
 const LABEL_BYTES_MAX: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) fn text(value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// A name that is also a label of metrics and a part of log lines.
+/// A name that is also used as a label of metrics and in log lines.
 pub(crate) fn label(value: &DeValue<'_>) -> Result<String, String> {
     let name = text(value)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -87,7 +87,7 @@ pub(crate) fn credits(value: &DeValue<'_>) -> Result<Micro, String> {
     Ok(amount)
 }
 
-/// A time above 0, given in milliseconds.
+/// A duration above 0, given in milliseconds.
 pub(crate) fn millis(value: &DeValue<'_>) -> Result<Duration, String> {
     match millis_or_zero(value)? {
         Duration::ZERO => Err("must be above 0".to_owned()),
@@ -95,7 +95,7 @@ pub(crate) fn millis(value: &DeValue<'_>) -> Result<Duration, String> {
     }
 }
 
-/// A time given in milliseconds, where 0 has a meaning of its own.
+/// A duration given in milliseconds, where 0 has a special meaning.
 pub(crate) fn millis_or_zero(value: &DeValue<'_>) -> Result<Duration, String> {
     match count::<u64>(value)? {
         long if long > MILLIS_MAX => Err(format!("must be at most {MILLIS_MAX} (30 days)")),
@@ -134,7 +134,7 @@ pub(crate) fn web_address(value: &DeValue<'_>) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// The origin of a web page, as browsers send it, such as `https://app.example.com`, or `*` for all.
+/// The origin of a web page in the form that browsers send, such as `https://app.example.com`, or `*` for all.
 pub(crate) fn web_origin(value: &DeValue<'_>) -> Result<String, String> {
     if text(value)? == "*" {
         return Ok("*".to_owned());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, Datetime, InlineTable, Item, Table, TableLike, Value};
 
-/// The only member whose value is a date in TOML. JSON has none, so it is a string there.
+/// The only member whose value is a date in TOML. In JSON, which has no dates, it is a string.
 const DATE_MEMBER: &str = "created";
 
 /// An item as JSON. A date becomes its text.
@@ -39,8 +39,8 @@ fn value_to_json(value: &Value) -> Json {
     }
 }
 
-/// A member as TOML, with tables and lists on one line. `None` for null, which TOML does not have: the member is left
-/// out.
+/// Converts a member to TOML, with tables and lists on one line. `None` for null, which TOML does not have; the member
+/// is left out.
 pub(super) fn to_item(key: &str, json: &Json) -> Option<Item> {
     if let Json::String(text) = json
         && key == DATE_MEMBER
@@ -73,7 +73,7 @@ fn to_value(json: &Json) -> Option<Value> {
     })
 }
 
-/// A new entry.
+/// Creates the table of a new entry, with its members in the given order.
 pub(super) fn to_table(members: &Map<String, Json>, order: &[&str]) -> Table {
     let mut table = Table::new();
     let rank = |key: &str| order.iter().position(|known| *known == key);

@@ -1,7 +1,7 @@
-//! Which environment variables and files the admin API may name as credentials (`docs/decisions/060`).
+//! Decides which environment variables and files the admin API may name as credentials (`docs/decisions/060`).
 //!
 //! An operator who changes a channel also chooses the address to which its credential is sent. Without this policy, an
-//! attacker with an owner's token could read every variable and every file of the process.
+//! attacker with an owner's token could read every environment variable and every file that the process can read.
 
 use std::path::{Component, Path};
 
@@ -12,15 +12,14 @@ use super::pasted::{BadCredential, FOLDER};
 use crate::config::Config;
 use crate::config::document::SecretSource;
 
-/// The suffix of variables that contain credentials of upstreams.
+/// Environment variables with this suffix are credentials of upstreams.
 const ENV_SUFFIX: &str = "_API_KEY";
 
 /// The policy of one gateway.
 #[derive(Debug)]
 pub(crate) struct CredentialPolicy<'c> {
     config: &'c Config,
-    /// The entries in force. Their credentials were written by somebody with access to the file, or have passed this
-    /// policy.
+    /// The entries in force. Somebody with access to the file wrote their credentials, or they have passed this policy.
     known: &'c Entries,
 }
 
@@ -50,7 +49,7 @@ impl<'c> CredentialPolicy<'c> {
         known.any(|known| known == secret)
     }
 
-    /// What is wrong with a source. Unknown members are reported when the entry is read.
+    /// Says why a source is not allowed. Unknown members are reported when the entry is read.
     fn fault(&self, source: &Map<String, Json>) -> Option<String> {
         let text = |name| source.get(name).and_then(Json::as_str);
         if let Some(name) = text("env")
@@ -96,7 +95,7 @@ impl<'c> CredentialPolicy<'c> {
             && !self.own_secrets().any(|secret| secret.is_file(&path))
     }
 
-    /// The gateway's own secrets, which no upstream may get.
+    /// The gateway's own secrets, which must not be sent to an upstream.
     fn own_secrets(&self) -> impl Iterator<Item = &SecretSource> {
         let Config {
             admin,
@@ -168,7 +167,7 @@ credential = { file = "/run/secrets/other" }
             (json!({ "env": "OTHER_SECRET" }), false),
             (json!({ "env": "AWS_SECRET_ACCESS_KEY" }), false),
             (json!({ "env": "HOME" }), false),
-            // A secret of the gateway itself.
+            // Secrets of the gateway itself.
             (json!({ "env": "ADMIN_API_KEY" }), false),
             (json!({ "file": "credentials/database" }), false),
             (json!({ "file": "credentials/collector" }), false),
@@ -180,7 +179,7 @@ credential = { file = "/run/secrets/other" }
             (json!({ "file": "credentials/../tollgate.toml" }), false),
             (json!({ "file": "./credentials/../x" }), false),
             (json!({ "file": "credentials-of-others" }), false),
-            // Neither is a source; the reader reports what is wrong with them.
+            // These do not name a variable or file. They are reported when the entry is read.
             (json!("sk-pasted"), true),
             (json!(null), true),
         ] {

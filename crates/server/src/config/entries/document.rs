@@ -1,4 +1,4 @@
-//! Channels and models as a document with a version.
+//! Channels and models as a versioned document.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -30,7 +30,7 @@ impl Entries {
         })
     }
 
-    /// The text with its entries replaced by these. Comments and all other settings stay.
+    /// Replaces the entries in the text of a configuration file. Comments and all other settings stay.
     pub(crate) fn write_into(&self, text: &str) -> Result<String, EntriesError> {
         let mut document: DocumentMut = text.parse()?;
         edit::write(&mut document, &CHANNELS, &self.channels);
@@ -38,8 +38,8 @@ impl Entries {
         Ok(document.to_string())
     }
 
-    /// A number that changes with every change of an entry: the beginning of a digest, limited to the range in which
-    /// JSON readers are exact.
+    /// A version number that changes with every change of an entry: the beginning of a digest, limited to the integers
+    /// that JSON parsers read exactly.
     pub(crate) fn digest_version(&self) -> u64 {
         let text = serde_json::to_vec(self).unwrap_or_default();
         let digest = Sha256::digest(text);
@@ -49,7 +49,7 @@ impl Entries {
             .fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
-    /// The entries that `other` does not have in the same form, for the audit: what a change has replaced.
+    /// The entries that are absent or different in `other`. The audit shows them as replaced.
     pub(crate) fn without_those_of(&self, other: &Self) -> Self {
         let beyond = |ours: &[Map<String, Json>], theirs: &[Map<String, Json>]| {
             let differs = |entry: &&Map<String, Json>| !theirs.contains(entry);
@@ -61,8 +61,8 @@ impl Entries {
         }
     }
 
-    /// Gives a channel without a credential that of the same channel in `before`. Credentials are never returned to
-    /// clients, so an entry that comes back without one keeps its credential. Null removes it.
+    /// Copies credentials from `before` to channels that have no member `credential`. Clients never see credentials, so
+    /// an entry that they send back without one keeps its credential. Null removes it.
     pub(crate) fn keep_credentials_of(&mut self, before: &Self) {
         for channel in &mut self.channels {
             if channel.contains_key("credential") {
@@ -76,7 +76,7 @@ impl Entries {
         }
     }
 
-    /// Switches a channel on or off. Returns whether there is such a channel.
+    /// Switches a channel on or off. Returns whether the channel exists.
     pub(crate) fn switch_channel(&mut self, name: &str, enabled: bool) -> bool {
         let is_it = |channel: &&mut Map<String, Json>| {
             channel.get("name").and_then(Json::as_str) == Some(name)
@@ -93,7 +93,7 @@ impl Entries {
         true
     }
 
-    /// The channels whose credential is in a file: their names and those files.
+    /// The files in which credentials of channels are.
     pub(crate) fn credential_files(&self) -> impl Iterator<Item = &str> {
         let credentials = self.channels.iter().filter_map(|it| it.get("credential"));
         credentials.filter_map(|it| it.get("file")?.as_str())

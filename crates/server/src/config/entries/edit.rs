@@ -1,11 +1,11 @@
-//! Replaces entries in the text of a configuration file, and keeps everything else unchanged.
+//! Replaces entries in the text of a configuration file, and leaves everything else unchanged.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 use super::convert::{table_to_json, to_item, to_json, to_table};
 
-/// The properties of one of the two lists of entries.
+/// Describes one of the two lists of entries.
 pub(super) struct List {
     /// The name of the list in the file.
     pub(super) key: &'static str,
@@ -62,18 +62,18 @@ pub(super) fn read(document: &DocumentMut, list: &List) -> Vec<Map<String, Json>
     }
 }
 
-/// Replaces the entries of a list. An existing entry keeps its comments and the form of every unchanged member.
+/// Replaces the entries of a list. An existing entry keeps its comments and the formatting of its unchanged members.
 pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<String, Json>]) {
     let mut before: Vec<Table> = match document.remove(list.key) {
         Some(Item::ArrayOfTables(tables)) => tables.into_iter().collect(),
-        // A list that was written on one line is written as tables from now on.
+        // A list in inline form is written as tables from now on.
         Some(other) => tables_of(&other, list),
         None => Vec::new(),
     };
     if entries.is_empty() {
         return;
     }
-    // Tables are printed by their position in the document. New ones follow the entry before them.
+    // Tables are printed in the order of their positions. New tables get the position after the entry before them.
     let mut positions: Vec<isize> = before.iter().filter_map(Table::position).collect();
     positions.sort_unstable();
     let mut positions = positions.into_iter();
@@ -99,8 +99,8 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
     document.insert(list.key, Item::ArrayOfTables(written));
 }
 
-/// Moves the tables inside an entry along with it. With their old positions in the text, they would be printed below
-/// another entry, and a credential would go to another channel.
+/// Moves the tables inside an entry along with it. With their old positions, they would be printed below another entry,
+/// and a credential would belong to another channel.
 fn follow_parent(table: &mut Table) {
     for (_, item) in table.iter_mut() {
         let nested: Vec<&mut Table> = match item {
@@ -147,7 +147,7 @@ fn update(table: &mut Table, entry: &Map<String, Json>) {
             continue;
         }
         match to_item(key, json) {
-            // Keeps the comments around the member's name.
+            // Replacing only the value keeps the comments around the member's name.
             Some(item) => match table.get_mut(key) {
                 Some(place) => *place = item,
                 None => drop(table.insert(key, item)),

@@ -1,11 +1,11 @@
-//! Replaces a file atomically, so that a crash leaves the old or the new one.
+//! Replaces a file atomically, so that a crash leaves either the old or the new file.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The text of a file, or `None` if there is no such file.
+/// The text of a file, or `None` if the file does not exist.
 pub(crate) fn read_if_exists(file: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
@@ -14,8 +14,8 @@ pub(crate) fn read_if_exists(file: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The new contents of a file, written and synced beside it. Until [`FileDraft::replace`] the file is untouched, and a
-/// draft that is dropped leaves nothing behind.
+/// The new contents of a file, written and synced beside it. The file itself is unchanged until [`FileDraft::replace`],
+/// and dropping a draft removes it.
 #[derive(Debug)]
 pub(crate) struct FileDraft {
     draft: PathBuf,
@@ -24,9 +24,9 @@ pub(crate) struct FileDraft {
 }
 
 impl FileDraft {
-    /// Writes a new file beside the old one, with its permissions.
+    /// Writes a new file beside the old one, with the same permissions.
     pub(crate) fn write(file: &Path, text: &str) -> io::Result<Self> {
-        // A link stays a link: its target is replaced.
+        // A symbolic link is kept, and its target is replaced.
         let file = fs::canonicalize(file)?;
         let draft = Self {
             draft: beside(&file),
@@ -37,7 +37,7 @@ impl FileDraft {
         Ok(draft)
     }
 
-    /// Gives the new file the name of the old one.
+    /// Renames the new file to the name of the old one.
     pub(crate) fn replace(self) -> io::Result<()> {
         self.replace_and(|folder| File::open(folder)?.sync_all())
     }
@@ -45,8 +45,8 @@ impl FileDraft {
     fn replace_and(mut self, sync: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         fs::rename(&self.draft, &self.file)?;
         self.is_in_place = true;
-        // The new file is in force now: only a power cut can bring back the old one. An error would wrongly say that
-        // nothing has changed.
+        // The new file is in place now, and only a power cut can bring back the old one. Returning an error would
+        // wrongly say that nothing has changed.
         if let Some(Err(error)) = self.file.parent().map(sync) {
             tracing::warn!(%error, file = %self.file.display(), "the folder of a replaced file could not be synced");
         }
@@ -57,7 +57,7 @@ impl FileDraft {
 impl Drop for FileDraft {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // A draft that is left over is overwritten by the next change.
+            // If this fails, the next change overwrites the draft.
             let _ = fs::remove_file(&self.draft);
         }
     }
@@ -76,7 +76,7 @@ fn write_draft(draft: &Path, file: &Path, text: &str) -> io::Result<()> {
     out.sync_all()
 }
 
-/// The new file's name until it replaces the old one.
+/// The name of the new file until it replaces the old one.
 fn beside(file: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(file.file_name().unwrap_or_default());
@@ -100,7 +100,7 @@ mod tests {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&file, &link).unwrap();
-        // A crash before the rename has left this file.
+        // A crash before the rename would leave this file.
         fs::write(beside(&file), "half of a much longer file").unwrap();
         assert_eq!(read_if_exists(&link).unwrap().as_deref(), Some("old"));
         FileDraft::write(&link, "new").unwrap().replace().unwrap();
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.toml");
         fs::write(&file, "old").unwrap();
-        // A folder has the name of the new file.
+        // A folder with the draft's name makes the write fail.
         fs::create_dir(beside(&file)).unwrap();
         assert!(FileDraft::write(&file, "new").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");

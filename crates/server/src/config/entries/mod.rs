@@ -1,8 +1,8 @@
-//! The `[[channel]]` and `[[model]]` entries as a document of their own: read as JSON, and written back.
+//! The `[[channel]]` and `[[model]]` entries as a JSON document, and how it is written back to the file.
 //!
-//! The admin API and the store exchange entries as JSON. Incoming entries are written into the text of the
-//! configuration file first, and [`Config`](super::Config) reads that text. So there is one reader, and one list of
-//! problems.
+//! The admin API and the store exchange entries as JSON. Incoming entries are first written into the text of the
+//! configuration file, and [`Config`](super::Config) then reads that text. So all entries have the same reader and the
+//! same error messages.
 
 mod convert;
 mod credential_policy;

@@ -1,4 +1,4 @@
-//! Credentials that were sent as text: each is stored in a file of its own, which the entry then names.
+//! Stores credentials that were sent as text in files of their own, and names those files in the entries.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,7 +12,7 @@ use crate::config::document::on_one_line;
 /// The folder of these files, beside the configuration.
 pub(super) const FOLDER: &str = "credentials";
 
-/// A credential that was text in an entry. It has no `Debug`, so that it cannot be logged.
+/// A credential that an entry contained as text. It has no `Debug`, so that it cannot be logged.
 struct Pasted {
     secret: String,
     /// The path as the entry names it.
@@ -23,7 +23,7 @@ struct Pasted {
 #[derive(Default)]
 pub(crate) struct PastedSecrets(Vec<Pasted>);
 
-/// Why a text cannot be a credential.
+/// The credential of a channel is not valid or not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("channel[{index}].credential: {fault}")]
 pub(crate) struct BadCredential {
@@ -32,7 +32,7 @@ pub(crate) struct BadCredential {
 }
 
 impl PastedSecrets {
-    /// Replaces each credential that is a text with the name of the file that will contain it. `suffix` makes the names
+    /// Replaces each credential that is text with the name of the file that will contain it. `suffix` makes the names
     /// unique, so that no file in use is overwritten.
     pub(crate) fn take(entries: &mut Entries, suffix: &str) -> Result<Self, BadCredential> {
         let mut taken = Vec::new();
@@ -58,7 +58,7 @@ impl PastedSecrets {
         Ok(Self(taken))
     }
 
-    /// Whether no entry had a credential as text.
+    /// Whether no entry contained a credential as text.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -83,7 +83,7 @@ impl PastedSecrets {
         Ok(())
     }
 
-    /// Removes the files again, because the change they belong to was not made.
+    /// Removes the files again, because the change that they belong to has failed.
     pub(crate) fn remove(&self, beside: &Path) {
         for pasted in &self.0 {
             remove(&beside.join(&pasted.name));
@@ -91,7 +91,7 @@ impl PastedSecrets {
     }
 }
 
-/// Removes the files of pasted credentials that are no longer named.
+/// Removes the files of pasted credentials that no entry names any more.
 pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
     let still: Vec<&str> = after.credential_files().collect();
     let prefix = format!("{FOLDER}/");
@@ -103,7 +103,7 @@ pub(crate) fn remove_unused(before: &Entries, after: &Entries, beside: &Path) {
     }
 }
 
-/// Whether the name is one of ours. Files that people put into the folder are not touched.
+/// Whether we created a file of this name. Files that people put into the folder are not touched.
 fn is_ours(name: &str) -> bool {
     let mut parts = name.rsplitn(3, '-');
     let suffix = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `[ledger]`: how money is held and made durable.
+//! `[ledger]`: how much money is held, and when it is durable.
 
 use std::time::Duration;
 
@@ -19,10 +19,11 @@ settings! {
             "commit",
             &[("before-answer", Commit::BeforeAnswer), ("behind", Commit::Behind)],
         ),
-        /// How long settlements are collected before they are written together; 0 writes each at once, 100 is
-        /// the maximum. Under load, while no call waits for them, they are collected ten times as long.
+        /// How long settlements are collected before they are written together. 0 writes each at once, and 100 is the
+        /// maximum. Under load, while no call waits for them, they are collected ten times as long.
         pub gather: Duration = millis_up_to("gather_ms", 1, 100),
-        /// How many output tokens a hold covers at a time; 0 covers the whole output limit of the call at once.
+        /// The number of output tokens that a hold covers at a time; 0 covers the whole output limit of the call at
+        /// once.
         pub output_reserve_tokens: u64 = count("output_reserve_tokens", 4_096),
         /// How far a wallet can fall below its credit line, in credits. A call is refused (402) if the open
         /// calls and this one, each at its highest possible cost, could take the wallet further
@@ -36,7 +37,7 @@ settings! {
         /// Whether realtime sessions are refused if their model has no `input` and `output` price for text
         /// tokens, instead of including text in the price of the minute.
         pub refuse_unpriced_text: bool = flag("refuse_unpriced_text", false),
-        /// How many admissions may wait for the ledger. Further ones are refused.
+        /// The maximum number of admissions that wait for the ledger. Further ones are refused.
         pub queue_max: usize = positive("queue_max", 4_096),
         /// How long an admission waits for the ledger before it is refused.
         pub queue_wait: Duration = millis("queue_wait_ms", 250),

@@ -30,17 +30,17 @@ settings! {
         /// The memory of this node for request bodies, and for answers and events above 256 KiB. What upstreams
         /// send about tasks takes at most half of it.
         pub body_memory_bytes: usize = positive("body_memory_bytes", 512 * MIB),
-        /// How much of that memory the request bodies above 64 KiB of one wallet may take. Memory is charged as
-        /// bytes arrive; an eighth of the whole is kept for smaller bodies.
+        /// How much of that memory the request bodies above 64 KiB of one wallet may take. Memory is charged as bytes
+        /// arrive, and an eighth of all memory is reserved for smaller bodies.
         pub body_memory_wallet_bytes: usize = positive("body_memory_wallet_bytes", 192 * MIB),
-        /// How much of it the request bodies above 64 KiB of one key may take.
+        /// How much of that memory the request bodies above 64 KiB of one key may take.
         pub body_memory_key_bytes: usize = positive("body_memory_key_bytes", 128 * MIB),
         /// One buffered answer of an upstream on the text endpoints.
         pub answer_text_bytes: usize = positive("answer_text_bytes", 32 * MIB),
         /// One answer of an upstream with pictures or vectors.
         pub answer_image_bytes: usize = positive("answer_image_bytes", 100 * MIB),
-        /// How many images we fetch for one request. Callers name them by URL, and we fetch them for upstreams
-        /// that accept only inline images.
+        /// The maximum number of images that we fetch for one request. Callers name them by URL, and we fetch them for
+        /// upstreams that accept only inline images.
         pub fetched_images: usize = positive("fetched_images", 20),
         /// One fetched image.
         pub fetched_image_bytes: usize = positive("fetched_image_bytes", 20 * MIB),
@@ -52,7 +52,8 @@ settings! {
         pub media_video_bytes: usize = positive("media_video_bytes", 512 * MIB),
         /// One picture that we keep as the result of a task.
         pub media_image_bytes: usize = positive("media_image_bytes", 20 * MIB),
-        /// How many kept files callers may read at one time. One address may read at most a quarter of them.
+        /// The maximum number of kept files that callers may read at the same time. One address may read at most a
+        /// quarter of them.
         pub media_reads: usize = positive("media_reads", 512),
         /// Open connections in all.
         pub connections: usize = positive("connections", 16_384),

@@ -1,11 +1,11 @@
-//! `[log]`: how the log on standard error is written.
+//! `[log]`: the format of the log on standard error.
 
 use toml::de::DeValue;
 
 use crate::config::document::setting::{optional, settings};
 use crate::config::document::{Section, value};
 
-/// How a line of the log is written.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -17,8 +17,8 @@ pub enum LogFormat {
 settings! {
     /// The log on standard error.
     pub struct LogOutput in "log" {
-        /// How each line is written: `text` for people, or `json`, one object with the same fields. If left out, lines
-        /// are text on a terminal and JSON everywhere else. `TOLLGATE_LOG` sets the level.
+        /// The format of each line: `text` for people, or `json`, one object with the same fields. If left out, lines
+        /// are text on a terminal and JSON everywhere else. The variable `TOLLGATE_LOG` sets the level.
         pub format: Option<LogFormat> = optional("format", read_format, r#""json""#),
     }
 }

@@ -27,21 +27,21 @@ settings! {
         /// The secret of that access key.
         pub secret_access_key: Option<SecretSource> =
             secret("secret_access_key", r#"{ env = "S3_SECRET_ACCESS_KEY" }"#),
-        /// Certificates (PEM) of authorities that are trusted for the service, beside the public ones.
+        /// Certificates (PEM) of authorities that are trusted for the service, in addition to the public ones.
         pub ca_file: Option<PathBuf> = optional_path("ca_file", r#""s3-ca.pem""#),
         /// The folder in which files are checked before they are uploaded to a bucket. With `file:FOLDER` it is
         /// not used: files are checked in `incoming` of that folder.
         pub spool: PathBuf = path("spool", "tollgate-data/media-spool"),
         /// How long a media URL works.
         pub expiry: Duration = hours("expiry_hours", 24),
-        /// How much longer the file is kept, as evidence, before it is deleted.
+        /// How long a file is kept as evidence after its URL has expired, before it is deleted.
         pub keep_expired: Duration = hours_or_zero("keep_expired_hours", 0),
         /// The time between two searches for files to delete.
         pub sweep: Duration = minutes("sweep_minutes", 60),
     }
 }
 
-/// The storage behind the media URLs.
+/// The storage for generated media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaPlace {
     Folder(PathBuf),
@@ -49,7 +49,7 @@ pub enum MediaPlace {
 }
 
 impl Media {
-    /// Reads the table. A bucket needs both credentials.
+    /// Reads the table, and checks that a bucket has both credentials.
     pub(crate) fn read_checked(section: &mut Section<'_, '_, '_>) -> Self {
         let media = Self::read(section);
         if let MediaPlace::Bucket { .. } = media.place

@@ -1,7 +1,7 @@
-//! The tables of single settings, one file each.
+//! The tables of single settings, one file for each.
 //!
-//! A setting is declared once, with its key, default, bound and comment. The reader, the defaults
-//! and the first part of `config/example.toml` come from the declaration.
+//! A setting is declared once, with its key, default, bounds and comment. The reader, the defaults and the first part
+//! of `config/example.toml` are derived from the declaration.
 
 mod admin;
 mod alerts;

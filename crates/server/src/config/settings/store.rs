@@ -1,4 +1,4 @@
-//! `[store]`: where durable state is kept.
+//! `[store]`: the database.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,27 +11,28 @@ use crate::config::document::setting::{
 use crate::config::document::{SecretSource, Section, value};
 
 settings! {
-    /// Where wallets, keys, the ledger and the journal are kept.
+    /// The database with wallets, keys, the ledger and the journal.
     pub struct Store in "store" {
         /// The database with wallets, keys, the ledger and the journal: an embedded file for one node, or a
         /// `PostgreSQL` server (15 or newer) that any number of nodes share:
-        /// `postgres://tollgate@db.example.com/tollgate?sslmode=require` (docs/operations.md). Of several
-        /// servers, `postgres://tollgate@a.example.com,b.example.com/tollgate`, the writable one is used.
+        /// `postgres://tollgate@db.example.com/tollgate?sslmode=require` (docs/operations.md). If several servers are
+        /// named, `postgres://tollgate@a.example.com,b.example.com/tollgate`, the writable one is used.
         pub url: StoreUrl = store_url("url", "tollgate-data/tollgate.db"),
         /// The password of the `PostgreSQL` server.
         pub password: Option<SecretSource> =
             secret("password", r#"{ env = "TOLLGATE_DB_PASSWORD" }"#),
-        /// Certificates (PEM) of authorities that are trusted for the `PostgreSQL` server, beside the public ones.
+        /// Certificates (PEM) of authorities that are trusted for the `PostgreSQL` server, in addition to the public
+        /// ones.
         pub ca_file: Option<PathBuf> = optional_path("ca_file", r#""db-ca.pem""#),
-        /// `PostgreSQL`: how long a silent node keeps its open holds before other nodes close them. Short leases
-        /// would be lost to an ordinary hiccup of the network.
+        /// `PostgreSQL`: how long a silent node keeps its open holds before other nodes close them. A node would lose a
+        /// shorter lease during an ordinary network interruption.
         pub lease: Duration = millis_within("lease_ms", 20_000, 1_000..=600_000),
-        /// Free disk space below which no call is admitted; 0 admits calls until the disk is full.
+        /// The free disk space below which no call is admitted; 0 admits calls until the disk is full.
         pub disk_floor_bytes: u64 = count("disk_floor_bytes", 512 * 1024 * 1024),
     }
 }
 
-/// A database as `store.url` names it.
+/// The database that `store.url` names.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// The file of the embedded database.
@@ -41,7 +42,7 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Reads `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Returns what is wrong with it.
+    /// Parses `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. `Err` says what is wrong.
     pub fn parse(url: &str) -> Result<Self, String> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             return match store::Server::at(url).check() {
@@ -59,7 +60,7 @@ impl StoreUrl {
         Ok(Self::File(PathBuf::from(path)))
     }
 
-    /// The place, without a password.
+    /// The path or URL, without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),

@@ -1,4 +1,4 @@
-//! `[telemetry]`: what the operator's own collector is told.
+//! `[telemetry]`: traces and metrics for the operator's collector.
 
 use std::time::Duration;
 
@@ -15,27 +15,29 @@ use crate::config::document::setting::{
 use crate::config::document::{SecretSource, Section, kind_of, value};
 
 settings! {
-    /// What the operator's own collector is told.
+    /// Traces and metrics for the operator's collector.
     pub struct Telemetry in "telemetry" {
-        /// The base URL of a collector that takes OTLP over HTTP in JSON, usually on port 4318. Each call is then sent to
-        /// `/v1/traces` below it as a span, with a span for each route that was tried. Nothing is sent without it.
+        /// The base URL of a collector that accepts OTLP over HTTP in JSON, usually on port 4318. Each call is sent to
+        /// `/v1/traces` below it as a span, with a child span for each route that was tried. Nothing is sent without
+        /// it.
         pub otlp_url: Option<String> = optional("otlp_url", collector_url, r#""http://collector:4318""#),
-        /// Further headers for the collector, such as its key: one line `name=value,name2=value2` in the environment or in a
-        /// file, with values in percent-encoding.
+        /// Additional headers for the collector, such as its key: one line `name=value,name2=value2` in the environment
+        /// or in a file, with percent-encoded values.
         pub headers: Option<SecretSource> = secret("headers", r#"{ env = "TOLLGATE_OTLP_HEADERS" }"#),
         /// The name of this gateway at the collector.
         pub service_name: String = name("service_name", "tollgate"),
-        /// The part of the calls that is traced, from 0 to 1, with at most six decimals.
+        /// The fraction of calls that is traced, from 0 to 1, with at most six decimals.
         pub sample_ratio: SampleRatio = single("sample_ratio", SampleRatio::ALL, "1.0", read_ratio),
-        /// Whether the metrics of `/metrics` are sent too, to `/v1/metrics` below `otlp_url`.
+        /// Whether the metrics of `/metrics` are also sent, to `/v1/metrics` below `otlp_url`.
         pub metrics: bool = flag("metrics", false),
-        /// How often they are sent.
+        /// How often the metrics are sent.
         pub metrics_every: Duration = millis("metrics_every_ms", 60_000),
-        /// How many wallets have series of their own in `/metrics`, at most 10000: the first that make a call after the start of
-        /// the node. All others are counted together.
+        /// The number of wallets that have their own series in `/metrics`, at most 10000: the first ones that make a
+        /// call after the start of the node. All others are counted together.
         pub wallet_series: usize = single("wallet_series", 0, "0", read_wallet_series),
-        /// Address ranges of callers whose `traceparent` header is honoured, such as `["10.0.0.0/8"]`: their calls are spans
-        /// of the caller's own trace. Behind a proxy this is the proxy's address. Of all others the header is ignored.
+        /// Address ranges of callers whose `traceparent` header is honoured, such as `["10.0.0.0/8"]`: their calls are
+        /// spans of the caller's own trace. Behind a proxy this is the proxy's address. The header of all other callers
+        /// is ignored.
         pub trusted_callers: Vec<Network> = list("trusted_callers", value::network),
     }
 }
@@ -55,7 +57,7 @@ fn read_ratio(raw: &DeValue<'_>) -> Result<SampleRatio, String> {
             return Err(format!("must be a number from 0 to 1, found {found}"));
         }
     };
-    // Amounts have six decimals too.
+    // `Micro` also has six decimals, so it can parse the ratio.
     let parts: Option<Micro> = text.parse().ok();
     let parts = parts.and_then(|parts| u32::try_from(parts.get()).ok());
     let ratio = parts.and_then(SampleRatio::of_million);
@@ -70,7 +72,7 @@ fn read_wallet_series(raw: &DeValue<'_>) -> Result<usize, String> {
     }
 }
 
-/// Headers that belong to the delivery itself.
+/// Headers that the exporter sets itself.
 const OWN_HEADERS: [&str; 6] = [
     "connection",
     "content-encoding",

@@ -1,4 +1,4 @@
-//! `[timeouts]`: every wait has an end.
+//! `[timeouts]`: the time limits of calls, connections and sessions.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::config::document::setting::{millis, millis_or_zero, settings};
 use crate::config::document::{Section, value};
 
 settings! {
-    /// How long everything may take.
+    /// Time limits.
     pub struct Timeouts in "timeouts" {
         /// Connecting to an upstream.
         pub upstream_connect: Duration = millis("upstream_connect_ms", 5_000),
@@ -20,7 +20,7 @@ settings! {
         pub image_fetch: Duration = millis("image_fetch_ms", 30_000),
         /// The fetch of a result that we keep, from the DNS lookup to the last byte.
         pub media_fetch: Duration = millis("media_fetch_ms", 900_000),
-        /// The download of a kept file by a caller. A slower caller asks for the rest as a range.
+        /// The download of a kept file by a caller. A slower caller must request the rest as a range.
         pub media_read: Duration = millis("media_read_ms", 1_800_000),
         /// Until all headers of a request have arrived.
         pub client_header: Duration = millis("client_header_ms", 10_000),
@@ -28,26 +28,26 @@ settings! {
         pub client_body_idle: Duration = millis("client_body_idle_ms", 30_000),
         /// Until the end of a request body.
         pub client_body_total: Duration = millis("client_body_total_ms", 300_000),
-        /// Between two requests of a connection.
+        /// Between two requests on a connection.
         pub client_keep_alive: Duration = millis("client_keep_alive_ms", 75_000),
-        /// How long a caller may read nothing while data waits for it.
+        /// How long a caller may read nothing while data is ready for it.
         pub client_write_idle: Duration = millis("client_write_idle_ms", 60_000),
-        /// How often a quiet HTTP/2 connection is pinged.
+        /// How often an idle HTTP/2 connection is pinged.
         pub client_ping: Duration = millis("client_ping_ms", 30_000),
         /// How long the answer to such a ping may take.
         pub client_ping_answer: Duration = millis("client_ping_answer_ms", 20_000),
-        /// How long an upstream is read for its usage after the caller has left; 0 cancels the upstream at
-        /// once. `drain_ms` means the same.
+        /// How long an upstream is read for its usage after the caller has left; 0 cancels the upstream call at once.
+        /// `drain_ms` means the same.
         pub client_gone_drain: Duration = millis_or_zero("client_gone_drain_ms", 5_000),
         /// Shutdown: how long the node reports that it is not ready, and still accepts requests.
         pub shutdown_notice: Duration = millis_or_zero("shutdown_notice_ms", 5_000),
         /// Shutdown: how long open calls may then continue.
         pub shutdown_drain: Duration = millis_or_zero("shutdown_drain_ms", 30_000),
-        /// The silence on a stream after which the caller gets a keep-alive.
+        /// The time without data on a stream after which the caller gets a keep-alive.
         pub stream_keep_alive: Duration = millis("stream_keep_alive_ms", 15_000),
         /// WebSocket: how often both sides are pinged.
         pub socket_ping: Duration = millis("socket_ping_ms", 20_000),
-        /// WebSocket: the silence after which a side counts as gone.
+        /// WebSocket: the time without data after which a side counts as disconnected.
         pub socket_dead: Duration = millis("socket_dead_ms", 60_000),
         /// WebSocket: how long a session may last.
         pub socket_session: Duration = millis("socket_session_ms", 7_200_000),
@@ -55,7 +55,7 @@ settings! {
 }
 
 impl Timeouts {
-    /// Reads the table. `client_gone_drain_ms` has a second name.
+    /// Reads the table. Also accepts `drain_ms`, the second name of `client_gone_drain_ms`.
     pub(crate) fn read_checked(section: &mut Section<'_, '_, '_>) -> Self {
         let mut timeouts = Self::read(section);
         if section.has("drain_ms") && section.has("client_gone_drain_ms") {

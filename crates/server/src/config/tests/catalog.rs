@@ -1,4 +1,4 @@
-//! Problems of channels, models and routes: all of them are reported, each at its place.
+//! Tests that all problems of channels, models and routes are reported, each at its position.
 
 use super::config::{CHANNEL, parse, plan, problems};
 
@@ -363,7 +363,7 @@ fn a_cost_card_has_the_units_of_the_price() {
     ))
     .unwrap();
     assert!(config.models[0].routes[0].cost.is_some());
-    // Output classes without a price of their own use the price of `output`.
+    // Output classes without a price use the price of `output`.
     assert_eq!(problems(&model("{ input = '0.5', output = '1' }")), [""; 0]);
     assert_eq!(
         problems(&model("{ input = '0.5' }")),

@@ -1,4 +1,4 @@
-//! Problems of a file: all of them are reported, each at its place.
+//! Tests that all problems of a file are reported, each at its position.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `config/example.toml` shows every setting, and its commented entries work.
+//! Tests that `config/example.toml` shows every setting, and that its commented entries work.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::config::*;
 
 const EXAMPLE: &str = include_str!("../../../../../config/example.toml");
 
-/// Every variable whose name looks like that of a secret is set.
+/// An environment in which every variable with the name of a secret is set.
 fn environment(name: &str) -> Option<String> {
     const SECRETS: [&str; 5] = ["_KEY", "_ID", "_TOKEN", "_PASSWORD", "_SECRET"];
     if name.ends_with("_HEADERS") {
@@ -95,7 +95,7 @@ fn every_setting_stands_in_the_example() {
         let name = known.rsplit('.').next().unwrap_or_default();
         // The comment of `admin.token` shows both forms of a secret.
         let is_source = matches!(name, "env" | "file");
-        // The comment of a setting mentions its second name.
+        // The second name of a setting is only in its comment.
         let is_told = EXAMPLE.contains(&format!("`{name}` means the same"));
         assert!(shown.contains(&known) || is_source || is_told, "{known}");
     }
@@ -103,7 +103,7 @@ fn every_setting_stands_in_the_example() {
 
 #[test]
 fn the_commented_entries_make_a_catalog() {
-    // The file that this line names does not exist here.
+    // The file that this line names does not exist in tests.
     let text = uncommented().replace("file = \"catalog.toml\"\n", "");
     let config = parse_in(&text, Path::new("example.toml"), &environment).unwrap();
     let plan = resolve_in(&config, &environment).unwrap();

@@ -1,4 +1,4 @@
-//! The values that entries and channels take from the catalog of known models.
+//! Tests of the values that entries and channels take from the catalog of known models.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn channel(name: &str, preset: &str, more: &str) -> String {
     )
 }
 
-/// A channel of this preset with the account that it needs, and all of its models.
+/// A channel of this preset with all of its models, and with the account that it needs.
 fn whole(preset: Preset) -> String {
     let needed = preset.account_settings().into_iter();
     let needed = needed.filter(|it| it.need != SettingNeed::ForCredential && it.default.is_none());
@@ -41,7 +41,7 @@ fn whole(preset: Preset) -> String {
         account => format!("account = {{ {} }}\n", account.join(", ")),
     };
     let text = channel("main", preset.as_str(), &format!("{account}models = 'all'"));
-    // The credential of these is a key file.
+    // The credential of these presets is a key file.
     if ["vertex", "vertex-anthropic"].contains(&preset.as_str()) {
         return text.replace("A_KEY", "ACCOUNT_KEY");
     }
@@ -114,7 +114,7 @@ fn every_known_model_is_callable_through_each_of_its_vendors() {
     );
 }
 
-/// What companies buy at a cloud needs no entry of its own either.
+/// Models that companies buy from a cloud need no entries either.
 #[test]
 fn clouds_have_their_public_models_with_prices() {
     for (preset, ids) in [
@@ -155,7 +155,7 @@ fn clouds_have_their_public_models_with_prices() {
             assert_eq!(found.routes.len(), 1, "{preset}: {id}");
         }
     }
-    // What is not certain about a model at one vendor is told beside its price there.
+    // A note about uncertain figures at one vendor is shown only for that vendor.
     let config = parse(&whole("bedrock-openai".parse().unwrap())).unwrap();
     let oss = model(&config, "openai/gpt-oss-120b");
     assert_eq!(price(oss), r#"{"input":"0.15","output":"0.6"}"#);
@@ -204,7 +204,7 @@ fn what_the_file_says_wins() {
     assert_eq!(luna.profile.vision, None);
     assert_eq!(sources(luna), "file file channel file file");
     assert_eq!(config.models.len(), 1);
-    // A route that the entry names is the only one.
+    // If the entry names a route, the channel's list does not add another.
     let text = channel("main", "openai", "models = 'all'")
         + &channel("other", "openai", "")
         + "[[model]]\nid = 'openai/gpt-6-luna'\nroutes = [{ channel = 'other', model = 'x' }]\n";
@@ -270,7 +270,7 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
         Some(protocol::Dialect::Responses)
     );
     assert_eq!(model(&config, "openai/gpt-6-luna").routes[0].dialect, None);
-    // A channel that leaves out protocols serves what is left.
+    // A channel that speaks fewer protocols serves the models that remain.
     let config = parse(&channel(
         "main",
         "openai",

@@ -1,4 +1,4 @@
-//! Settings of routes: limits, order, stickiness, fallbacks, and channels that are taken out of use.
+//! Tests of route settings: limits, order, stickiness, fallbacks and disabled channels.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn read(model: &str) -> Result<Config, Vec<String>> {
     })
 }
 
-/// A text model with these further members.
+/// A text model with these additional members.
 fn model(more: &str) -> String {
     format!(
         "[[model]]\nid = 'a/more'\nkind = 'text'\nprice = {{ input = '1', output = '2' }}\nprofile = {{ max_output_tokens = 10 }}\n{more}\n"
@@ -123,7 +123,7 @@ fn wrong_routing_settings_are_told() {
     }
 }
 
-/// A disabled channel has no routes, but it exists for the tasks that run on it.
+/// A disabled channel gets no routes, but it exists for its open tasks.
 #[test]
 fn a_disabled_channel_is_known_and_idle() {
     let only_there = model("routes = [{ channel = 'spare', model = 'x' }]");

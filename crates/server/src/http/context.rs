@@ -21,14 +21,14 @@ pub(crate) struct RequestContext {
     /// The template of the path, for logs and metrics.
     pub(crate) endpoint: &'static str,
     pub(crate) arrived: Instant,
-    /// The span of a caller whom the operator trusts. Boxed, because few requests have one.
+    /// The caller's span, if the caller's `traceparent` is honoured. Boxed, because few requests have one.
     pub(crate) traceparent: Option<Box<Traceparent>>,
-    /// The trace of the call, once it is known that the call is traced.
+    /// The trace of the call, once it has begun. Unset if the call is not traced.
     pub(crate) trace: OnceLock<TraceId>,
-    /// The caller, once its key is recognised. While this value exists, the request counts among the requests of the
+    /// The caller, once its key is known. While this value exists, the request counts as a request in flight of the
     /// key.
     pub(crate) caller: OnceLock<Caller>,
-    /// Counts the request among the calls of the node, until the call is settled.
+    /// Counts the request among the open calls of the node, until the call is settled.
     pub(crate) call_slot: Option<CallSlot>,
     pub(crate) _serving: ServingGuard,
 }
@@ -42,7 +42,7 @@ impl RequestContext {
         &self.connection.listener.limits
     }
 
-    /// The arrival of the request, for the engine.
+    /// Describes the arrival of the request to the engine.
     pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         let trace = self.engine().begin_trace(self.traceparent.as_deref());
         if let Some(context) = &trace {
@@ -58,7 +58,7 @@ impl RequestContext {
         }
     }
 
-    /// The account to whose memory the body of the request is charged.
+    /// The account to which the memory of the request body is charged.
     pub(crate) fn memory_account<'a>(&'a self, caller: &'a Caller) -> MemoryAccount<'a> {
         MemoryAccount {
             engine: self.engine(),
@@ -72,14 +72,14 @@ impl RequestContext {
         tally.answered(self.endpoint, status.as_u16(), after, self.traced_now());
     }
 
-    /// The trace of the call and the time, if the call is traced.
+    /// The trace id of the call and the current time, if the call is traced.
     fn traced_now(&self) -> Option<TracedMoment> {
         let trace = *self.trace.get()?;
         let at = clock::now();
         Some(TracedMoment { trace, at })
     }
 
-    /// Counts and logs a panic. The panic hook has logged where it happened.
+    /// Counts and logs a panic. The panic hook has already logged its location.
     pub(crate) fn report_panic(&self, what: &str) {
         self.engine().metrics().panics.inc();
         tracing::error!(

@@ -1,8 +1,8 @@
-//! Serves requests that come from inside the process: calls of the console's playground.
+//! Serves requests from inside the process: calls of the console's playground.
 //!
-//! Such a request passes through the same service as one from a socket, over a pipe in memory, so that it is limited,
-//! billed, recorded and streamed like any other. There is one difference: its caller is identified by the id of a key,
-//! because only digests of secrets are stored. No request from a socket can set this.
+//! Such a request passes through the same service as a request from a socket, over an in-memory pipe, so that it is
+//! limited, billed, recorded and streamed like any other. There is one difference: the id of a key identifies its
+//! caller, because only digests of secrets are stored. A request from a socket cannot set this id.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,7 +30,7 @@ use super::framing::RefusedRequests;
 use super::limits::{HEADERS_MAX, READ_BUFFER_BYTES};
 use super::service;
 
-/// How many bytes of an answer may wait in the pipe for their reader.
+/// The number of bytes that the pipe buffers in each direction.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// The public service, for requests from inside the process. Cheap to clone.
@@ -53,7 +53,7 @@ pub(crate) enum InProcessError {
 }
 
 impl InProcess {
-    /// Serves a request in the name of this key. The answer arrives as the public service writes it.
+    /// Serves a request on behalf of this key. The answer streams as the public service writes it.
     pub(crate) async fn call<B>(
         &self,
         key: KeyId,
@@ -63,7 +63,7 @@ impl InProcess {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        // The node waits for these connections when it stops, and accepts no new ones then.
+        // When the node stops, it waits for these connections and accepts no new ones.
         if self.connections.is_closed() {
             return Err(InProcessError::Busy);
         }
@@ -72,13 +72,13 @@ impl InProcess {
         self.connections.spawn(serve(far, connection));
         let (mut sender, exchange) = client::handshake(TokioIo::new(near)).await?;
         self.connections.spawn(async {
-            // An error is ignored here: the reader of the answer sees it.
+            // The reader of the answer sees the error, so it is ignored here.
             let _ = exchange.with_upgrades().await;
         });
         Ok(sender.send_request(request).await?)
     }
 
-    /// Runs work that continues after an answer, such as a session. The node waits for it when it stops.
+    /// Runs work that continues after an answer, such as a session. A stopping node waits for it.
     pub(crate) fn spawn(&self, after: impl Future<Output = ()> + Send + 'static) {
         self.connections.spawn(after);
     }
@@ -102,7 +102,7 @@ impl InProcess {
     }
 }
 
-/// Serves the one request of a pipe.
+/// Serves the single request of a pipe.
 async fn serve(pipe: DuplexStream, connection: Connection) {
     let connection = Arc::new(connection);
     let io = TokioIo::new(MonitoredSocket::new(

@@ -1,4 +1,4 @@
-//! The limits of the public listener, as the configuration sets them.
+//! The limits of the public listener, taken from the configuration.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Limits {
     body_idle: Duration,
     body_total: Duration,
     pub(crate) waits: WaitLimits,
-    /// How often a quiet HTTP/2 connection is pinged, and how long the answer may take.
+    /// How often an idle HTTP/2 connection is pinged, and how long the answer may take.
     pub(crate) ping: Duration,
     pub(crate) ping_answer: Duration,
     pub(crate) connections_max: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimits {
     pub(crate) bytes_max: usize,
-    /// The longest silence between two pieces.
+    /// The maximum time between two pieces.
     pub(crate) idle: Duration,
     pub(crate) total: Duration,
 }
@@ -100,21 +100,21 @@ impl Limits {
         }
     }
 
-    /// The address if limits per address apply to it. They do not apply to a trusted proxy, which
-    /// forwards the requests of many clients.
+    /// The address, if limits per address apply to it. They do not apply to a trusted proxy, which forwards the
+    /// requests of many clients.
     pub(crate) fn limited_address(&self, address: IpAddr) -> Option<IpAddr> {
         let mut trusted = self.trusted_proxies.iter();
         let is_trusted = trusted.any(|network| network.contains(address));
         (!is_trusted).then_some(address)
     }
 
-    /// Whether calls from this address may continue the trace of their caller.
+    /// Whether the `traceparent` of calls from this address is honoured.
     pub(crate) fn continues_traces(&self, address: IpAddr) -> bool {
         let mut trusted = self.trusted_callers.iter();
         trusted.any(|network| network.contains(address))
     }
 
-    /// How many connections this address may have.
+    /// The maximum number of connections from this address.
     pub(crate) fn connections_max_of(&self, address: IpAddr) -> usize {
         match self.limited_address(address) {
             Some(_) => self.connections_per_address_max,

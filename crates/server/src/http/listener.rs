@@ -1,4 +1,4 @@
-//! Accepts connections and hands each to a serving thread; drains them when the node stops.
+//! Accepts connections, assigns each to a serving thread, and drains them when the node stops.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ use super::response::Cors;
 use super::serve_connection::serve_connection;
 use crate::tls::TlsAcceptor;
 
-/// How often the listener looks for overdue connections.
+/// The time between two sweeps for overdue connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failed accept, which usually means that the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long the streams that a stopping node ends have to send their last error event.
+/// How long streams have to send their last error event when a stopping node ends them.
 const LAST_EVENT_TIME: Duration = Duration::from_secs(1);
 
 /// The public listener, bound and ready to run.
@@ -45,7 +45,7 @@ pub(crate) struct PublicListener {
 }
 
 impl PublicListener {
-    /// Binds the address; accepts nothing yet.
+    /// Binds the address, but does not accept connections yet.
     pub(crate) async fn bind(
         address: SocketAddr,
         threads: Arc<ServeThreads>,
@@ -79,7 +79,7 @@ impl PublicListener {
         self.listener.local_addr()
     }
 
-    /// The same service, for requests from inside the process.
+    /// The service of this listener, for requests from inside the process.
     pub(crate) fn in_process(&self) -> InProcess {
         InProcess {
             state: Arc::clone(&self.state),
@@ -90,8 +90,8 @@ impl PublicListener {
         }
     }
 
-    /// Serves until `stop`, then waits up to `drain` for open work. Streams that are still open then
-    /// end with an error event of their protocol, and connections that remain are cut off.
+    /// Serves until `stop` is cancelled, then waits up to `drain` for open work. Streams that are still open then end
+    /// with an error event of their protocol, and the remaining connections are closed.
     pub(crate) async fn run(self, stop: CancellationToken, drain: Duration) {
         let sweeper = tokio::spawn(sweep(
             Arc::clone(&self.open),
@@ -120,7 +120,8 @@ impl PublicListener {
         sweeper.abort();
     }
 
-    /// Assigns a connection to the least busy serving thread. Drops it unread if a limit on connections is reached.
+    /// Assigns a connection to the least busy serving thread. Drops the connection if a limit on connections is
+    /// reached.
     fn assign(&self, socket: TcpStream, peer: SocketAddr) {
         let timers = Arc::new(ConnectionTimers::new(Arc::clone(&self.clock)));
         let streams = Arc::<OpenStreams>::default();
@@ -128,9 +129,9 @@ impl PublicListener {
             .open
             .enter(peer.ip(), &timers, &streams, &self.state.limits);
         let Some(slot) = slot else { return };
-        // We write each answer in one piece already; Nagle's algorithm would only delay it by 40 ms.
+        // We already write each answer in one piece, so Nagle's algorithm would only delay it by 40 ms.
         let _ = socket.set_nodelay(true);
-        // Detached from this runtime, so that the serving thread's runtime can poll it.
+        // Deregisters the socket from this runtime, so that the serving thread's runtime can poll it.
         let Ok(socket) = socket.into_std() else {
             return;
         };

@@ -1,9 +1,8 @@
 //! The public listener: HTTP in, engine calls, HTTP out.
 //!
-//! `listener` accepts connections, `connection` and `serve_connection` run and time them, `framing`
-//! checks where their requests end. Every request passes through `service`: `endpoint` finds what it asks
-//! for, `request` reads it, a handler in `handlers` calls the engine, and `response` writes the
-//! headers and the body of the answer.
+//! `listener` accepts connections, `connection` and `serve_connection` run and time them, and `framing` checks where
+//! their requests end. Every request passes through `service`: `endpoint` finds its endpoint, `request` reads it, a
+//! handler in `handlers` calls the engine, and `response` writes the headers and the body of the answer.
 
 mod callers_page;
 mod connection;

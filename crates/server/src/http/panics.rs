@@ -1,16 +1,16 @@
-//! Catches the panic of a request, so that it ends that request alone (S10).
+//! Catches the panic of a request, so that it ends only that request (S10).
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// A future panicked. The panic hook has logged where.
+/// A future panicked. The panic hook has logged the location.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Runs a future and turns its panic into an error. It borrows the future, because an `async fn` that
-/// owned it would hold it twice: as its argument and as the future that it polls.
+/// Runs a future and turns its panic into an error. It borrows the future, because an `async fn` that owns it would
+/// store it twice: as its argument and as the future that it polls.
 pub(crate) async fn catch_panic<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, Panicked> {
     poll_fn(|cx| match catch_poll(|| future.as_mut().poll(cx)) {
         Ok(poll) => poll.map(Ok),

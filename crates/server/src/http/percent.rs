@@ -1,8 +1,8 @@
-//! Percent-encoding in paths and queries.
+//! Decodes percent-encoding in paths and queries.
 
 use std::borrow::Cow;
 
-/// Decodes `%XX` once. Returns `None` if an escape is incomplete or the result is not UTF-8.
+/// Decodes `%XX` once. Returns `None` if an escape is invalid or the result is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     let mut escapes = text.split('%').skip(1);
     let is_valid = escapes.all(|escape| {

@@ -29,12 +29,12 @@ pub(super) async fn serve_connection(
     };
     match tls {
         None => serve(socket, connection, executor).await,
-        // Boxed, so that tasks of plain connections need not reserve room for it.
+        // Boxed, so that the tasks of connections without TLS stay small.
         Some(tls) => Box::pin(serve_tls(socket, tls, connection, executor)).await,
     }
 }
 
-/// Performs the handshake, within the time limit of the first request, and serves the connection.
+/// Performs the handshake within the time limit of a request head, and serves the connection.
 async fn serve_tls(
     socket: TcpStream,
     tls: Arc<TlsAcceptor>,
@@ -73,7 +73,7 @@ async fn serve(
             exchange.as_mut().poll(cx)
         });
         tokio::select! {
-            // A request that has already arrived is still served.
+            // Poll the connection first, so that a request that has already arrived is still served.
             biased;
             _ = served => return,
             close = connection.slot.told_to_close() => match close {
@@ -89,7 +89,7 @@ fn builder(limits: &Limits, executor: StreamExecutor) -> auto::Builder<StreamExe
     builder
         .http1()
         .timer(TokioTimer::new())
-        // Our sweep closes slow heads, without a timer for each request.
+        // The sweep closes connections with slow heads, so that no request needs a timer.
         .header_read_timeout(None)
         .max_buf_size(READ_BUFFER_BYTES)
         .max_headers(HEADERS_MAX);

@@ -18,7 +18,7 @@ use super::handlers::{Output, dispatch};
 use super::panics::catch_panic;
 use super::response::{self, Grant, ResponseBody};
 
-/// Answers one request. Refusals and panics are answered with an error envelope too.
+/// Answers one request. A refused request and a panic are answered with an error envelope.
 ///
 /// hyper copies this future for every request, so it is kept small: an `async fn` would store its
 /// arguments twice, and the handlers borrow the head of the request.
@@ -38,7 +38,7 @@ pub(crate) fn serve(
             Ok(context) => context,
             Err(refusal) => return Ok(response::finish(refusal, grant, is_head)),
         };
-        // A block of its own, because the context is moved into the answer.
+        // The block ends the borrow of the context before it is moved into the answer.
         let handled = {
             let handler = pin!(dispatch(&context, target, &mut head, body));
             catch_panic(handler).await
@@ -55,8 +55,8 @@ pub(crate) fn serve(
     }
 }
 
-/// Registers a request. Answers at once if the request is refused for its framing or because the node
-/// is full, or if it is a CORS preflight.
+/// Registers a request. Returns an answer at once if the request is refused for its framing or because the node is
+/// full, or if it is a CORS preflight.
 #[expect(clippy::result_large_err, reason = "moved once, into the answer")]
 fn begin(
     connection: Arc<Connection>,
@@ -64,7 +64,7 @@ fn begin(
     headers: &HeaderMap,
     is_preflight: bool,
 ) -> Result<RequestContext, Response<ResponseBody>> {
-    // Only calls need a slot, so a full node still shows balances and models.
+    // Only calls need a slot, so that a full node still shows balances and models.
     let call_slot = target
         .endpoint
         .is_call()

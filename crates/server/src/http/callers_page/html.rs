@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 
 use crate::model_facts::abilities;
 
-/// The placeholder for a model where none can be named.
+/// The placeholder in examples if there is no model to name.
 const ANY_MODEL: &str = "maker/model";
-/// The placeholder for the list of models where visitors need a key to see it.
+/// Shown in place of the list of models if visitors need a key to see it.
 const LOCKED: &str = r#"<p class="empty">Enter a key above to see the models that it may call, or ask
 <code>GET /v1/models</code> with it.</p>"#;
 
-/// Writes the page from its template. `files` is the path of its files, `models` are the models to list, if visitors
+/// Fills in the template of the page. `files` is the path of its files. `models` are the models to list, if visitors
 /// may see them.
 pub(super) fn write(template: &str, files: &str, url: &str, models: Option<&[&Model]>) -> String {
     let example = models.and_then(|models| models.iter().find(|model| model.kind == Kind::Text));
@@ -133,7 +133,7 @@ fn ability_text(ability: &str) -> &str {
     }
 }
 
-/// A count in three digits: 400000 as `400K`, 1048576 as `1.05M`.
+/// A count rounded to three digits: 400000 as `400K`, 1048576 as `1.05M`.
 fn short_count(count: u64) -> String {
     let (unit, digits, sign) = match count {
         0..1_000 => return count.to_string(),
@@ -186,7 +186,7 @@ fn unit_of(key: PriceKey) -> (&'static str, &'static str) {
     }
 }
 
-/// A text for HTML, in content and in quoted attributes.
+/// Escapes a text for HTML content and quoted attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for sign in text.chars() {

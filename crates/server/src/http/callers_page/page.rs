@@ -1,7 +1,7 @@
-//! The page for callers at `/`: HTML for browsers, JSON for everybody else.
+//! Serves the page for callers at `/`: HTML for browsers, JSON for all other clients.
 //!
-//! The parts that need no key work without JavaScript. The HTML is the same for all visitors, so it is written at most
-//! once in a few seconds, however many request it.
+//! The parts that need no key work without JavaScript. The HTML is the same for all visitors, so it is generated at
+//! most once every few seconds.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::html;
 use crate::assets::{Asset, Assets, embedded};
 use crate::http::endpoint::PAGE_FILES;
 
-/// How long a written page is served, although the catalog may have changed.
+/// How long a generated page is served, even if the catalog has changed.
 const WRITTEN_TTL: Duration = Duration::from_secs(5);
 
 static FILES: LazyLock<Assets> = LazyLock::new(|| {
@@ -31,7 +31,7 @@ pub(crate) fn file(path: &str) -> Option<&'static Asset> {
     FILES.find_versioned(path)
 }
 
-/// Whether a client asks for HTML. Programs accept any type, and get JSON.
+/// Whether a client asks for HTML. Programs accept any type and get JSON.
 pub(crate) fn asks_for_html(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     let mut ranges = values
@@ -45,7 +45,7 @@ pub(crate) fn asks_for_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The page, and the settings of what it shows without a key.
+/// The page, and whether it lists models without a key.
 #[derive(Debug)]
 pub(crate) struct CallersPage {
     lists_models: bool,

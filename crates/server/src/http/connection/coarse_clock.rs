@@ -1,10 +1,10 @@
-//! A clock that costs one load of an atomic to read.
+//! A clock whose reading costs one atomic load.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Milliseconds since the listener started, advanced once per sweep.
-///
+/// The value is never zero, so that zero can stand for "not waiting".
 /// It never reads zero, so that users can store zero for "not waiting".
 #[derive(Debug)]
 pub(crate) struct CoarseClock {
@@ -29,7 +29,8 @@ impl CoarseClock {
         self.now_ms.load(Ordering::Relaxed)
     }
 
-    /// Whether a wait that began at `since_ms` has lasted longer than `limit`. Zero stands for no wait.
+    /// Whether a wait that began at `since_ms` has lasted longer than `limit`. A `since_ms` of zero means that nothing
+    /// waits.
     pub(crate) fn is_past(&self, since_ms: u64, limit: Duration) -> bool {
         let lasted = self.now_ms().saturating_sub(since_ms);
         since_ms != 0 && u128::from(lasted) > limit.as_millis()

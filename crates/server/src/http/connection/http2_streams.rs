@@ -1,8 +1,8 @@
-//! The streams of HTTP/2 connections: runs each as a task, and ends those whose client reads nothing.
+//! Runs each stream of an HTTP/2 connection as a task, and ends streams whose client reads nothing.
 //!
-//! hyper polls an answer for its next piece only when the client's window has room. If the client never
-//! opens its window, nothing polls the answer again. So the sweep aborts the task of a stream whose
-//! piece has waited too long, which resets this stream and leaves the others alone.
+//! hyper polls an answer for its next piece only when the client's window has room. If the client never opens its
+//! window, nothing polls the answer again. So the sweep aborts the task of a stream whose piece has waited too long.
+//! This resets the stream and leaves the others alone.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -25,7 +25,7 @@ tokio::task_local! {
 #[derive(Debug)]
 pub(crate) struct StreamTimer {
     clock: Arc<CoarseClock>,
-    /// In milliseconds of the clock; zero when no piece waits.
+    /// In milliseconds of the clock; zero if no piece waits.
     waiting_since: AtomicU64,
 }
 
@@ -35,13 +35,13 @@ impl StreamTimer {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// hyper has taken a piece, and will poll again when the client has read it.
+    /// Called when hyper has taken a piece. It polls again when the client has read that piece.
     pub(crate) fn start(&self) {
         let now = self.clock.now_ms();
         self.waiting_since.store(now, Ordering::Relaxed);
     }
 
-    /// hyper polls for the next piece, so the client has room for it.
+    /// Called when hyper polls for the next piece, because the client has room for it.
     pub(crate) fn stop(&self) {
         self.waiting_since.store(0, Ordering::Relaxed);
     }
@@ -70,7 +70,7 @@ impl OpenStreams {
     }
 }
 
-/// An entry in [`OpenStreams`]; dropping it with the stream's task removes the entry.
+/// An entry in [`OpenStreams`]. The stream's task owns it, and dropping it removes the stream.
 struct StreamEntry {
     streams: Arc<OpenStreams>,
     id: u64,
@@ -106,7 +106,7 @@ where
         };
         let id = entry.id;
         let serve = CURRENT.scope(Arc::clone(&timer), stream);
-        // The task may end on another thread at once; the lock makes it wait until it has its entry.
+        // The task may end at once on another thread. The lock makes it wait until its entry has been inserted.
         let mut open = self.streams.open.lock();
         let task = self.threads.spawn(async move {
             let _entry = entry;

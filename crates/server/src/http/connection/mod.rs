@@ -1,4 +1,4 @@
-//! Connections: the thread that serves each, its timers, its socket, and the streams of HTTP/2.
+//! Connections: the serving threads, timers, sockets, and HTTP/2 streams.
 
 mod coarse_clock;
 mod http2_streams;

@@ -1,4 +1,4 @@
-//! A socket that reports what happens on it to the timers and to the framing reader.
+//! A socket that reports reads and writes to the timers, and read bytes to the framing reader.
 
 use std::io;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::timers::ConnectionTimers;
 use crate::http::framing::{FramingReader, RefusedRequests};
 
-/// Pieces of at most this size together are copied into one write, which costs less than the kernel
-/// needs for a write of several pieces.
+/// If the pieces of a write have at most this size in total, they are copied into one buffer. This costs less than a
+/// vectored write.
 const JOINED_BYTES_MAX: usize = 4 * 1024;
 
 /// The socket of a connection.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::http::connection::coarse_clock::CoarseClock;
 
-    /// A socket that accepts one piece per write, up to its room.
+    /// A socket that accepts one piece per write, and at most `room` bytes of it.
     struct Narrow {
         room: usize,
         taken: Vec<u8>,
@@ -153,7 +153,7 @@ mod tests {
             (whole, 100, 8),
             (whole, 6, 6),
             (&[&large[4..], b"body"], JOINED_BYTES_MAX, JOINED_BYTES_MAX),
-            // Too large together: the socket gets the pieces separately and accepts the first.
+            // Too large in total: the socket gets the pieces separately and accepts only the first.
             (&[&large, b"body"], 2 * JOINED_BYTES_MAX, JOINED_BYTES_MAX),
         ] {
             let timers = ConnectionTimers::new(Arc::new(CoarseClock::new()));

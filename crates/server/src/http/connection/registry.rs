@@ -1,4 +1,4 @@
-//! All open connections: limits their number, in total and per address, and tells them to close.
+//! Registers open connections, limits their number in total and per address, and signals them to close.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -90,8 +90,8 @@ pub(crate) enum Close {
     Now,
 }
 
-/// Tells a connection to close. Both cases share one `Notify`, because the connection polls it
-/// whenever anything happens on it.
+/// Signals a connection to close. Both cases share one `Notify`, because the connection polls it whenever anything
+/// happens on it.
 #[derive(Debug, Default)]
 struct CloseSignal {
     sent: Notify,
@@ -116,8 +116,8 @@ impl CloseSignal {
     }
 }
 
-/// A connection's entry in the registry. Dropping it removes the entry, when the connection ends or
-/// the session that took it over.
+/// A connection's entry in the registry. Dropping it removes the entry, which happens when the connection ends, or the
+/// session that took it over.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     id: u64,

@@ -1,8 +1,8 @@
 //! Suppresses the wake-up that a connection would send to itself after the last piece of a body.
 //!
-//! hyper wakes a connection whenever a piece of its request's body is taken, so that it reads the next
-//! piece. It does so after the last piece too, when nothing is left to read. Without this file, every
-//! small request would poll its connection once more for nothing.
+//! hyper wakes a connection whenever a piece of a request body is taken, so that it reads the next piece. It also does
+//! so after the last piece, when nothing is left to read. Without this file, every small request would poll its
+//! connection one extra time.
 
 use std::cell::Cell;
 use std::ptr;
@@ -13,7 +13,7 @@ thread_local! {
     static WITHHELD: Cell<Withheld> = const { Cell::new(Withheld::NONE) };
 }
 
-/// The connection whose wake-ups are withheld on this thread.
+/// The connection whose wake-ups are currently withheld on this thread.
 #[derive(Clone, Copy)]
 struct Withheld {
     /// The address of its [`WakeTarget`], compared and never dereferenced.
@@ -28,7 +28,7 @@ impl Withheld {
     };
 }
 
-/// The task of a connection.
+/// The wake-up target of a connection: its task.
 struct WakeTarget {
     task: Waker,
 }
@@ -72,8 +72,8 @@ impl ConnectionWaker {
     }
 }
 
-/// Runs `act`, and returns whether it tried to wake the connection that is being polled. That wake-up
-/// is withheld; the caller must repeat it if the connection needs it.
+/// Runs `act`, and returns whether it tried to wake the connection that is being polled. That wake-up is withheld, and
+/// the caller must repeat it if the connection needs it.
 pub(crate) fn withhold_self_wake<T>(
     cx: &mut Context<'_>,
     act: impl FnOnce(&mut Context<'_>) -> T,
@@ -155,7 +155,7 @@ mod tests {
         });
         assert!(!was_woken);
         assert_eq!((woken(&first), woken(&second)), (1, 1));
-        // A stream of HTTP/2 runs in a task of its own, whose waker is not the connection's.
+        // An HTTP/2 stream runs in its own task, whose waker is not the connection's.
         let ((), was_woken) =
             withhold_self_wake(&mut Context::from_waker(&one), |_| own.wake_by_ref());
         assert!(!was_woken);

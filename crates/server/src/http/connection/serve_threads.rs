@@ -1,12 +1,12 @@
-//! One serving thread for each core. Its own runtime runs the connections that are assigned to it.
+//! The serving threads, one for each core. Each has its own runtime and runs the connections that are assigned to it.
 //!
-//! A call is a few microseconds of work between two waits. A runtime that shares its tasks among threads
-//! wakes a second thread for nearly every one of them and moves calls from core to core, which cost a
-//! seventh of a small call (`docs/decisions/019`). Work that outlives connections (tasks, sweeps, the
-//! operators' listener) stays on the shared runtime.
+//! A call is a few microseconds of work between two waits. A runtime that shares its tasks among threads wakes a second
+//! thread for nearly every call and moves calls from core to core, which took a seventh of the time of a small call
+//! (`docs/decisions/019`). Work that outlives connections (tasks, sweeps, the operators' listener) stays on the shared
+//! runtime.
 //!
-//! One HTTP/2 connection can carry the work of many. Its streams run on its own thread while they are
-//! few. When that thread serves many more streams than another one, new streams run there.
+//! One HTTP/2 connection can carry as much work as many connections. Its streams run on the connection's own thread
+//! until that thread serves many more streams than another. New streams then run on the other thread.
 
 use std::future::Future;
 use std::io;
@@ -18,11 +18,11 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A thread serves at most this many more HTTP/2 streams than the thread with the fewest. Waking another
-/// thread for a stream takes longer than a small call should wait.
+/// The maximum number of streams by which a thread may be ahead of the thread with the fewest. It is not smaller,
+/// because waking another thread for a stream takes longer than a small call should wait.
 const STREAMS_AHEAD_MAX: usize = 8;
 
-/// The serving threads of a node. Dropping this stops them and cuts off the work that they still have.
+/// The serving threads of a node. Dropping this stops them and aborts their remaining work.
 #[derive(Debug)]
 pub(crate) struct ServeThreads {
     threads: Vec<ServeThread>,
@@ -37,7 +37,7 @@ struct ServeThread {
 }
 
 impl ServeThreads {
-    /// Starts as many threads as the current runtime has.
+    /// Starts as many threads as the current runtime has workers.
     pub(crate) fn start() -> io::Result<Self> {
         let count = Handle::current().metrics().num_workers();
         let stop = CancellationToken::new();
@@ -58,7 +58,7 @@ impl ServeThreads {
         self.threads.len()
     }
 
-    /// The thread that has the fewest tasks: its number and its runtime.
+    /// The number and the runtime of the thread that has the fewest tasks.
     pub(crate) fn least_busy(&self) -> Option<(usize, &Handle)> {
         let runtimes = self.threads.iter().map(|thread| &thread.runtime);
         let runtimes = runtimes.enumerate();
@@ -107,7 +107,7 @@ pub(crate) struct StreamThreads {
     home: usize,
 }
 
-/// A serving thread, and how many streams run there.
+/// A serving thread, and the number of streams that run on it.
 #[derive(Debug)]
 struct StreamThread {
     runtime: Handle,
@@ -121,7 +121,7 @@ impl StreamThread {
 }
 
 impl StreamThreads {
-    /// Runs a stream on its connection's own thread, unless that serves many more streams than another.
+    /// Runs a stream on its connection's own thread, unless that thread serves many more streams than another.
     pub(crate) fn spawn<F>(&self, stream: F) -> AbortHandle
     where
         F: Future + Send + 'static,
@@ -150,7 +150,7 @@ impl StreamThreads {
     }
 }
 
-/// Counts a stream on its thread until the stream ends.
+/// Counts a stream among those of its thread until the stream ends.
 struct RunningStream {
     threads: Arc<[StreamThread]>,
     at: usize,
@@ -234,7 +234,7 @@ mod tests {
                 .count()
         };
         assert_eq!(at_home(STREAMS_AHEAD_MAX).await, STREAMS_AHEAD_MAX);
-        // 100 of the 192 streams run on the connection's own thread, which is ahead of the other by the limit.
+        // 100 of the 192 streams run on the connection's own thread, which is ahead of the other thread by the maximum.
         assert_eq!(
             at_home(192 - STREAMS_AHEAD_MAX).await,
             100 - STREAMS_AHEAD_MAX

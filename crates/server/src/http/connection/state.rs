@@ -1,4 +1,4 @@
-//! The state that the requests of a connection share, and the state that all connections share.
+//! State that all connections share, and state that the requests of one connection share.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub(crate) struct ListenerState {
 
 /// One connection of the public listener.
 ///
-/// Its requests and sessions hold an `Arc` of it and not of [`ListenerState`]: a reference count
-/// that all threads change would move between the caches of all cores.
+/// Its requests and sessions hold an `Arc` of it and not of [`ListenerState`]: a reference count that all threads
+/// change would move between the caches of all cores.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) listener: Arc<ListenerState>,
@@ -39,14 +39,14 @@ pub(crate) struct Connection {
     pub(crate) refused: Arc<RefusedRequests>,
     pub(crate) slot: ConnectionSlot,
     pub(crate) last_key: LastKey,
-    /// The key of all requests, for a connection from inside the process, which has no secret.
+    /// The key of all requests of a connection from inside the process. Such a connection sends no secret.
     pub(crate) known_key: Option<KeyId>,
     /// Whether the caller's `traceparent` is honoured.
     pub(crate) continues_traces: bool,
 }
 
 impl Connection {
-    /// The caller's span from the `traceparent` of a request, if the caller may name one.
+    /// The caller's span from the `traceparent` of a request, if the caller's header is honoured.
     pub(crate) fn traceparent(&self, headers: &HeaderMap) -> Option<Box<Traceparent>> {
         const NAME: HeaderName = HeaderName::from_static("traceparent");
         if !self.continues_traces {

@@ -1,4 +1,4 @@
-//! How long a connection has been waiting for its client.
+//! Measures how long a connection has been waiting for its client.
 //!
 //! A timer for each request would cost more than parsing the request. Instead, each connection records
 //! when its phase began, as the time of a coarse clock, and one sweep per second closes the
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use super::coarse_clock::CoarseClock;
 
-/// How long each kind of waiting may last.
+/// The maximum duration of each kind of wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitLimits {
     /// From the first byte of a request head to its last, and from accept to the first byte.
     pub(crate) head: Duration,
     /// Between two requests of one connection.
     pub(crate) keep_alive: Duration,
-    /// While an answer waits and the client reads no byte of it.
+    /// While data of an answer waits and the client reads none of it.
     pub(crate) write: Duration,
 }
 
@@ -26,15 +26,15 @@ pub(crate) struct WaitLimits {
 #[derive(Debug)]
 pub(crate) struct ConnectionTimers {
     clock: Arc<CoarseClock>,
-    /// On an idle HTTP/2 connection a byte may be a ping or a setting, so it does not start the
-    /// timer of a head; the limit between requests also covers a head that never ends.
+    /// On an idle HTTP/2 connection a byte may belong to a ping or to settings, so it does not start the timer of a
+    /// head. The limit between requests also covers a head that never ends.
     is_http2: AtomicBool,
     /// Requests being served on this connection.
     serving: AtomicU32,
-    /// When the head being read began; zero between heads.
+    /// When the current head began; zero between heads.
     head_since: AtomicU64,
     idle_since: AtomicU64,
-    /// Since when the socket has refused a write; zero when it accepts.
+    /// When the socket stopped accepting writes; zero while it accepts them.
     blocked_since: AtomicU64,
 }
 
@@ -85,7 +85,7 @@ impl ConnectionTimers {
         }
     }
 
-    /// Whether the connection has waited longer than it may.
+    /// Whether a wait of the connection has exceeded its limit.
     pub(crate) fn is_overdue(&self, limits: &WaitLimits) -> bool {
         let waited = |since: &AtomicU64, limit: Duration| {
             self.clock.is_past(since.load(Ordering::Relaxed), limit)
@@ -100,7 +100,7 @@ impl ConnectionTimers {
     }
 }
 
-/// A request being served. Dropping it tells the timers that its answer has ended.
+/// A request that is being served. Dropping the guard tells the timers that its answer has ended.
 #[derive(Debug)]
 pub(crate) struct ServingGuard(Arc<ConnectionTimers>);
 

@@ -37,7 +37,7 @@ pub(crate) enum Endpoint {
     Embeddings,
     /// `POST /v1/images/generations` or `/v1/images/edits`
     Images(ImageOperation),
-    /// Embeddings of contents; the path names the model: Generate Content.
+    /// Embeddings of contents whose path names the model: Generate Content.
     Contents(EmbeddingsPath),
     /// `POST /v1/tts`, or its alias for SDKs.
     Speech(VoiceForm),
@@ -50,7 +50,7 @@ pub(crate) enum Endpoint {
     /// Shows a task.
     Task(String),
     WebSocket(WebSocketPath),
-    /// A stored media file, `None` if the name cannot be one. It needs no API key.
+    /// A stored media file; `None` if the name is not a valid media name. Needs no API key.
     Media(MediaPath, Option<MediaName>),
     /// `GET /v1/contents/generations/tasks`
     ContentTasks,
@@ -86,7 +86,7 @@ impl Endpoint {
         )
     }
 
-    /// The path as logs and metrics may show it: ids are replaced by placeholders.
+    /// The path for logs and metrics, with placeholders in place of ids.
     pub(crate) fn template(&self) -> &'static str {
         match self {
             Self::Models => "/v1/models",

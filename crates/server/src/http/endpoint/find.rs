@@ -1,7 +1,7 @@
-//! Finds the endpoint of a request, and the family whose error envelope and credentials it uses.
+//! Finds the endpoint of a request, and the endpoint family that decides its error envelope and credentials.
 //!
-//! This is a pure function of method and path. Paths that are not served have a family too, so that
-//! every SDK gets a 404 that it can read.
+//! This is a pure function of method and path. Paths that are not served also have a family, so that every SDK gets a
+//! 404 in its own format.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,18 @@ use store::{MediaId, MediaName, MediaType};
 use super::endpoints::{CONTENT_TASKS, Endpoint, MediaPath, PAGE_FILES, WebSocketPath};
 use crate::http::percent::percent_decoded;
 
-/// The endpoint that a request line names.
+/// The endpoint and the family of a request line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
-    /// Chooses the error envelope and the accepted credentials.
+    /// Decides the error envelope and the accepted credentials.
     pub(crate) family: Family,
 }
 
 impl Target {
     /// Finds the endpoint of a request line.
     ///
-    /// `aliases` are paths that the contract does not name but current SDKs call
-    /// (`docs/decisions/008`). Operators may switch them off.
+    /// `aliases` says whether to serve paths that current SDKs call but the API does not define (`docs/decisions/008`).
     pub(crate) fn find(method: &Method, path: &str, aliases: bool) -> Self {
         let path = unaliased(path, aliases);
         let path = &*path;
@@ -51,7 +50,7 @@ impl Target {
     }
 }
 
-/// Whether a request line names an endpoint that is called with a key, whether or not aliases are served.
+/// Whether a request line names an endpoint that needs a key. Aliases count even if they are not served.
 pub(crate) fn is_callable_path(method: &Method, path: &str) -> bool {
     !matches!(
         Target::find(method, path, true).endpoint,
@@ -63,8 +62,8 @@ pub(crate) fn is_callable_path(method: &Method, path: &str) -> bool {
     )
 }
 
-/// `/media/{id}.mp4`, and the path that clients of Generate Content use. The latter has no extension,
-/// because they only download videos.
+/// Finds `/media/{id}.mp4`, and the path that clients of Generate Content use. The latter has no extension, because
+/// these clients only download videos.
 fn media(path: &str, aliases: bool) -> Option<Endpoint> {
     if let Some(name) = path.strip_prefix("/media/") {
         return Some(Endpoint::Media(MediaPath::Inline, MediaName::parse(name)));
@@ -80,7 +79,7 @@ fn media(path: &str, aliases: bool) -> Option<Endpoint> {
     Some(Endpoint::Media(MediaPath::Download, name))
 }
 
-/// Translates the path in the samples of the content-task vendor to the contract's path.
+/// Replaces the path in the samples of the content-task vendor with the path of our API.
 fn unaliased(path: &str, aliases: bool) -> Cow<'_, str> {
     match path.strip_prefix("/api/v3/contents/") {
         Some(rest) if aliases => Cow::Owned(format!("/v1/contents/{rest}")),
@@ -112,7 +111,7 @@ fn page_file(path: &str) -> Option<Endpoint> {
     Some(Endpoint::PageFile(file.to_owned()))
 }
 
-/// `/v1/tasks/{id}`, and the paths that the protocols' own clients poll.
+/// Finds `/v1/tasks/{id}`, and the paths that the protocols' own clients poll.
 fn task(path: &str) -> Option<Endpoint> {
     let id = [
         "/v1/tasks/",
@@ -127,7 +126,7 @@ fn task(path: &str) -> Option<Endpoint> {
     Some(Endpoint::Task(id.to_owned()))
 }
 
-/// The name of an operation is the bare id of its task. Older clients build longer names:
+/// The task id in the name of an operation. The name is the bare id, but older clients build longer names:
 /// `operations/{id}`, `models/{model}/operations/{id}`.
 fn operation(path: &str) -> Option<&str> {
     let name = path
@@ -142,7 +141,7 @@ fn operation(path: &str) -> Option<&str> {
     is_task_id(name).then_some(name)
 }
 
-/// Whether a text looks like a task id, so that other paths of one segment are not taken for tasks.
+/// Whether a text has the form of a task id, so that other paths of one segment are not taken for tasks.
 fn is_task_id(text: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let groups: Vec<&str> = text.split('-').collect();
@@ -187,8 +186,8 @@ fn of_post(path: &str, aliases: bool) -> Endpoint {
     }
 }
 
-/// `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK takes a model id with a slash
-/// for a complete resource name and leaves out `models/`.
+/// Finds `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK takes a model id with a slash for a
+/// complete resource name and leaves out `models/`.
 fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     let rest = path
         .strip_prefix("/v1/models/")
@@ -227,15 +226,15 @@ fn named_model(path: &str) -> Endpoint {
     }
 }
 
-/// Depends on method and path alone, so that paths that are not served have a family too.
+/// The family depends only on method and path, so that paths that are not served have one too.
 fn family(method: &Method, path: &str) -> Family {
     let is_read = method == Method::GET || method == Method::HEAD;
     let below = |root: &str| {
         path.strip_prefix(root)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    // Generate Content puts its action after a colon: `/v1/models/{model}:generateContent`. In the path
-    // of a GET, a colon belongs to the model's name.
+    // Generate Content puts its action after a colon: `/v1/models/{model}:generateContent`. In the path of a GET, a
+    // colon is part of the model's name.
     let is_action = |root: &str| {
         let rest = path.strip_prefix(root);
         !is_read && rest.is_some_and(|rest| rest.contains(':'))

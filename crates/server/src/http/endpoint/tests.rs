@@ -366,7 +366,7 @@ fn documented_paths_are_served() {
     let mut documented = 0;
     for page in std::fs::read_dir(pages).unwrap() {
         let page = page.unwrap().path();
-        // The admin API is served by the other listener.
+        // The admin listener serves the admin API.
         if page.ends_with("admin.md") {
             continue;
         }

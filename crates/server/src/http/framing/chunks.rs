@@ -1,4 +1,4 @@
-//! Follows a chunked body to its end.
+//! Finds the end of a chunked body.
 
 /// The part of a chunked body to which the next byte belongs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub(super) enum ChunkedBody {
     #[default]
     Start,
     Size(u64),
-    /// Blanks after the size, before an extension or the end of the line.
+    /// Blanks between the size and an extension or the end of the line.
     Blank(u64),
     Extension(u64),
     SizeLf(u64),
@@ -35,7 +35,7 @@ pub(super) enum Step {
 }
 
 impl ChunkedBody {
-    /// Reads the next bytes, and returns the bytes after the end.
+    /// Reads the next bytes. Returns the bytes after the end of the body.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> (Step, &'a [u8]) {
         if let Self::Data { left } = self {
             let count = bytes
@@ -76,7 +76,7 @@ impl ChunkedBody {
             (Self::DataLf, b'\n') => Self::Start,
             (Self::LastLine, b'\r') => Self::EndLf,
             (Self::Trailer, b'\r') => Self::TrailerLf,
-            // Some readers end the line at a bare line feed, so it is refused.
+            // Some parsers accept a bare line feed as the end of the line, so it is refused.
             (Self::Extension(_) | Self::LastLine | Self::Trailer, b'\n') => return None,
             (Self::Extension(size), _) => Self::Extension(size),
             (Self::LastLine | Self::Trailer, _) => Self::Trailer,

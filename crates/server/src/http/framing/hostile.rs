@@ -22,7 +22,7 @@ use super::chunks::ChunkedBody;
 use super::reader::{FramingReader, Position};
 use crate::http::limits::{HEADERS_MAX, READ_BUFFER_BYTES};
 
-/// A request as the reader or hyper has read it.
+/// A request as our reader or hyper sees it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct SeenRequest {
     target: String,
@@ -30,8 +30,8 @@ struct SeenRequest {
     is_whole: bool,
 }
 
-/// Asserts that both see the same requests in these bytes, up to the first that is refused. The bytes
-/// also determine the sizes of the pieces in which they arrive.
+/// Asserts that our reader and hyper see the same requests in these bytes, up to the first one that is refused. The
+/// bytes also determine the sizes of the pieces in which they arrive.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -128,7 +128,7 @@ fn read_by_us(data: &[u8]) -> (Vec<SeenRequest>, Option<u64>) {
 #[derive(Debug, Default)]
 struct LibraryView {
     requests: Vec<SeenRequest>,
-    /// hyper reads no further, because of an error or because a request asked it to close.
+    /// hyper stops reading, because of an error or because a request asked it to close.
     has_closed: bool,
 }
 
@@ -154,7 +154,7 @@ fn read_by_library(data: &[u8], size: usize) -> LibraryView {
     theirs
 }
 
-/// Polls a future that never waits.
+/// Polls a future until it is ready, without a runtime. The future never waits for anything outside.
 fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     const POLLS_MAX: usize = 1_000_000;
     let cx = &mut Context::from_waker(Waker::noop());
@@ -166,7 +166,7 @@ fn run<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     panic!("the connection never ends");
 }
 
-/// Answers as the gateway does: a refused request closes its connection.
+/// Answers like the gateway: refusing a request closes the connection.
 async fn answer(
     request: Request<Incoming>,
     view: &Mutex<LibraryView>,
@@ -199,7 +199,7 @@ async fn answer(
         value.split(',').any(|token| token.trim() == "close")
     };
     let mut view = view.lock();
-    // hyper may close after an upgrade request or another version.
+    // hyper may close the connection after an upgrade request or a request of another version.
     view.has_closed |= is_refused
         || !seen.is_whole
         || parts.version != http::Version::HTTP_11
@@ -210,7 +210,7 @@ async fn answer(
     response
 }
 
-/// A client that sends these pieces and disconnects. The reader reads along, as on a real connection.
+/// A client that sends these pieces and disconnects. Our reader reads along, as on a real connection.
 struct Script {
     pieces: Vec<Vec<u8>>,
     framing: Arc<Mutex<FramingReader>>,
@@ -341,7 +341,7 @@ mod tests {
             any_requests(seed.as_bytes());
         }
         let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-        // A longer run can be requested.
+        // The variable can set a larger number of rounds.
         let rounds = std::env::var("TOLLGATE_FRAMING_ROUNDS");
         let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().unwrap());
         for _ in 0..rounds {

@@ -1,9 +1,9 @@
-//! Follows the bytes of an HTTP/1 connection and refuses requests whose end is in doubt (L2).
+//! Follows the bytes of an HTTP/1 connection and refuses requests whose end is ambiguous (L2).
 //!
-//! hyper accepts some malformed requests that a proxy in front of us may read differently. With such a
-//! request, a client can smuggle another one past that proxy. This reader accepts fewer requests than
-//! hyper, and agrees with it about where the accepted ones end; `hostile.rs` tests that for arbitrary
-//! bytes. A request that it does not accept is refused and closes its connection.
+//! hyper accepts some malformed requests that a proxy in front of us may read differently. With such a request, a
+//! client can smuggle another request past that proxy. This reader accepts fewer requests than hyper, and agrees with
+//! hyper on where the accepted ones end; `hostile.rs` tests that for arbitrary bytes. A request that this reader does
+//! not accept is refused, and its connection is closed.
 
 use arrayvec::ArrayVec;
 
@@ -14,24 +14,25 @@ const ENCODING: &[u8] = b"transfer-encoding:";
 const HOST: &[u8] = b"host:";
 /// The first line of every HTTP/2 connection.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0";
-/// A longer line is "long". If a line arrives in several reads, only this much of its start is kept.
+/// The number of bytes that are kept of the start of a line that arrives in several reads. A longer line counts as
+/// long.
 const LINE_BYTES_MAX: usize = 64;
-/// Room for the version at the end of a request line, and for a carriage return.
+/// The number of bytes that are kept of the end of a request line: its version and a carriage return.
 const TAIL_BYTES: usize = 9;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FramingError {
-    /// A length and a transfer coding.
+    /// The request has both a length and a transfer coding.
     LengthAndCoding,
-    /// Two lengths, or one that is not a number.
+    /// The request has two lengths, or a length that is not a number.
     Length,
-    /// A transfer coding other than a single `chunked`.
+    /// The transfer coding is not a single `chunked`.
     Coding,
-    /// No `Host`, or more than one.
+    /// `Host` is missing, or there are several.
     Host,
-    /// Bytes that are not a request line or a chunk where one must begin.
+    /// The bytes are not a request line or a chunk where one must begin.
     Unreadable,
 }
 
@@ -63,14 +64,14 @@ impl FramingError {
     }
 }
 
-/// Reads along with hyper on one connection.
+/// Reads the bytes of one connection along with hyper.
 #[derive(Debug, Default)]
 pub(crate) struct FramingReader {
     pub(super) position: Position,
-    /// The beginning of a line whose end has not arrived.
+    /// The beginning of a line whose end has not arrived yet.
     partial: PartialLine,
     head: Head,
-    /// How many heads were accepted.
+    /// The number of accepted heads.
     pub(super) accepted: u64,
     pub(super) refused: Option<FramingError>,
     is_http2: bool,
@@ -91,7 +92,7 @@ pub(super) enum Position {
     Unread,
 }
 
-/// The properties of the head that is being read.
+/// The headers that matter here, of the head that is being read.
 #[derive(Debug, Default, Clone, Copy)]
 struct Head {
     is_http_11: bool,
@@ -132,7 +133,7 @@ impl FramingReader {
         }
     }
 
-    /// The number of the refused request, counted from zero, and why. No later request is served.
+    /// The number of the refused request, counted from zero, and the reason. No later request is served.
     pub(crate) fn refused(&self) -> Option<(u64, FramingError)> {
         self.refused.map(|why| (self.accepted, why))
     }
@@ -158,7 +159,7 @@ impl FramingReader {
         rest.get(1..).unwrap_or_default()
     }
 
-    /// Ends a line, which comes without its line feed. `start` is the whole line unless it is long.
+    /// Ends a line, which is passed without its line feed. `start` is the whole line unless `is_long` is set.
     fn end_line(&mut self, start: &[u8], tail: &[u8], is_long: bool) {
         let is_empty = matches!(start, b"" | b"\r");
         match self.position {
@@ -201,8 +202,8 @@ impl FramingReader {
 }
 
 impl Head {
-    /// Notes the headers that decide where the request ends, and `Host`. A long line may be incomplete
-    /// here, but every length and coding that we accept is short.
+    /// Records `Host` and the headers that decide where the request ends. A long line may be incomplete here, but every
+    /// length and coding that we accept is short.
     fn note(&mut self, line: &[u8], is_long: bool) {
         // The first letter is enough to skip most headers.
         match line.first().map(u8::to_ascii_lowercase) {
@@ -223,7 +224,7 @@ impl Head {
         }
     }
 
-    /// What follows this head, unless it is ambiguous.
+    /// What follows this head, or an error if the head is ambiguous.
     fn judge(&self) -> Result<Position, FramingError> {
         let hosts_min = u32::from(self.is_http_11);
         if self.lengths > 0 && self.codings > 0 {
@@ -246,7 +247,7 @@ impl Head {
     }
 }
 
-/// The trimmed value of this header. `name` includes the colon.
+/// The trimmed value of this header, if the line is one. `name` includes the colon.
 fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())

@@ -1,17 +1,18 @@
-//! Tells the service which request of a connection is refused for its framing.
+//! Passes the framing errors that the reader finds to the service that answers requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reader::{FramingError, FramingReader};
 
-/// No request number and reason have this encoding.
+/// Stands for "none refused". No request number and reason are encoded as this value.
 const NONE_REFUSED: u64 = u64::MAX;
 
-/// Carries the verdict of the framing reader, which sees bytes, to the service, which sees requests. Both count the
-/// requests of their connection. Only HTTP/1 requests are refused, and HTTP/1 serves one request at a time.
+/// The framing reader sees bytes, and the service sees requests. Both count the requests of their connection, so that
+/// the service knows which one the reader refused. Only HTTP/1 requests are refused, and HTTP/1 serves one request at a
+/// time.
 #[derive(Debug)]
 pub(crate) struct RefusedRequests {
-    /// How many requests have reached the service.
+    /// The number of requests that have reached the service.
     served: AtomicU64,
     /// The number of the first refused request and, in the lowest byte, the reason.
     refused: AtomicU64,
@@ -27,7 +28,7 @@ impl Default for RefusedRequests {
 }
 
 impl RefusedRequests {
-    /// Why the request that begins now is refused, if it is.
+    /// Why the request that begins now is refused. `None` if it is accepted.
     pub(crate) fn next(&self) -> Option<FramingError> {
         let request = self.served.fetch_add(1, Ordering::Relaxed);
         let refused = self.refused.load(Ordering::Relaxed);
@@ -36,7 +37,7 @@ impl RefusedRequests {
         is_refused.then(|| FramingError::of_number(why)).flatten()
     }
 
-    /// Notes the verdict of the reader so far.
+    /// Records the refusal that the reader has found so far, if any.
     pub(crate) fn note(&self, framing: &FramingReader) {
         if let Some((request, why)) = framing.refused() {
             let refused = request << 8 | u64::from(why as u8);

@@ -1,4 +1,4 @@
-//! The requests that the reader accepts, however the bytes are split.
+//! Tests which requests the reader accepts, for every way to split the bytes.
 
 use super::reader::*;
 

@@ -1,4 +1,4 @@
-//! The model catalog, in the list formats of the chat dialect and of Generate Content.
+//! Answers with the model catalog, in the list formats of the chat dialect and of Generate Content.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ struct List<'a> {
     data: Vec<Entry<'a>>,
 }
 
-/// The contract's catalog entry, followed by the facts that clients of other gateways read.
+/// A catalog entry of our API, followed by members that clients of other gateways read.
 #[derive(Serialize)]
 struct Entry<'a> {
     id: &'a str,
@@ -47,8 +47,8 @@ struct GoogleEntry<'a> {
     thinking: Option<bool>,
 }
 
-/// The catalog of a key or one of its models, in the format of the endpoint. `aliases` says whether paths that only
-/// SDKs use are served.
+/// The models of a key, or one of them, in the format of the endpoint. `aliases` says whether paths that only SDKs use
+/// are served.
 pub(super) fn show(
     catalog: &Catalog,
     key: &KeyHead,
@@ -84,7 +84,7 @@ fn entry(model: &Model, aliases: bool) -> Entry<'_> {
     }
 }
 
-/// The time in the configuration, otherwise the time at which this process first listed its models. Never 0, which
+/// The time in the configuration, or else the time at which this process first listed its models. Never 0, which
 /// clients would show as 1970.
 fn created(model: &Model) -> i64 {
     static FIRST_LISTED: LazyLock<i64> = LazyLock::new(|| clock::now().get() / 1000);

@@ -1,4 +1,4 @@
-//! Recognises the caller of a request and runs the handler of its endpoint.
+//! Identifies the caller of a request and runs the handler of its endpoint.
 
 use engine::{Caller, Engine, FailedCall};
 use http::request::Parts;
@@ -14,8 +14,8 @@ use crate::http::request::{credentials, headers};
 
 /// Checks the head, finds the caller by its key, and runs the handler.
 ///
-/// This future reserves room for the largest handler, on every connection. So handlers that are both
-/// large and rarely called are boxed.
+/// This future is as large as the largest handler's, on every connection. So handlers that are both large and rarely
+/// called are boxed.
 pub(crate) async fn dispatch(
     context: &RequestContext,
     target: Target,

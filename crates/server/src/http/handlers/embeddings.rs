@@ -1,4 +1,4 @@
-//! Embeddings: `/v1/embeddings`, and those of Generate Content, whose path names the model.
+//! Handles embeddings: `/v1/embeddings`, and those of Generate Content, whose path names the model.
 
 use engine::{Caller, EmbeddingsCall, EmbeddingsPath, FailedCall};
 use http::request::Parts;

@@ -1,4 +1,4 @@
-//! Images: generations and edits. An edit comes as a form or as JSON.
+//! Handles image generations and edits. An edit is a form or JSON.
 
 use engine::{Caller, FailedCall, ImagesBody, ImagesCall};
 use http::request::Parts;

@@ -1,5 +1,5 @@
-//! Serves stored media files, whole or a range, until they expire. No API key is needed, because the name
-//! of a file cannot be guessed (K10).
+//! Serves stored media files or ranges of them until they expire. No API key is needed, because the name of a file
+//! cannot be guessed (K10).
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -21,14 +21,14 @@ use store::{MediaError, MediaHead, MediaName};
 use super::range::{Part, etag_matches, range_applies, requested_part};
 use crate::http::endpoint::MediaPath;
 
-/// The `retry-after` for a file that could not be read.
+/// The `retry-after` of an answer for a file that could not be read.
 const READ_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The answer to a request for a file that exists.
 #[derive(Debug)]
 pub(crate) enum MediaReply {
     File(Box<MediaFile>),
-    /// The range lies beyond the end of the file, which has this many bytes.
+    /// The range begins beyond the end of the file. The value is the size of the file.
     RangeNotSatisfiable(u64),
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct MediaFile {
     pub(crate) body: AnswerBody,
 }
 
-/// Answers GET and HEAD. Missing and expired files and invalid names get the same 404. `address` is the
-/// client's, unless the peer is a trusted proxy.
+/// Answers GET and HEAD. Missing files, expired files and invalid names get the same 404. `address` is the client's
+/// address; `None` if the peer is a trusted proxy.
 pub(super) async fn serve(
     engine: &Engine,
     address: Option<IpAddr>,
@@ -74,7 +74,7 @@ pub(super) async fn serve(
         file.headers.remove(CONTENT_LENGTH);
         return Ok(MediaReply::File(file.into()));
     }
-    // If the file has changed, a range of it does not fit the part that the client already has.
+    // If the file has changed, a range of it does not match the part that the client already has.
     let range = text(RANGE).filter(|_| range_applies(text(IF_RANGE), &head.etag));
     let part = requested_part(range, head.bytes);
     if method == Method::HEAD {
@@ -105,7 +105,7 @@ async fn read(
     range: Range<u64>,
 ) -> Result<AnswerBody, Failure> {
     let found = engine.media().read_range(name, head, range).await;
-    // The file existed a moment ago, and has been replaced or swept since.
+    // `None` means that the file has been replaced or swept since its head was read.
     let body = found.map_err(unavailable)?.ok_or_else(not_found)?;
     Ok(AnswerBody::Media(Box::new(engine.stream_of(body, place))))
 }

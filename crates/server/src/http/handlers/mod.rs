@@ -1,5 +1,4 @@
-//! The endpoints: `dispatch` chooses the handler of a request, which reads the request and calls the
-//! engine.
+//! Request handlers: `dispatch` chooses the handler, which reads the request and calls the engine.
 
 mod catalog;
 mod dispatch;

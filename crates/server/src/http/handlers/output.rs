@@ -1,4 +1,4 @@
-//! The result of a handler.
+//! The type of a handler's result.
 
 use super::media::MediaReply;
 use super::websocket::WebSocketUpgrade;

@@ -1,4 +1,4 @@
-//! The parts of the public listener that need no key: the page for callers, its files, and the description of the API.
+//! Serves what needs no key: the page for callers, its files, and the description of the API.
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
@@ -9,7 +9,8 @@ use crate::http::context::RequestContext;
 use crate::http::endpoint::Endpoint;
 use crate::http::openapi;
 
-/// The file of an endpoint, for a client with these headers. `None` if there is none, or if the page is switched off.
+/// The file that an endpoint serves to a client with these headers. `None` if there is none, or if the page is switched
+/// off.
 pub(super) fn find(
     context: &RequestContext,
     endpoint: &Endpoint,

@@ -1,4 +1,4 @@
-//! Reads the headers that request a part of a file or make the request conditional.
+//! Reads the headers that request a range of a file or make a request conditional.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ pub(super) enum Part {
     BeyondEnd,
 }
 
-/// Reads the `range` header for a file of this size. Several ranges, other units and malformed values get
-/// the whole file, as RFC 9110 permits.
+/// Reads the `range` header for a file of this size. For several ranges, other units and malformed values the whole
+/// file is sent, as RFC 9110 permits.
 pub(super) fn requested_part(range: Option<&str>, bytes: u64) -> Part {
     let spec = range.and_then(|text| text.trim().strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|spec| spec.trim().split_once('-')) else {
@@ -22,7 +22,7 @@ pub(super) fn requested_part(range: Option<&str>, bytes: u64) -> Part {
         match text.trim() {
             "" => Some(None),
             digits if digits.bytes().all(|it| it.is_ascii_digit()) => {
-                // A number that does not fit is beyond the end of any file.
+                // A number that is too large for `u64` is beyond the end of any file.
                 Some(Some(digits.parse().unwrap_or(u64::MAX)))
             }
             _ => None,
@@ -53,7 +53,7 @@ pub(super) fn etag_matches(condition: &str, etag: &str) -> bool {
         .any(|tag| tag.trim() == "*" || bare(tag) == bare(etag))
 }
 
-/// Whether `if-range` lets a range apply. It requires the same bytes, so a weak tag never matches.
+/// Whether `if-range` allows a range. The bytes must be identical, so a weak tag never matches.
 pub(super) fn range_applies(condition: Option<&str>, etag: &str) -> bool {
     condition.is_none_or(|tag| tag.trim() == etag && !etag.starts_with("W/"))
 }

@@ -1,4 +1,4 @@
-//! Video tasks: creates them, and reads the query of their list.
+//! Handles the creation of video tasks, and reads the query of their list.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ pub(super) async fn create(
         .map(Output::Answer)
 }
 
-/// Reads the query of a list as the official clients of the content-task protocol send it. Unknown filters
-/// are ignored, for example the service tier, which clients cannot choose here.
+/// Reads the query of a task list in the form that official clients of the content-task protocol send. Unknown filters
+/// are ignored, such as the service tier, which clients cannot choose here.
 pub(super) fn list_query(uri: &Uri) -> Result<ListQuery, Failure> {
     let query = Query::read(uri)?;
     let one = |name| {

@@ -1,4 +1,4 @@
-//! Text calls of the five dialects, and the token counts of their requests.
+//! Handles text calls of the five dialects, and token counts of their requests.
 
 use engine::{Caller, FailedCall, TextCall, TextPath, TokenCountCall, VideoCall, VideoEndpoint};
 use http::request::Parts;
@@ -9,7 +9,7 @@ use super::output::Output;
 use crate::http::context::RequestContext;
 use crate::http::request::{body, headers};
 
-/// A text call. `named` is the model of a dialect whose path names it.
+/// Runs a text call. `named` is the model, for a dialect whose path names it.
 pub(super) async fn text(
     context: &RequestContext,
     caller: &Caller,
@@ -45,8 +45,7 @@ pub(super) async fn token_count(
     headers::check_json_call(&head.headers)?;
     let extra = headers::forwarded(dialect, &head.headers);
     let limits = context.limits().body(context.limits().body_text_bytes);
-    // This comes before the body is read, because a key above its limit must not keep the node busy
-    // with large bodies.
+    // Checked before the body is read, because a key above its limit must not keep the node busy with large bodies.
     let arrival = context.arrival(caller);
     context.engine().take_token_count(&arrival, caller)?;
     let account = context.memory_account(caller);
@@ -62,7 +61,7 @@ pub(super) async fn token_count(
     Ok(Output::Document(counted))
 }
 
-/// An interaction: either a text call or the creation of a video task. Only the body shows which.
+/// Runs an interaction, which is either a text call or the creation of a video task. Only the body shows which.
 pub(super) async fn interactions(
     context: &RequestContext,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Voice over HTTP: speech, transcripts and voices.
+//! Handles voice over HTTP: speech, transcripts and voices.
 
 use engine::{Caller, FailedCall, SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
 use http::request::Parts;
@@ -29,8 +29,8 @@ pub(super) async fn speech(
     context.engine().speech(call).await.map(Output::Answer)
 }
 
-/// `POST /v1/stt` and its alias for SDKs. The limit of the body is that of the audio, plus room for the
-/// other fields of the form.
+/// `POST /v1/stt` and its alias for SDKs. The limit of the body is the limit of the audio, plus room for the other
+/// fields of the form.
 pub(super) async fn transcript(
     context: &RequestContext,
     caller: &Caller,
@@ -63,7 +63,7 @@ pub(super) async fn transcript(
     context.engine().transcript(call).await.map(Output::Answer)
 }
 
-/// `GET /v1/tts/voices`, and one voice.
+/// `GET /v1/tts/voices`, or one voice.
 pub(super) async fn voices(
     context: &RequestContext,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! WebSocket sessions: checks the request, opens the session, and runs it after the upgrade.
+//! Handles WebSocket sessions: checks the request, opens the session, and runs it after the upgrade.
 
 use std::pin::pin;
 
@@ -20,10 +20,10 @@ use crate::http::request::{Query, credentials, headers};
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 const PROTOCOL: HeaderName = HeaderName::from_static("sec-websocket-protocol");
-/// The subprotocol that clients of realtime sessions offer; the others they offer carry their key.
+/// The subprotocol that clients of realtime sessions offer. The other subprotocols that they offer carry their key.
 const REALTIME: &str = "realtime";
 
-/// A session that is open upstream and waits for its client to switch protocols.
+/// A session that is open at the upstream and waits for the client to switch protocols.
 pub(crate) struct WebSocketUpgrade {
     socket: Box<OpenSession>,
     upgrade: OnUpgrade,
@@ -33,9 +33,8 @@ pub(crate) struct WebSocketUpgrade {
 }
 
 impl WebSocketUpgrade {
-    /// Runs the session once the client has received the answer that switches protocols. The context
-    /// keeps the slot among the connections. A panic ends this session alone (S10), and dropping the
-    /// session settles its hold.
+    /// Runs the session once the client has received the answer that switches protocols. The context keeps the
+    /// connection registered. A panic ends only this session (S10), and dropping the session settles its hold.
     pub(crate) async fn run(self: Box<Self>, context: RequestContext) {
         let session = async {
             match self.upgrade.await {
@@ -49,7 +48,7 @@ impl WebSocketUpgrade {
     }
 }
 
-/// Makes every check that can refuse a session, then opens the session upstream.
+/// Makes every check that can refuse a session, then opens the session with the upstream.
 pub(super) async fn open(
     context: &RequestContext,
     caller: &Caller,
@@ -82,7 +81,7 @@ pub(super) async fn open(
     };
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
-    // A session of the playground has no key that could be in its query.
+    // A playground session has no key in its query that would have to be removed.
     let key = if context.connection.known_key.is_some() {
         None
     } else {
@@ -104,7 +103,7 @@ pub(super) async fn open(
     })
 }
 
-/// Whether a request asks for a WebSocket on a path that serves something else.
+/// Whether a request asks for a WebSocket on a path that does not serve sessions.
 pub(super) fn is_misplaced(endpoint: &Endpoint, head: &Parts, aliases: bool) -> bool {
     head.method == Method::GET
         && !matches!(endpoint, Endpoint::WebSocket(_))
@@ -130,7 +129,7 @@ fn accept_key(head: &Parts) -> Result<HeaderValue, Failure> {
     HeaderValue::try_from(accept).map_err(|_| Failure::internal())
 }
 
-/// Whether the key is 16 bytes in base64.
+/// Whether the key is the base64 of 16 bytes.
 fn is_nonce(key: &[u8]) -> bool {
     key.strip_suffix(b"==").is_some_and(|digits| {
         let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

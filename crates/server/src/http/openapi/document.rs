@@ -1,4 +1,4 @@
-//! Writes the document from the table of operations.
+//! Generates the `OpenAPI` document from the table of operations.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::assets::Asset;
 
 const SCHEMAS: &str = include_str!("schemas.json");
 
-/// The document, as `/openapi.json` serves it.
+/// The document that `/openapi.json` serves.
 pub(crate) fn description() -> &'static Asset {
     static DESCRIPTION: LazyLock<Asset> =
         LazyLock::new(|| Asset::new("application/json", Bytes::from(text())));
@@ -85,7 +85,7 @@ fn describe(operation: &Operation) -> Value {
     described
 }
 
-/// `post_v1_chat_completions`: unique, and stable as long as the path is.
+/// An id such as `post_v1_chat_completions`, which changes only if the path does.
 fn operation_id(operation: &Operation) -> String {
     let words = operation
         .path
@@ -187,7 +187,7 @@ fn responses(operation: &Operation) -> Value {
     Value::Object(responses)
 }
 
-/// The name of a refusal that all operations of the same kind and family share.
+/// The name of the error response that all operations of the same kind and family share.
 fn refusal_name(operation: &Operation, status: &str) -> String {
     let kind = match operation.kind {
         Kind::Call => "Call",
@@ -256,7 +256,7 @@ fn envelope(family: Family) -> &'static str {
     }
 }
 
-/// The errors of an operation. `docs/api/errors.md` has their codes.
+/// The error responses of an operation. `docs/api/errors.md` has their codes.
 fn refusals(operation: &Operation) -> &'static [(&'static str, &'static str)] {
     const CALL: &[(&str, &str)] = &[
         (

@@ -1,7 +1,7 @@
-//! The description of the public API in `OpenAPI` 3.1: `operations` lists what is served, `document` writes it.
+//! The `OpenAPI` 3.1 description of the public API: `operations` lists the operations, `document` generates the text.
 //!
-//! It states precisely what the gateway reads and answers, and leaves open what passes through to the models. The schemas
-//! of bodies are in `schemas.json`.
+//! It describes precisely what the gateway reads and answers, and leaves open what passes through to the models. The
+//! schemas of bodies are in `schemas.json`.
 
 mod document;
 mod operations;

@@ -1,4 +1,4 @@
-//! The operations of the public API.
+//! The table of operations of the public API.
 
 use protocol::Family;
 use protocol::Family::{Google, Interactions, Messages, OpenAi};
@@ -17,7 +17,7 @@ pub(super) struct Operation {
     pub(super) answer: Answer,
 }
 
-/// What an operation costs and how it can fail.
+/// Whether an operation needs a key and calls a model, which decides its possible errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Needs no key.

@@ -44,7 +44,7 @@ fn every_operation_is_served_in_the_envelope_that_it_names() {
     }
 }
 
-/// The templates are read from the source of the endpoints, so that a new one cannot be forgotten.
+/// Reads the templates from the source of the endpoints, so that a new endpoint cannot be forgotten.
 #[test]
 fn every_endpoint_is_described() {
     let source = include_str!("../endpoint/endpoints.rs");
@@ -53,7 +53,7 @@ fn every_endpoint_is_described() {
     let mut templates: BTreeSet<&str> = literals.filter(|text| text.starts_with('/')).collect();
     templates.insert("/v1/contents/generations/tasks");
     assert!(templates.len() > 30, "{templates:?}");
-    // The files of the page are not for clients.
+    // The files of the page are not part of the API.
     templates.remove("/page/{file}");
     for operation in OPERATIONS {
         let method: Method = operation.method.to_uppercase().parse().unwrap();
@@ -85,7 +85,7 @@ fn every_reference_leads_to_a_schema() {
         let schema = document.pointer(reference.trim_start_matches('#'));
         assert!(schema.is_some_and(Value::is_object), "{reference}");
     }
-    // A refusal is described once, however many operations answer it.
+    // An error response is described once and referred to by all operations that share it.
     for operation in OPERATIONS {
         let responses = &document["paths"][operation.path][operation.method]["responses"];
         let refusals = responses.as_object().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Reads a request body, within its limits of size, time and memory.
+//! Reads request bodies within their limits of size, time and memory.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,13 +18,12 @@ use super::body_memory::{BodyCharge, MemoryAccount};
 use crate::http::connection::withhold_self_wake;
 use crate::http::limits::BodyLimits;
 
-/// The maximum number of bytes that are allocated before data arrives, because a `Content-Length` is only a claim.
+/// The maximum number of bytes that are allocated before data arrives, because a `Content-Length` may be false.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
-/// When the buffer is full, it grows by up to this many times its content, if the body claims to be that long.
+/// A full buffer grows by up to this many times its content, if the announced length is that large.
 const RESERVE_GROWTH: usize = 4;
 
-/// A file in a form that is larger than this is written to the disk, in pieces of at least
-/// [`SPOOL_PIECE_BYTES`].
+/// A file of a form that is larger than this is written to disk, in pieces of at least [`SPOOL_PIECE_BYTES`].
 const SPOOLED_FROM_BYTES: usize = 1 << 20;
 const SPOOL_PIECE_BYTES: usize = 256 << 10;
 
@@ -36,7 +35,7 @@ pub(crate) async fn read(
 ) -> Result<Bytes, Failure> {
     let length = announced_length(&body, limits)?;
     let mut charge = BodyCharge::begin(account, length, limits.bytes_max).await?;
-    // A small body has arrived with its head. Then no wait and no timer are needed.
+    // A small body arrives with its head, and then needs no wait and no timer.
     let mut waiting: Option<Instant> = None;
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
@@ -57,7 +56,7 @@ pub(crate) async fn read(
             joined.reserve(length.unwrap_or(0).min(RESERVE_BYTES_MAX));
             joined.extend_from_slice(&std::mem::take(&mut first));
         }
-        // Grow faster than by doubling: each growth copies the body and briefly holds it twice.
+        // The buffer grows faster than by doubling, because each growth copies the body and briefly holds it twice.
         if joined.len() + piece.len() > joined.capacity() {
             let left = length.unwrap_or(0).saturating_sub(joined.len());
             joined.reserve(left.min(RESERVE_GROWTH * joined.len()).max(piece.len()));
@@ -94,7 +93,7 @@ pub(crate) async fn read_form(
     Ok((reader.finish()?, charge.into_share()))
 }
 
-/// Reads a form, and writes its file of this name to the disk if the file is large.
+/// Reads a form, and writes its file of this name to disk if the file is large.
 pub(crate) async fn read_spooled_form(
     mut body: Incoming,
     mut reader: multipart::Reader,
@@ -159,7 +158,7 @@ fn announced_length(body: &Incoming, limits: BodyLimits) -> Result<Option<usize>
     Ok(length)
 }
 
-/// The next data piece; `None` at the end.
+/// The next piece of data; `None` at the end.
 async fn next_piece(
     body: &mut Incoming,
     limits: BodyLimits,
@@ -193,7 +192,7 @@ async fn next_piece(
     Ok(None)
 }
 
-/// Polls the body, and wakes the connection only if more of the body is to come.
+/// Polls the body, and wakes the connection only if more of the body will come.
 fn poll_body(
     body: &mut Incoming,
     cx: &mut Context<'_>,

@@ -1,26 +1,26 @@
 //! Charges a request body to memory budgets as it arrives (`docs/decisions/027`).
 //!
-//! A `Content-Length` is only a claim, which costs the client nothing, so only bytes that have arrived
-//! are charged. Small bodies are charged to the node. Large ones are charged to their key, their wallet
-//! and the part of the node that is not reserved for small ones; a wallet without credit gets none.
+//! A `Content-Length` costs the client nothing and may be false, so only bytes that have arrived are charged. Small
+//! bodies are charged to the node. Large bodies are charged to their key, their wallet and the part of the node's
+//! memory that is not reserved for small ones. A large body of a wallet without credits is refused.
 
 use engine::{Caller, Engine, LimitOwner, MemoryShare};
 use protocol::{Code, Failure};
 
-/// Bodies up to this size are small. They are charged to the node alone, and they are read before the
-/// wallet is checked, so that errors in the body are reported first.
+/// The maximum size of a small body. Small bodies are charged only to the node. They are read before the wallet is
+/// checked, so that errors in the body are reported first.
 const SMALL_BYTES_MAX: usize = 64 << 10;
 /// A large body is charged in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
 
-/// The owner of the memory to which a body is charged.
+/// The caller to whose limits the memory of a body is charged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryAccount<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) caller: &'a Caller,
 }
 
-/// The memory that one body has taken while it is read.
+/// The memory that a body has taken while it is read.
 #[derive(Debug)]
 pub(crate) struct BodyCharge<'a> {
     account: MemoryAccount<'a>,
@@ -29,8 +29,8 @@ pub(crate) struct BodyCharge<'a> {
 }
 
 impl<'a> BodyCharge<'a> {
-    /// Charges nothing yet, but refuses a body that announces more than there is room for. At most `held_bytes` of it
-    /// will be in memory at the same time.
+    /// Charges nothing yet, but refuses a body whose announced length does not fit. At most `held_bytes` of it will be
+    /// in memory at the same time.
     pub(crate) async fn begin(
         account: MemoryAccount<'a>,
         length: Option<usize>,
@@ -52,7 +52,7 @@ impl<'a> BodyCharge<'a> {
         Ok(charge)
     }
 
-    /// Charges the bytes that are now held and not yet charged.
+    /// Charges the bytes that are held but not charged yet.
     pub(crate) async fn cover(&mut self, held_bytes: usize) -> Result<(), Failure> {
         if held_bytes <= self.share.bytes() {
             return Ok(());
@@ -68,19 +68,19 @@ impl<'a> BodyCharge<'a> {
         self.share.try_grow(missing).map_err(refused)
     }
 
-    /// Returns the memory of bytes that are no longer held.
+    /// Frees the memory of bytes that are no longer held.
     pub(crate) fn release_beyond(&mut self, held_bytes: usize) {
         if held_bytes < self.share.bytes() {
             self.share.resize(held_bytes);
         }
     }
 
-    /// The memory taken, to be kept as long as the body.
+    /// The memory that was taken, which the body keeps until it is dropped.
     pub(crate) fn into_share(self) -> MemoryShare {
         self.share
     }
 
-    /// Charges the body as a large one from now on; it will hold at least this many bytes.
+    /// Charges the body as a large one from now on. It will hold at least this many bytes.
     async fn enlarge(&mut self, bytes: usize) -> Result<(), Failure> {
         let MemoryAccount { engine, caller } = self.account;
         // Boxed, so that the futures of the many small bodies stay small.

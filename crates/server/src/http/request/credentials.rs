@@ -1,4 +1,4 @@
-//! Finds the API key of a request, in the places where clients of its endpoint family put it.
+//! Finds the API key of a request, in the places where the clients of its endpoint family put it.
 
 use http::{HeaderMap, Uri, header};
 use protocol::Family;
@@ -8,11 +8,11 @@ use protocol::Family;
 pub(crate) enum NoKey {
     Missing,
     Malformed,
-    /// Two different credentials: we must not choose which one is billed.
+    /// The request has two different credentials, and we must not choose which one is billed.
     Conflicting,
 }
 
-/// The same header, as the SDKs name it and as the contract names it.
+/// The name that SDKs use for the header, and the name that our API uses.
 const GOOGLE_HEADERS: [&str; 2] = ["x-goog-api-key", "x-alpha-api-key"];
 
 /// Finds the one key of a request.

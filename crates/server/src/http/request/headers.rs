@@ -1,4 +1,4 @@
-//! Checks the head of a request: its size, and the headers that describe its body.
+//! Checks the head of a request: its size, and the headers that describe the body.
 
 use http::{HeaderMap, HeaderName, Uri, header};
 use protocol::multipart;
@@ -6,7 +6,7 @@ use protocol::{Code, Dialect, Failure};
 
 use crate::http::limits::Limits;
 
-/// Enforces the limits of the head that are lower than those of the HTTP library.
+/// Enforces those limits of the head that are lower than the limits of hyper.
 pub(crate) fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Failure> {
     let target_bytes = uri
         .path_and_query()
@@ -27,7 +27,7 @@ pub(crate) fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Res
     Ok(())
 }
 
-/// Refuses, before the body is read, a call that its headers alone make invalid on a JSON endpoint.
+/// Checks the headers of a call on a JSON endpoint, so that an invalid call is refused before its body is read.
 pub(crate) fn check_json_call(headers: &HeaderMap) -> Result<(), Failure> {
     refuse_idempotency_key(headers)?;
     check_json_headers(headers)
@@ -90,7 +90,7 @@ fn check_not_encoded(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The headers that an upstream of the same dialect gets: the beta features that the client asks for.
+/// The headers that are forwarded to an upstream of the same dialect: the beta features that the client asks for.
 pub(crate) fn forwarded(dialect: Dialect, headers: &HeaderMap) -> HeaderMap {
     const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
     let mut forwarded = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! The query of a request, and the checks that every query must pass.
+//! Reads the query of a request, and makes the checks that every query must pass.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ impl<'u> Query<'u> {
         let Some(pair) = found.next() else {
             return Ok(None);
         };
-        // Another reader of this query might take the other value or the other spelling.
+        // Another reader of this query might use the other value or the other spelling.
         if pair.name != name || found.next().is_some() {
             let wrong = format!("`{name}` must appear in the query once, in lower case.");
             return Err(Failure::invalid(wrong).param(name));
@@ -54,7 +54,7 @@ impl<'u> Query<'u> {
         found.map(|pair| decoded(pair.value)).collect()
     }
 
-    /// Refuses routing controls and paid tiers, and other names of the model.
+    /// Refuses parameters that choose routes, paid tiers or another model.
     pub(crate) fn refuse_choices(&self) -> Result<(), Failure> {
         for pair in &self.0 {
             guard::form_field::check(&pair.name, &decoded(pair.value)?)?;
@@ -62,7 +62,7 @@ impl<'u> Query<'u> {
         Ok(())
     }
 
-    /// The query for the upstream: every pair as the client wrote it, except the one of this name and those with a
+    /// The query for the upstream: every pair unchanged, except those named `without` and those that contain a
     /// credential. The upstream must not see the client's key.
     pub(crate) fn for_upstream(&self, without: &str, key: Option<&str>) -> Result<String, Failure> {
         let mut kept: Vec<&str> = Vec::with_capacity(self.0.len());

@@ -1,4 +1,4 @@
-//! The body of a response: an answer of the engine, sent in pieces and timed on HTTP/2.
+//! The body of a response: an answer of the engine in pieces, timed on HTTP/2.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::http::connection::StreamTimer;
 use crate::http::context::RequestContext;
 use crate::http::panics::catch_poll;
 
-/// hyper gets HTTP/2 answers in pieces of at most this size. The client is timed piece by piece, and
-/// once hyper has a piece we cannot see how much of it the client has read.
+/// The maximum size of a piece of an HTTP/2 answer. The client is timed piece by piece, and once hyper has taken a
+/// piece, we cannot see how much of it the client has read.
 const STREAM_PIECE_BYTES: usize = 16 << 10;
 
 /// A response body, which owns the context of its request.
@@ -23,9 +23,9 @@ pub(crate) struct ResponseBody {
     body: AnswerBody,
     /// The rest of a piece that was too large to be sent at once.
     rest: Bytes,
-    /// How long an HTTP/2 stream has been waiting for its client.
+    /// Measures how long an HTTP/2 stream has been waiting for its client.
     timer: Option<Arc<StreamTimer>>,
-    /// `None` if a session has taken it over.
+    /// `None` if a session has taken over the context.
     context: Option<RequestContext>,
 }
 
@@ -41,12 +41,12 @@ impl ResponseBody {
         response
     }
 
-    /// Drops the content, for an answer to HEAD.
+    /// Removes the content, for an answer to HEAD.
     pub(super) fn clear(&mut self) {
         self.body = whole(Vec::new());
     }
 
-    /// Ends this answer alone: the connection may carry other requests (S10).
+    /// Ends only this answer, because the connection may carry other requests (S10).
     fn abort_after_panic(&mut self) -> Aborted {
         if let Some(context) = &self.context {
             context.report_panic("an answer");
@@ -56,7 +56,7 @@ impl ResponseBody {
         Aborted
     }
 
-    /// A settled call no longer counts among the calls of the node, however slowly the client reads.
+    /// Frees the call slot of a settled call, so that a client that reads slowly does not keep it.
     fn release_call_slot_if_settled(&mut self) {
         if let Some(context) = &mut self.context
             && context.call_slot.is_some()
@@ -72,7 +72,7 @@ impl ResponseBody {
         polled.unwrap_or_else(|_| Poll::Ready(Some(Err(self.abort_after_panic()))))
     }
 
-    /// The next piece for a client that is timed.
+    /// Polls the next piece for a client that is timed.
     fn poll_timed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         if self.rest.is_empty() {
             match ready!(self.poll_body(cx)) {
@@ -120,7 +120,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// A body that is complete.
+/// A body that is already complete.
 pub(super) fn whole(document: Vec<u8>) -> AnswerBody {
     AnswerBody::Whole(ByteQueue::from(document))
 }

@@ -1,6 +1,6 @@
 //! Lets pages of other origins read answers in a browser (CORS).
 //!
-//! The page sends the API key itself, so browsers need not send credentials, and are not allowed to.
+//! The page itself sends the API key, so browsers need not send credentials, and are not allowed to.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -10,7 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method};
 
 const ANY: &str = "*";
-/// All methods that some path serves.
+/// The methods of all paths.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 /// Headers of our answers that browsers hide from pages unless they are listed here.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -19,7 +19,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
      x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
      content-disposition, content-range, accept-ranges, etag",
 );
-/// How long a browser may cache a permission, in seconds. Browsers allow two hours at most.
+/// How long a browser may cache a permission, in seconds. Chromium caps it at two hours.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
 /// The origins whose pages may read answers.
@@ -36,14 +36,14 @@ pub(crate) struct Grant {
     origin: Option<HeaderValue>,
     /// Whether the answer would differ for another origin.
     varies: bool,
-    /// The browser asks for permission before it sends the request itself.
+    /// Whether the request is a preflight, with which a browser asks for permission before it sends the actual request.
     preflight: bool,
     /// The headers that the page wants to send.
     headers: Option<HeaderValue>,
 }
 
 impl Cors {
-    /// Reads the setting; `None` if it lists no origin.
+    /// Reads the setting. Returns `None` if it lists no origin.
     pub(crate) fn of(origins: &[String]) -> Option<Self> {
         if origins.is_empty() {
             return None;
@@ -55,7 +55,7 @@ impl Cors {
         Some(Self::Listed(values.filter_map(Result::ok).collect()))
     }
 
-    /// Decides the permission for the answer to this request.
+    /// Decides the permission that the answer to this request gives.
     pub(crate) fn grant(&self, method: &Method, headers: &HeaderMap) -> Grant {
         let origin = match self {
             // Set even if the request has no origin, because a cache may reuse the answer for a request that has one.
@@ -78,7 +78,7 @@ impl Cors {
 }
 
 impl Grant {
-    /// Whether the request only asks for permission, and gets it.
+    /// Whether the request is a preflight that is granted.
     pub(crate) fn is_preflight(&self) -> bool {
         self.preflight
     }

@@ -1,4 +1,4 @@
-//! Writes the response headers. All of them are ours: no header of an upstream's answer is copied (K5).
+//! Writes the response headers. We set all of them: no header of an upstream's answer is copied (K5).
 
 use bytes::BytesMut;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
@@ -12,7 +12,7 @@ use crate::http::handlers::WebSocketUpgrade;
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The spelling that clients of the Messages dialect read.
+/// The name of the request id header in the Messages dialect.
 const MESSAGES_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const DROPPED_PARAMS: HeaderName = HeaderName::from_static("x-dropped-params");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -49,16 +49,16 @@ pub(super) fn upgrade(context: &RequestContext, upgrade: &WebSocketUpgrade) -> H
     headers
 }
 
-/// Names the members that the conversion dropped. Their names are already escaped to ASCII.
+/// Writes the names of dropped members. They are already escaped to ASCII.
 pub(super) fn write_dropped(headers: &mut HeaderMap, dropped: Option<String>) {
     if let Some(Ok(names)) = dropped.map(HeaderValue::try_from) {
         headers.insert(DROPPED_PARAMS, names);
     }
 }
 
-/// Writes the headers that belong to an error: whether and when to retry, and which protocol to use.
+/// Writes the headers of an error: whether and when to retry, and which protocol to use.
 pub(super) fn write_failure(headers: &mut HeaderMap, failure: &Failure) {
-    // Status 426 names the protocol that the endpoint requires (RFC 9110, 15.5.22).
+    // An answer with status 426 names the protocol that the endpoint requires (RFC 9110, 15.5.22).
     let required = match failure.code {
         Code::UpgradeRequired => Some(WEBSOCKET),
         Code::WebSocketNotSupported => Some(HeaderValue::from_static("HTTP/1.1")),
@@ -82,11 +82,10 @@ pub(super) fn write_failure(headers: &mut HeaderMap, failure: &Failure) {
     }
 }
 
-/// The size of a buffer that fits the values of both rates.
+/// The size of a buffer that fits the values of both rate limits.
 const RATES_BYTES: usize = 128;
 
-/// Writes the rate limits of the key, what remains of them, and when they are full again
-/// (`x-ratelimit-reset-*`).
+/// Writes the rate limits of the key, what remains of them, and when they are full again (`x-ratelimit-reset-*`).
 pub(super) fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     const REQUESTS: [HeaderName; 3] = [
         HeaderName::from_static("x-ratelimit-limit-requests"),

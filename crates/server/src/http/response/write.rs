@@ -1,4 +1,4 @@
-//! Builds the response for each kind of result. `headers.rs` writes the headers.
+//! Builds the response for each kind of result, with the headers of `headers.rs`.
 
 use bytes::Bytes;
 use engine::{Answer, AnswerBody, FailedCall};
@@ -64,7 +64,7 @@ pub(crate) fn no_content(context: RequestContext) -> Response<ResponseBody> {
     response
 }
 
-/// The answer that turns a connection into a session. The session keeps the context.
+/// The answer that switches a connection to a WebSocket session. The session keeps the context.
 pub(crate) fn switching_protocols(
     context: &RequestContext,
     upgrade: &WebSocketUpgrade,
@@ -77,7 +77,7 @@ pub(crate) fn switching_protocols(
     response
 }
 
-/// An error of a call, with the rate limits of its key if the ledger was asked.
+/// An error of a call. It has the rate limits of the key if the call reached the ledger.
 pub(crate) fn failed_call(context: RequestContext, failed: &FailedCall) -> Response<ResponseBody> {
     let mut response = failure(context, &failed.failure);
     if let Some(rates) = &failed.rates {
@@ -96,7 +96,7 @@ pub(crate) fn failure(context: RequestContext, failure: &Failure) -> Response<Re
     response
 }
 
-/// An error after which the connection closes, because it is unclear where the next request begins.
+/// An error after which the connection is closed, because it is unclear where the next request begins.
 pub(crate) fn failure_and_close(
     context: RequestContext,
     failure: &Failure,
@@ -127,7 +127,7 @@ pub(crate) fn finish(
 /// Keeps the headers of the answer to GET and drops its content.
 fn remove_content(response: &mut Response<ResponseBody>) {
     let bytes = response.body().size_hint().exact();
-    // An empty answer states no length, such as that for an unchanged media file.
+    // An empty answer, such as that for an unchanged media file, gets no `content-length`.
     if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
         let length = response.headers_mut().entry(CONTENT_LENGTH);
         length.or_insert_with(|| bytes.into());

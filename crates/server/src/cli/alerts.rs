@@ -1,4 +1,4 @@
-//! `tollgate alert …`: what is wrong, and who is told of it.
+//! `tollgate alert …`: lists alerts, and manages the rules that send them.
 
 use clap::{Args, Subcommand};
 use ledger::Micro;
@@ -15,18 +15,18 @@ use crate::operations::views::{AlertView, NewRuleView, RuleTestView, RuleView};
 pub(super) enum Alert {
     /// List alerts, newest first.
     List {
-        /// Only alerts that last.
+        /// Only alerts that have not ended.
         #[arg(long)]
         open: bool,
-        /// At most this many, the newest.
+        /// The maximum number of alerts; the newest are shown.
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
     },
-    /// List the rules of who is told of alerts.
+    /// List the rules that send alerts.
     Rules,
     /// Add a rule. Its messages are signed with a secret that is shown only now.
     Add(Add),
-    /// Remove a rule, with what it has not delivered yet.
+    /// Remove a rule, with the messages that are not delivered yet.
     Remove {
         /// The id of the rule.
         id: RuleId,
@@ -40,16 +40,16 @@ pub(super) enum Alert {
 
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// Where alerts are sent by POST.
+    /// The URL to which alerts are sent by POST.
     #[arg(value_name = "URL")]
     url: String,
-    /// `low_balance`, `key_limit`, `channel_down`, `error_rate` or `stuck_closes`; several with commas between them.
+    /// `low_balance`, `key_limit`, `channel_down`, `error_rate` or `stuck_closes`; several are separated by commas.
     #[arg(long, required = true, value_delimiter = ',', value_parser = kind)]
     kinds: Vec<AlertKind>,
     /// Only alerts about this wallet and its keys.
     #[arg(long, value_name = "NAME_OR_ID")]
     wallet: Option<String>,
-    /// The balance below which the rule wants to be told.
+    /// The balance below which an alert is sent.
     #[arg(long, value_name = "CREDITS", allow_hyphen_values = true, value_parser = any_credits)]
     below: Option<Micro>,
 }
@@ -112,7 +112,7 @@ pub(super) async fn run(command: Alert, context: &mut Context) -> Result<(), Com
     }
 }
 
-/// The client for webhooks, with the policy of the configuration.
+/// A client for webhooks, with the address policy of the configuration.
 fn guarded(context: &Context) -> Result<Guarded, CommandError> {
     Ok(Guarded::new(context.config()?.engine_settings().outbound))
 }

@@ -1,4 +1,4 @@
-//! The commands and their arguments.
+//! Declares the commands and their arguments.
 
 use clap::{Parser, Subcommand};
 
@@ -37,7 +37,7 @@ pub(super) enum Command {
     /// Show the known models, and take prices from other catalogs.
     #[command(subcommand)]
     Catalog(catalog::Catalog),
-    /// Show the channels, and take them out of use and back.
+    /// Show the channels, and switch them on and off.
     #[command(subcommand)]
     Channel(channels::Channel),
     /// Create, fund and show wallets.
@@ -46,13 +46,13 @@ pub(super) enum Command {
     /// Create, limit and show API keys.
     #[command(subcommand)]
     Key(key::Key),
-    /// Create, list and revoke tokens of the admin API, and make links to the console.
+    /// Create, list and revoke tokens of the admin API, and create links to the console.
     #[command(subcommand)]
     Token(tokens::Token),
-    /// Show alerts, and set who is told of them.
+    /// Show alerts, and set which webhooks get them.
     #[command(subcommand)]
     Alert(alerts::Alert),
-    /// Show who changed what.
+    /// Show administrative changes.
     Audit(audit::Audit),
     /// Verify, report and reprice the ledger.
     #[command(subcommand)]
@@ -68,14 +68,14 @@ pub(super) enum Command {
     Restore(transfer::Restore),
     /// Move the whole store to an empty database.
     Move(transfer::Move),
-    /// Print the completions of a shell, for its completion folder.
+    /// Print the completion script of a shell.
     Completions(manual::Completions),
     /// Write a manual page for each command to a folder.
     Manual(manual::Manual),
-    /// Take accounts, channels and models from another gateway.
+    /// Import accounts, channels and models from another gateway.
     #[command(subcommand)]
     Import(import::Import),
-    /// Run the simulated upstreams alone.
+    /// Run only the simulated upstreams.
     #[cfg(feature = "sim")]
     Sim(sim::Sim),
     /// Explain that this build has no simulator.

@@ -1,4 +1,4 @@
-//! `tollgate audit`: who changed what.
+//! `tollgate audit`: lists administrative changes.
 
 use clap::Args;
 use store::{AuditQuery, AuditRow};
@@ -9,7 +9,7 @@ use crate::operations::views::AuditView;
 
 #[derive(Debug, Args)]
 pub(super) struct Audit {
-    /// Only changes by this token, `config`, `cli` or `link`, or by the actor of this name.
+    /// Only changes by this actor: its name, the id of a token, or `config`, `cli` or `link`.
     #[arg(long, value_name = "ID_OR_NAME")]
     actor: Option<String>,
     /// Only changes of this kind, such as wallet.create.
@@ -18,16 +18,16 @@ pub(super) struct Audit {
     /// Only changes of the wallet, key or token with this id.
     #[arg(long, value_name = "ID")]
     target: Option<String>,
-    /// Only changes at or after this: 1h, 30d, or a time such as 2026-12-31T10:00:00Z.
+    /// Only changes at or after this time: 1h ago, 30d ago, or a time such as 2026-12-31T10:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
-    /// Only changes before this.
+    /// Only changes before this time.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     until: Option<TimeArg>,
-    /// Only changes that contain this text anywhere.
+    /// Only changes that contain this text in any column.
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// At most this many, the newest.
+    /// The maximum number of changes; the newest are shown.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }

@@ -1,4 +1,4 @@
-//! `tollgate channel …`: shows the channels, and takes them out of use and back.
+//! `tollgate channel …`: shows the channels, and switches them on and off.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -10,9 +10,9 @@ use crate::operations::channel_switch::{EntriesInForce, SwitchError};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Channel {
-    /// List the channels, and why one cannot be used.
+    /// List the channels, with the reason if one cannot be used.
     List,
-    /// Take a channel out of use. Calls that run and tasks that are open there finish.
+    /// Take a channel out of use. Running calls and open tasks finish.
     Disable {
         /// The name of the channel.
         name: String,

@@ -1,4 +1,4 @@
-//! The context of a command: the configuration, and the store that it names.
+//! Gives a command its configuration, its store and its output.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::user;
 use crate::config::{self, Config};
 use crate::gateway::{local_address, scheme};
 
-/// The file that is read when none is named.
+/// The configuration file if none is named.
 const CONFIG_FILE: &str = "tollgate.toml";
 
 /// The arguments of every command.
@@ -48,7 +48,7 @@ impl Context {
         }
     }
 
-    /// The configuration, which must exist.
+    /// Reads the configuration, which must exist.
     pub(super) fn config(&self) -> Result<Config, CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
@@ -61,7 +61,7 @@ impl Context {
         Ok(Config::load(&file)?)
     }
 
-    /// The configuration, or the default one if none is named and there is none here.
+    /// Reads the configuration. Returns the default one if no file is named and ./tollgate.toml does not exist.
     pub(super) fn config_or_default(&self) -> Result<Config, CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
@@ -70,13 +70,13 @@ impl Context {
         Ok(Config::load(&file)?)
     }
 
-    /// The store, beside a running server or alone. Without a configuration it is the embedded
-    /// default one. Problems elsewhere in the file do not prevent commands such as `key disable`.
+    /// Opens the store, also while a server uses it. Without a configuration this is the embedded database at its
+    /// default path. Problems elsewhere in the file do not prevent commands such as `key disable`.
     pub(super) fn store(&self) -> Result<Store, CommandError> {
         Ok(Store::attach(&self.store_settings()?)?)
     }
 
-    /// How the store is opened.
+    /// The settings to open the store.
     pub(super) fn store_settings(&self) -> Result<Settings, CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
@@ -85,7 +85,7 @@ impl Context {
         Ok(config::load_store_settings(&file)?)
     }
 
-    /// How the store is opened, and where media are kept.
+    /// The settings to open the store and the media storage.
     pub(super) fn stored_things(&self) -> Result<(Settings, MediaPlace), CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
@@ -95,14 +95,14 @@ impl Context {
         Ok(config::load_stored_things(&file)?)
     }
 
-    /// The URL at which a browser on this machine reaches the admin listener, by the configuration.
+    /// The URL at which a browser on this machine reaches the admin listener, according to the configuration.
     pub(super) fn console_url(&self) -> Result<String, CommandError> {
         let config = self.config_or_default()?;
         let scheme = scheme(config.admin.tls.is_some());
         Ok(format!("{scheme}://{}", local_address(config.admin.listen)))
     }
 
-    /// The file that is named, or the default one.
+    /// The named configuration file, or the default one.
     pub(super) fn config_file(&self) -> PathBuf {
         self.config
             .clone()
@@ -110,7 +110,7 @@ impl Context {
     }
 }
 
-/// The actor of a command's changes.
+/// The actor to whom the audit attributes the changes of a command.
 pub(super) fn actor() -> Actor {
     Actor::cli(&user::name())
 }

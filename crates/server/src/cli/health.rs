@@ -1,4 +1,4 @@
-//! `tollgate health`: whether the gateway of this configuration is ready, for container health checks.
+//! `tollgate health`: reports whether the gateway is ready, for container health checks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use super::context::Context;
 use super::terminal::CommandError;
 use crate::gateway::local_address;
 
-/// The size limit of an answer of `/readyz`, which has a few words.
+/// The size limit of an answer of `/readyz`, which is short.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(super) struct Health {
     timeout: u64,
 }
 
-/// Asks `/readyz` of the admin listener, and fails if the answer is not 200.
+/// Sends a request to `/readyz` of the admin listener, and fails if the answer is not 200.
 pub(super) async fn run(command: Health, context: &mut Context) -> Result<(), CommandError> {
     let config = context.config_or_default()?;
     let address = command
@@ -105,8 +105,8 @@ fn tls_config() -> io::Result<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts every certificate: it is made out for the public name of the listener, but this connects to the local
-/// machine. Nothing is sent, and the answer only tells whether the node is ready.
+/// Accepts every certificate. A certificate is issued for the public name of the listener, but this connects to the
+/// local machine. No secret is sent, and the answer only says whether the node is ready.
 #[derive(Debug)]
 struct AnyName(Arc<CryptoProvider>);
 

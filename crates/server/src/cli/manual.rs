@@ -1,7 +1,6 @@
-//! `tollgate completions` and `tollgate manual`: files that packages install beside the program.
+//! `tollgate completions` and `tollgate manual`: generate files that packages install with the program.
 //!
-//! Both are generated from the declared arguments, as is `docs/commands.md`, so none of them can be
-//! outdated.
+//! Both are generated from the declared arguments, as is `docs/commands.md`, so that they are never outdated.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use super::terminal::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
-    /// The shell that completes.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -65,12 +64,12 @@ mod reference {
         A wrong command line ends with exit code 2, a command that fails with 1. These arguments may stand \
         before or\nbehind those of any command; `--version` stands alone:\n";
 
-    /// One line of a table cell. A bar would end the cell.
+    /// A text in one line of a table cell. An unescaped bar would end the cell.
     fn cell(text: &str) -> String {
         text.replace('|', "\\|").replace('\n', " ")
     }
 
-    /// The program prints help without its last full stop.
+    /// The help of an argument with a full stop at its end, which clap removes.
     fn sentence(help: Option<&StyledStr>) -> String {
         let text = help.map(StyledStr::to_string).unwrap_or_default();
         let complete = text.is_empty() || text.ends_with('.');
@@ -133,7 +132,7 @@ mod reference {
         }
     }
 
-    /// The arguments of a command alone. Nothing is left out that a user can write, except what every command has.
+    /// The arguments of a command that users can write, without those that every command has.
     fn own_arguments(command: &Command) -> impl Iterator<Item = &Arg> {
         let arguments = command.get_arguments().filter(|it| !it.is_hide_set());
         arguments.filter(|it| !it.is_global_set() && it.get_id() != "help")
@@ -173,7 +172,7 @@ mod reference {
         page
     }
 
-    /// Every command and subcommand, hidden ones too.
+    /// Collects every command and subcommand, including hidden ones.
     fn all_commands<'a>(command: &'a Command, path: &str, found: &mut Vec<(String, &'a Command)>) {
         for below in command.get_subcommands() {
             let path = format!("{path} {}", below.get_name());

@@ -1,7 +1,7 @@
 //! The command line: one file or folder for each group of commands.
 //!
-//! `args.rs` declares the arguments, `run.rs` calls the group of the command. Commands about
-//! wallets, keys, the ledger, the journal and tasks work on the store beside a running server.
+//! `args.rs` declares the arguments, and `run.rs` runs the command. Commands about wallets, keys, the ledger, the
+//! journal and tasks open the store themselves, also while a server uses it.
 
 mod accounts;
 mod alerts;

@@ -1,4 +1,4 @@
-//! Price cards on one line, for tables.
+//! Formats price cards on one line, for tables.
 
 use ledger::PriceKey;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(super) fn price_text(card: &Value) -> String {
     }
 }
 
-/// The order of price keys: bounds and defaults, then the keys in the order of the ledger, then the rest.
+/// The rank of a price key: bounds and defaults first, then the keys in the order of the ledger, then the rest.
 fn price_rank(name: &str) -> usize {
     let known = PriceKey::ALL.iter().position(|key| key.as_str() == name);
     match name {

@@ -1,4 +1,4 @@
-//! Reads the command line and runs the command.
+//! Parses the command line and runs the command.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,12 +19,12 @@ use super::{
 
 /// Runs the program. Results go to standard output, errors to standard error.
 pub fn main() -> ExitCode {
-    // A wrong command line ends here, with exit code 2.
+    // An invalid command line ends the program here, with exit code 2.
     let cli = Cli::parse();
     match run(cli, Output::to(std::io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(stop) => {
-            // If standard error is closed too, there is nowhere left to report to.
+            // If standard error is closed too, the error cannot be reported anywhere.
             let _ = write!(std::io::stderr(), "{stop}");
             stop.exit_code()
         }

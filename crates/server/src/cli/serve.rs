@@ -1,4 +1,4 @@
-//! `tollgate serve`: the gateway.
+//! `tollgate serve`: runs the gateway.
 
 use super::context::Context;
 use super::terminal::CommandError;

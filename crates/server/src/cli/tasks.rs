@@ -1,4 +1,4 @@
-//! `tollgate tasks`: video tasks, as operators see them.
+//! `tollgate tasks`: shows the video tasks of all wallets.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
@@ -12,16 +12,16 @@ use super::accounts::wallet;
 use super::context::Context;
 use super::terminal::{CommandError, Side, StoreRetry, Table, time};
 
-/// The pause between two lookups of followed tasks.
+/// The delay between two lookups of followed tasks.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
-/// Cells of a full bar.
+/// The number of characters of a full progress bar.
 const BAR_CELLS: usize = 20;
-/// Back to the upper left corner of an empty screen.
+/// The escape sequence that clears the screen and moves the cursor to the upper left corner.
 const FRESH_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tasks {
-    /// List tasks, the latest first.
+    /// List tasks, newest first.
     List(Filter),
     /// Show everything about one task.
     Show {
@@ -29,11 +29,11 @@ pub(super) enum Tasks {
         #[arg(value_name = "ID")]
         id: TaskId,
     },
-    /// Stay and show the progress of tasks.
+    /// Keep running and show the progress of tasks.
     Follow {
         #[command(flatten)]
         filter: Filter,
-        /// End when no task is open any more.
+        /// Exit when no task is open any more.
         #[arg(long)]
         drain: bool,
     },
@@ -50,13 +50,13 @@ pub(super) struct Filter {
     /// Only tasks of this protocol: video-a, omni, predict or content-task.
     #[arg(long)]
     protocol: Option<String>,
-    /// Only tasks with this status, as their protocol names it.
+    /// Only tasks with this status, in the words of their protocol.
     #[arg(long)]
     status: Option<String>,
     /// Only tasks that have not ended.
     #[arg(long)]
     open: bool,
-    /// At most this many, the newest.
+    /// The maximum number of tasks; the newest are shown.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
@@ -112,7 +112,7 @@ async fn follow(
     let mut seen: HashMap<TaskId, (Box<str>, Option<u8>)> = HashMap::new();
     loop {
         let look = async || {
-            // Looked up before the table is read, so that the last table shows the tasks that were open then.
+            // Checked before the table is read, so that the last table shows how the last open tasks ended.
             let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
             Ok((is_drained, store.tasks(query.clone()).await?.tasks))
         };
@@ -210,7 +210,7 @@ fn print(tasks: &[TaskListed], context: &mut Context) -> Result<(), CommandError
     context.out.table(&table)
 }
 
-/// All members of one task, the most wanted first.
+/// All members of one task, most important first.
 fn members(task: &TaskListed) -> Vec<(&'static str, Value)> {
     vec![
         ("id", json!(task.id.to_string())),
@@ -229,7 +229,7 @@ fn members(task: &TaskListed) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A progress bar and its number; empty for an ended task.
+/// A progress bar with its percentage; empty for an ended task.
 fn progress(task: &TaskListed) -> String {
     match task.progress {
         Some(percent) if task.ended_at.is_none() => {

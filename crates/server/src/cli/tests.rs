@@ -1,4 +1,4 @@
-//! Whole commands, from their arguments to their output, each on a store of its own.
+//! Tests whole commands, from their arguments to their output, each with its own store.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::args::Cli;
 use super::run::run;
 use super::terminal::{CommandError, Output};
 
-/// An operator in a folder with a configuration.
+/// Runs commands in a folder with a configuration.
 struct Operator {
     folder: TempDir,
 }
 
-/// The output of a command.
+/// A buffer for the output of a command.
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -53,7 +53,7 @@ impl Operator {
         (text, end)
     }
 
-    /// The JSON answer of a command that succeeds.
+    /// Runs a command that must succeed, and returns its JSON output.
     fn gets(&self, line: &str) -> Value {
         let (text, end) = self.asks(&format!("{line} --json"));
         assert!(end.is_ok(), "{line}: {end:?}");
@@ -61,7 +61,7 @@ impl Operator {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The error message of a command that fails.
+    /// Runs a command that must fail, and returns its error message.
     fn is_told(&self, line: &str) -> String {
         let (text, end) = self.asks(line);
         assert_eq!(text, "", "{line}");
@@ -136,7 +136,7 @@ fn a_key_tells_its_secret_once_and_takes_limits() {
     for text in [listed.to_string(), shown] {
         assert!(!text.contains(secret), "{text}");
     }
-    // The secret is in none of the files either.
+    // No file contains the secret.
     for file in std::fs::read_dir(operator.config().join("tollgate-data")).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(
@@ -209,7 +209,7 @@ fn a_check_tells_the_catalog_or_every_problem() {
     assert!(matches!(end, Err(CommandError::Reported)));
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["problems"][1]["key"], "server.node");
-    // A key can be disabled while the configuration has problems.
+    // Commands on the store work even if the rest of the configuration has problems.
     assert_eq!(operator.gets("wallet list"), json!([]));
 }
 
@@ -237,7 +237,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let (people, end) = operator.asks("ledger verify");
     assert!(end.is_ok() && people.contains(hash), "{people}");
 
-    // Later entries are not a difference, and the file is not changed unless requested.
+    // Later entries are not a difference, and the file is not changed without `--update`.
     operator.gets("wallet topup acme 1");
     assert_eq!(operator.gets(&verify)["heads_written"], false);
     assert_eq!(read(), kept);
@@ -248,7 +248,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let newer = read();
     assert_ne!(newer, kept);
 
-    // A head that is no longer part of the chain is a difference, and then nothing is written.
+    // A head that is no longer part of the chain is a difference, and the file is then not written.
     let other = kept.replace(" 1 ", " 2 ");
     std::fs::write(&file, &other).unwrap();
     for update in ["", " --update"] {

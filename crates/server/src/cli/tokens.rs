@@ -1,4 +1,4 @@
-//! `tollgate token …`: who may use the admin API and the console.
+//! `tollgate token …`: manages the tokens of the admin API and the console.
 
 use clap::Subcommand;
 use store::{Role, Store, TokenCursor, TokenId, TokenQuery, TokenRow};
@@ -12,26 +12,26 @@ use crate::operations::{sign_in, tokens};
 pub(super) enum Token {
     /// Create a token. Its secret is shown once and never again.
     Create {
-        /// A name for people; the audit shows it.
+        /// A name for people, which the audit shows.
         name: String,
-        /// What the token may do: viewer reads, support tops up too, operator changes wallets and keys too, owner
+        /// The rights of the token: viewer reads, support also tops up, operator also changes wallets and keys, owner
         /// changes everything.
         #[arg(long, value_parser = role)]
         role: Role,
     },
-    /// List tokens, revoked ones too.
+    /// List tokens, including revoked ones.
     List,
     /// Revoke a token and end its sessions.
     Revoke {
         /// The id of the token.
         id: TokenId,
     },
-    /// Make a link that signs somebody in to the console, once and within ten minutes.
+    /// Create a link that signs somebody in to the console, once and within ten minutes.
     SignInLink {
-        /// What the session may do.
+        /// The role of the session.
         #[arg(long, default_value = "owner", value_parser = role)]
         role: Role,
-        /// Where the browser reaches the admin listener; the address of the configuration if left out.
+        /// The URL at which the browser reaches the admin listener; the configured address if left out.
         #[arg(long, value_name = "URL")]
         url: Option<String>,
     },

@@ -1,9 +1,9 @@
-//! The user of the operating system who runs a command.
+//! Finds the name of the operating system user who runs a command.
 
 use std::os::unix::fs::MetadataExt as _;
 
-/// The user's name: from the login, otherwise from the list of accounts, otherwise the user id. Services and containers
-/// often have no login.
+/// The user's name: from the login variables, or else from the list of accounts, or else the user id. Services and
+/// containers often have no login.
 pub(super) fn name() -> String {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     let login = set("USER").or_else(|| set("LOGNAME"));
@@ -11,7 +11,7 @@ pub(super) fn name() -> String {
 }
 
 fn name_by_number() -> Option<String> {
-    // A process owns its own entry in `/proc`, so the owner is the user id.
+    // The user owns the entry of their process in `/proc`, so its owner is the user id.
     let uid = std::fs::metadata("/proc/self").ok()?.uid();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     Some(name_of(uid, &accounts))

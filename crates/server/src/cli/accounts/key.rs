@@ -1,4 +1,4 @@
-//! `tollgate key …`: the API keys of wallets.
+//! `tollgate key …`: creates, changes and shows API keys.
 
 use clap::{Args, Subcommand};
 use ledger::{Micro, UnixMs};
@@ -25,10 +25,10 @@ pub(crate) enum Key {
         /// A name for people.
         #[arg(long)]
         name: Option<String>,
-        /// What the key may spend in all.
+        /// The total amount that the key may spend.
         #[arg(long, value_name = "CREDITS", value_parser = wallet::credits)]
         limit: Option<Micro>,
-        /// What the key may spend in each period: 10/day, 50/week or 200/month.
+        /// The amount that the key may spend in each period: 10/day, 50/week or 200/month.
         #[arg(long, value_name = "CREDITS/PERIOD", value_parser = window_arg)]
         window: Option<WindowArg>,
         /// The time zone whose midnight begins a period, such as Europe/Berlin; UTC if left out.
@@ -37,7 +37,7 @@ pub(crate) enum Key {
         /// Models that the key may call: ids and maker/*, separated by commas; all if left out.
         #[arg(long, value_name = "MODELS", value_delimiter = ',')]
         models: Vec<String>,
-        /// A word by which people find the key; may be repeated.
+        /// A label by which people find the key; may be repeated.
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
         /// Requests per minute.
@@ -81,7 +81,7 @@ pub(crate) enum Key {
     Rotate {
         /// The id of the key.
         id: KeyId,
-        /// How long the old secret works beside the new one: 30m, 1h, 7d; not at all if left out.
+        /// How long the old secret works beside the new one: 30m, 1h, 7d; if left out, it stops working at once.
         #[arg(long, value_name = "DURATION", value_parser = time::parse)]
         overlap: Option<TimeArg>,
     },
@@ -104,10 +104,10 @@ pub(crate) struct Changes {
     /// A name for people.
     #[arg(long)]
     name: Option<String>,
-    /// What the key may spend in all, or `none`.
+    /// The total amount that the key may spend, or `none`.
     #[arg(long, value_name = "CREDITS", value_parser = credits_or_none)]
     limit: Option<LimitChange<Micro>>,
-    /// What the key may spend in each period: 10/day, 50/week, 200/month, or `none`.
+    /// The amount that the key may spend in each period: 10/day, 50/week, 200/month, or `none`.
     #[arg(long, value_name = "CREDITS/PERIOD", value_parser = window_or_none)]
     window: Option<LimitChange<WindowArg>>,
     /// The time zone whose midnight begins a period; UTC if left out.
@@ -116,7 +116,7 @@ pub(crate) struct Changes {
     /// Models that the key may call: ids and maker/*, separated by commas, or `none` for all.
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     models: Option<Vec<String>>,
-    /// A word by which people find the key; may be repeated. They replace all tags; `none` removes them.
+    /// A label by which people find the key; may be repeated. The given labels replace all tags; `none` removes them.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Option<Vec<String>>,
     /// Requests per minute, or `none`.
@@ -273,7 +273,7 @@ pub(crate) struct WindowArg {
 }
 
 impl WindowArg {
-    /// The window whose periods begin at midnight of a time zone.
+    /// The spending window, whose periods begin at midnight of this time zone.
     fn on(self, zone: Option<&str>) -> Result<KeyWindow, CommandError> {
         let calendar = Calendar::new(self.per, zone.unwrap_or("UTC"));
         let calendar = calendar.map_err(|error| CommandError::message(error.to_string()))?;
@@ -288,7 +288,7 @@ fn model_list(models: Vec<String>) -> Result<Option<ModelList>, CommandError> {
     ModelList::new(models).map_err(|error| CommandError::message(error.to_string()))
 }
 
-/// The words of a list; the word `none` alone is an empty list.
+/// The items of a list argument. The single word `none` stands for an empty list.
 fn unless_none(words: Vec<String>) -> Vec<String> {
     match words.as_slice() {
         [word] if word == "none" => Vec::new(),

@@ -1,4 +1,4 @@
-//! A new value for a limit, as commands take it.
+//! Parses the new value of a limit in a command.
 
 /// A new value for a limit; the word `none` removes the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

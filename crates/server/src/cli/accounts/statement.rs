@@ -21,7 +21,7 @@ pub(crate) struct StatementArgs {
     /// Entries posted before this.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     to: Option<TimeArg>,
-    /// The last entries of the range: how many to show. A table of values (--csv) has all of them.
+    /// How many entries to show, the newest ones of the range. --csv prints all of them.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=4096))]
     limit: u32,
     /// Print comma-separated values for a spreadsheet.
@@ -70,7 +70,7 @@ pub(super) async fn run(
     context.out.table(&month_table(&months))
 }
 
-/// All entries of a range, a page in memory at a time.
+/// Prints all entries of a range as CSV, with one page in memory at a time.
 async fn csv(
     store: &Store,
     row: &WalletRow,

@@ -1,4 +1,4 @@
-//! Wallets and keys as rows of tables.
+//! Shows wallets and keys as rows of tables.
 
 use store::{KeyRow, WalletRow};
 
@@ -84,7 +84,7 @@ pub(crate) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table
     table
 }
 
-/// How much of the window is spent, such as `2.5 of 10/day`.
+/// The spent part of the spending window, such as `2.5 of 10/day`.
 fn window(row: &KeyRow) -> String {
     let both = row.key.window.zip(row.calendar.as_ref());
     or_dash(both.map(|(window, calendar)| {

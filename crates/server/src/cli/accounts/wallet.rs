@@ -1,4 +1,4 @@
-//! `tollgate wallet …`: the accounts that own credits.
+//! `tollgate wallet …`: creates, funds, changes and shows wallets.
 
 use clap::{Args, Subcommand};
 use ledger::{ManualKind, Micro, WalletStatus};
@@ -23,7 +23,7 @@ pub(crate) enum Wallet {
         /// The initial gift credits; they are spent first.
         #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
         gift: Micro,
-        /// How many credits may be used beyond these.
+        /// How many credits may be used beyond the balance.
         #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
         credit_limit: Micro,
     },
@@ -57,7 +57,7 @@ pub(crate) enum Wallet {
         #[command(flatten)]
         reason: Reason,
     },
-    /// Take paid credits for something that was no call.
+    /// Take paid credits for something other than a call.
     Debit {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
@@ -68,7 +68,7 @@ pub(crate) enum Wallet {
         #[command(flatten)]
         reason: Reason,
     },
-    /// Take paid credits because the money for them is given back.
+    /// Take paid credits because their money is paid back.
     Refund {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
@@ -93,7 +93,7 @@ pub(crate) enum Wallet {
         #[command(flatten)]
         reason: Reason,
     },
-    /// Show the entries of a wallet with the balance after each, and what each month adds up to.
+    /// Show the entries of a wallet with the balance after each, and the totals of each month.
     Statement(StatementArgs),
     /// Give a wallet another name.
     Rename {
@@ -112,7 +112,7 @@ pub(crate) enum Wallet {
         #[arg(value_parser = credits)]
         amount: Micro,
     },
-    /// Set the balance below which an alert for the wallet begins, or `none`.
+    /// Set the balance below which an alert for the wallet begins; `none` removes it.
     AlertBelow {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
@@ -135,7 +135,7 @@ pub(crate) enum Wallet {
     },
 }
 
-/// Why credits are moved.
+/// The reference and note of a manual entry.
 #[derive(Debug, Args)]
 pub(crate) struct Reason {
     /// A text that is unique among the wallet's entries, such as the id of the payment. A command with the same
@@ -254,7 +254,7 @@ pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Co
     }
 }
 
-/// Moves credits and returns the wallet after it.
+/// Books a manual entry and returns the changed wallet.
 async fn book(store: &Store, wallet: &str, entry: NewEntry) -> Result<WalletRow, CommandError> {
     let id = find(store, wallet).await?.id;
     let booked = store.book_entry(id, entry, &actor()).await?;
@@ -271,7 +271,7 @@ async fn list(store: &Store, context: &mut Context) -> Result<(), CommandError> 
     }
 }
 
-/// The wallet of that name or id.
+/// Finds a wallet by its name or id.
 pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, CommandError> {
     let found = store.find_wallet(name_or_id).await?;
     found.ok_or_else(|| CommandError::message(format!("no wallet `{name_or_id}`")))

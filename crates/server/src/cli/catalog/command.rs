@@ -19,19 +19,19 @@ pub(crate) enum Catalog {
         #[arg(long)]
         preset: Option<upstream::Preset>,
     },
-    /// Show everything that is known of one model.
+    /// Show everything that is known about one model.
     Show {
         /// The id of the model, as `tollgate catalog list` shows it.
         #[arg(value_name = "MODEL")]
         id: String,
     },
-    /// Show what another catalog would change, and change nothing.
+    /// Show what an import from another catalog would change, and change nothing.
     Diff(Compared),
-    /// Take prices and limits from another catalog, after they were shown.
+    /// Show the prices and limits of another catalog that differ, and import them.
     Import {
         #[command(flatten)]
         compared: Compared,
-        /// Ask nothing.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },
@@ -40,10 +40,10 @@ pub(crate) enum Catalog {
 /// The catalog to compare with.
 #[derive(Debug, Args)]
 pub(crate) struct Compared {
-    /// A file or URL: a catalog of our form, `LiteLLM`'s model prices, or models.dev's api.json.
+    /// A file or URL: a catalog in our format, `LiteLLM`'s model prices, or models.dev's api.json.
     #[arg(value_name = "FILE_OR_URL")]
     place: String,
-    /// The form, if it cannot be told from the text.
+    /// The format, if it cannot be detected from the text.
     #[arg(long)]
     form: Option<Form>,
     /// Add models that are not known yet.
@@ -176,7 +176,7 @@ fn show(known: &KnownModels, id: &str, context: &mut Context) -> Result<(), Comm
     context.out.line(format!("\nfrom {from}"))
 }
 
-/// The result of a comparison.
+/// Shows the result of a comparison.
 fn tell(merged: &Merged, is_written: bool, context: &mut Context) -> Result<(), CommandError> {
     if !context.json {
         return tell_changes(merged, &mut context.out);

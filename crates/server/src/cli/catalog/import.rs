@@ -10,7 +10,7 @@ use crate::cli::terminal::CommandError;
 use crate::config::{Config, FileDraft, read_if_exists};
 use crate::known_models::{KnownModel, KnownModels, Origin, write_file};
 
-/// The file's name, if the configuration names none.
+/// The name of the file, if the configuration does not name one.
 const FILE: &str = "catalog.toml";
 
 /// Asks whether to make the changes that were shown.
@@ -28,8 +28,8 @@ pub(super) fn confirm(models: usize) -> Result<bool, CommandError> {
     Ok(answer.trim().to_ascii_lowercase().starts_with('y'))
 }
 
-/// Writes the entries to the catalog file. If the configuration names no such file, adds it there. If the configuration
-/// would become invalid, refuses and changes nothing.
+/// Writes the entries to the catalog file. If the configuration does not name such a file, adds the setting. If the
+/// configuration would become invalid, changes nothing and returns an error.
 pub(super) fn write(
     entries: &[KnownModel],
     config: &Config,
@@ -76,7 +76,7 @@ pub(super) fn write(
         &changed
     };
     if let Err(problems) = Config::parse(wanted, &config_file) {
-        // The configuration is invalid with the new figures.
+        // The configuration is invalid with the new entries, so the old file is restored.
         match &before {
             Some(before) => replace_file(&file, before)?,
             None => std::fs::remove_file(&file)?,
@@ -110,7 +110,7 @@ fn replace_file(file: &Path, text: &str) -> io::Result<()> {
     FileDraft::write(file, text)?.replace()
 }
 
-/// The configuration with `[catalog] file` added, and otherwise unchanged.
+/// Adds `[catalog] file` to the text of the configuration.
 fn with_setting(text: &str) -> Result<String, CommandError> {
     let mut document: DocumentMut = text
         .parse()

@@ -1,4 +1,4 @@
-//! `tollgate catalog …`: the known models, and how they differ from other catalogs.
+//! `tollgate catalog …`: shows the known models, and imports from other catalogs.
 
 mod command;
 mod import;

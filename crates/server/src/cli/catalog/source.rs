@@ -11,8 +11,7 @@ use crate::config::Config;
 const BYTES_MAX: u64 = 64 << 20;
 const FETCHED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Reads the text of a file or URL. URLs are fetched only from public addresses and those that
-/// `[outbound]` allows.
+/// Reads the text of a file or URL. A URL is fetched only if its address is public or `[outbound]` allows it.
 pub(super) async fn read(place: &str, config: &Config) -> Result<String, CommandError> {
     let failed = |why: String| CommandError::message(format!("{place}: {why}"));
     if !place.starts_with("http://") && !place.starts_with("https://") {

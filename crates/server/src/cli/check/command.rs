@@ -1,4 +1,4 @@
-//! `tollgate check`: the problems of a configuration, or its catalog.
+//! `tollgate check`: reports the problems of a configuration, or shows its catalog.
 
 use clap::Args;
 use ledger::PriceKey;
@@ -11,13 +11,13 @@ use crate::cli::terminal::{CommandError, Side, Table};
 use crate::config::{self, Config, DISABLED, Plan, Source, Sources};
 use crate::operations::live_check::{self, LiveReport};
 
-/// What is checked.
+/// The arguments of the command.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Check {
     /// Fail if an enabled channel or an enabled model cannot be used.
     #[arg(long)]
     strict: bool,
-    /// Ask every channel for its models, and try the store and the storage of media. Calls no model.
+    /// Ask every channel for its models, and test the store and the media storage. Calls no model.
     #[arg(long)]
     live: bool,
 }
@@ -146,7 +146,7 @@ fn notes<'p>(plan: &'p Plan, config: &'p Config) -> Vec<(&'p str, &'p str)> {
     notes
 }
 
-/// The catalog of known models that the configuration uses.
+/// Describes the catalog of known models that the configuration uses.
 fn catalog_json(config: &Config) -> Value {
     let known = config.catalog.known_models().ok();
     json!({
@@ -208,7 +208,7 @@ fn sources_of<'c>(id: &str, config: &'c Config) -> Option<&'c Sources> {
     entry.map(|model| &model.sources)
 }
 
-/// The values that are not in the file, and their source: `catalog: kind price*1.2 profile`.
+/// The values that do not come from the file, by source: `catalog: kind price*1.2 profile`.
 fn source_text(sources: &Sources) -> String {
     let mut parts = Vec::new();
     for source in [

@@ -1,4 +1,4 @@
-//! `tollgate check`: the problems of a configuration, its catalog, and the answers of its upstreams and stores.
+//! `tollgate check`: checks a configuration, and with `--live` its upstreams and stores.
 
 mod command;
 mod live;

@@ -1,4 +1,4 @@
-//! `tollgate import …`.
+//! `tollgate import …`: imports from other gateways.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -21,10 +21,10 @@ use crate::import::{self, ImportPlan, Outcome, SecretsFile, new_api, openrouter}
 pub(in crate::cli) enum Import {
     /// From a `LiteLLM` proxy: teams, users, keys and deployments.
     Litellm {
-        /// The database (postgres://…), the config.yaml, or both; env:NAME for a variable with one of them.
+        /// The database (postgres://…), the config.yaml, or both; env:NAME reads one of them from a variable.
         #[arg(required = true, num_args = 1..=2, value_name = "FILE_OR_DB")]
         places: Vec<String>,
-        /// What a budget of a team or user becomes.
+        /// How to import the budget of a team or user.
         #[arg(long, value_enum, default_value_t)]
         budgets_as: BudgetsAs,
         /// The credit line of wallets whose team or user has no budget.
@@ -38,7 +38,7 @@ pub(in crate::cli) enum Import {
         /// Answers to GET /api/v1/keys and GET /api/v1/credits.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// A file with the secret of one key, which tells whether secrets can go on working.
+        /// A file with the secret of one key, to detect whether existing secrets can keep working.
         #[arg(long, value_name = "FILE")]
         known_key_file: Option<PathBuf>,
         #[command(flatten)]
@@ -46,9 +46,10 @@ pub(in crate::cli) enum Import {
     },
     /// From new-api or one-api: users, tokens, channels and ratios.
     NewApi {
-        /// The database: postgres://…, a `SQLite` file, a dump of `MySQL`, or env:NAME for a variable with one of them.
+        /// The database: postgres://…, a `SQLite` file or a dump of `MySQL`; env:NAME reads one of them from a
+        /// variable.
         place: String,
-        /// The price group whose ratios become prices; the one with most users if left out.
+        /// The price group whose ratios become prices; the one with the most users if left out.
         #[arg(long)]
         group: Option<String>,
         #[command(flatten)]
@@ -62,13 +63,13 @@ pub(in crate::cli) struct Common {
     /// Show what would be imported, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// A name for this installation, if several of one kind are imported.
+    /// A name for the imported installation, if there are several of the same kind.
     #[arg(long, value_name = "NAME", value_parser = source_name)]
     source: Option<String>,
-    /// The file for channels and models, to be reviewed; it must not exist.
+    /// The file to write channels and models to, for review; it must not exist.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The file for the secrets of keys that need new ones; only its owner can read it.
+    /// The file to write new secrets to, for keys that need them; only its owner can read it.
     #[arg(long, value_name = "FILE")]
     secrets: Option<PathBuf>,
 }
@@ -128,7 +129,7 @@ async fn import_plan(
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let source = common.source.as_deref().unwrap_or(plan.system);
-    // Everything that can be refused is refused before the first write.
+    // Check everything that can be refused before the first write.
     if let Some(out) = common.out.as_ref().filter(|out| out.exists()) {
         return Err(exists(out));
     }
@@ -188,7 +189,7 @@ async fn write(
     Ok(outcome)
 }
 
-/// The store, if one exists that can be compared without changing it.
+/// Opens the store, if it exists and can be compared without a migration.
 async fn existing_store(context: &Context) -> Result<Option<Store>, CommandError> {
     let settings = context.store_settings()?;
     match Store::inspect(&settings).await? {
@@ -229,7 +230,7 @@ fn told(error: &dyn std::error::Error) -> CommandError {
     CommandError::message(with_sources(error))
 }
 
-/// A place, or the variable that contains it. URLs with passwords should not appear on a command line.
+/// Resolves `env:NAME`. A URL with a password should not appear on a command line.
 fn place_of(text: &str) -> Result<String, CommandError> {
     let Some(name) = text.strip_prefix("env:") else {
         return Ok(text.to_owned());

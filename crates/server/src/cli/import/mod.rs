@@ -1,4 +1,4 @@
-//! `tollgate import`: accounts, channels and models of other gateways.
+//! `tollgate import`: imports accounts, channels and models of other gateways.
 
 mod command;
 mod report;

@@ -1,11 +1,11 @@
-//! Shows what an import did or would do, with sums that add up.
+//! Shows what an import did or would do.
 
 use serde_json::{Value, json};
 
 use crate::cli::terminal::{CommandError, Output, Side, Table};
 use crate::import::{Counts, ImportPlan, Leftover, Outcome, Sum, Sums};
 
-/// The maximum number of leftovers in a table. JSON has all of them.
+/// The maximum number of items in the table of what was not imported. JSON has all of them.
 const LEFTOVERS_SHOWN: usize = 50;
 
 pub(super) fn show(

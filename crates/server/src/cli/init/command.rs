@@ -1,4 +1,4 @@
-//! `tollgate init`: asks, prepares the files, and says how to continue.
+//! `tollgate init`: asks questions, creates the files, and prints the next steps.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -22,18 +22,18 @@ use crate::gateway::local_address;
 use crate::known_models::KnownModels;
 use crate::operations::keys::{self, KeyDraft};
 
-/// The name of the wallet and of the key.
+/// The name of the created wallet and of its key.
 const NAME: &str = "main";
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Ask nothing.
+    /// Do not ask questions.
     #[arg(long)]
     yes: bool,
     /// Show the configuration and create nothing.
     #[arg(long)]
     dry_run: bool,
-    /// The folder of the data, counted from the configuration.
+    /// The folder of the data, relative to the configuration.
     #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
     data: PathBuf,
     /// The factor between the vendors' list prices and your prices.
@@ -42,10 +42,10 @@ pub(crate) struct Init {
     /// The credits that the first wallet begins with.
     #[arg(long, value_name = "CREDITS", default_value = "10")]
     balance: Micro,
-    /// Where the gateway will listen.
+    /// The address at which the gateway will listen.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Where health, metrics and the console will listen.
+    /// The address at which health, metrics and the console will listen.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     admin_listen: SocketAddr,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
     if command.dry_run {
         return show_dry_run(&text, &file, &data, context);
     }
-    // Ctrl-C is caught before the first file exists, or it would leave that file behind.
+    // From here on Ctrl-C must be caught, because it would otherwise leave files behind.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let staging = Staging::beside(&file)?;
     let staged = staging.data();
@@ -106,7 +106,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
         }
         created = create_key(&staged, &config, command.balance) => created?,
     };
-    // From here on Ctrl-C is deferred, and all files appear together.
+    // Ctrl-C is ignored from here on, so that all files appear together.
     staging.publish(&data, &file, &text)?;
     let created = Created {
         file,
@@ -137,7 +137,7 @@ fn refuse_to_overwrite(file: &Path, data: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Asks about each vendor.
+/// Asks for each vendor whether to use it.
 fn ask(found: Vec<FoundVendor>) -> Result<Vec<FoundVendor>, CommandError> {
     if !io::stdin().is_terminal() {
         return Err(CommandError::message(
@@ -165,7 +165,7 @@ fn ask(found: Vec<FoundVendor>) -> Result<Vec<FoundVendor>, CommandError> {
     Ok(used)
 }
 
-/// Anything but no means yes; the end of the input means no.
+/// Asks a question. Every answer but "no" means yes, and the end of the input means no.
 fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut prompt = io::stderr();
     write!(prompt, "{question} [Y/n] ")?;
@@ -226,7 +226,7 @@ fn show_dry_run(
     ))
 }
 
-/// What was created.
+/// The created files, the key's secret and a model to call.
 struct Created {
     file: PathBuf,
     data: PathBuf,
@@ -243,7 +243,7 @@ impl Created {
         format!("http://{}/v1", local_address(self.listen))
     }
 
-    /// The first call, if there is a text model.
+    /// The command for a first call, if there is a text model.
     fn curl(&self) -> Option<String> {
         let body = json!({
             "model": self.model.as_ref()?,

@@ -1,4 +1,4 @@
-//! The text of the configuration that `tollgate init` writes.
+//! Writes the text of the configuration for `tollgate init`.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -13,16 +13,16 @@ use super::vendors::{FoundCredential, FoundVendor};
 pub(super) struct NewConfig<'n> {
     pub(super) listen: SocketAddr,
     pub(super) admin_listen: SocketAddr,
-    /// The folder of the data, as the file names it.
+    /// The folder of the data, as written in the file.
     pub(super) data: &'n Path,
     pub(super) markup: Markup,
     pub(super) vendors: &'n [FoundVendor],
-    /// The version of the catalog.
+    /// The version of the catalog of known models.
     pub(super) catalog: &'n str,
 }
 
 impl NewConfig<'_> {
-    /// The text of the file. It names the variables that contain keys, and never a key.
+    /// The text of the file. It contains the names of variables with keys, but no keys.
     pub(super) fn text(&self) -> String {
         let below = |scheme: &str, name: &str| {
             let path = self.data.join(name);
@@ -117,7 +117,7 @@ spool = {spool}
     }
 }
 
-/// A text as a TOML string.
+/// Quotes a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_file_is_a_configuration_with_callable_models_and_without_a_key() {
         let known = KnownModels::built_in();
-        // Two variables that every process has are used as keys.
+        // Two vendors are found. The written file then reads their keys from `PATH`, which is set in every process.
         let found = vendors::find(known, |name| {
             matches!(name, "OPENAI_API_KEY" | "OPENROUTER_API_KEY").then(|| "sk-secret".to_owned())
         });

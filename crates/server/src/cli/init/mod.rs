@@ -1,7 +1,7 @@
-//! `tollgate init`: from the keys in the environment to a configuration, a wallet and a first call.
+//! `tollgate init`: creates a configuration from the keys in the environment, with a wallet and a first call.
 //!
-//! `command.rs` talks to the user, `vendors.rs` looks for keys, `file.rs` writes the configuration, and `staging.rs`
-//! makes all files appear together or not at all.
+//! `command.rs` asks the user, `vendors.rs` looks for keys, `file.rs` writes the configuration, and `staging.rs` makes
+//! all files appear together or not at all.
 
 mod command;
 mod file;

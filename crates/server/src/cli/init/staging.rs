@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
-/// A hidden folder beside the configuration. It is removed when this is dropped.
+/// A hidden folder beside the configuration. Dropping this removes the folder.
 #[derive(Debug)]
 pub(super) struct Staging {
     folder: TempDir,
@@ -30,8 +30,8 @@ impl Staging {
         self.folder.path().join("data")
     }
 
-    /// Moves the data and the configuration to their places. Neither overwrites anything, and if one fails, the other
-    /// is removed again.
+    /// Moves the data and the configuration to their places, without overwriting anything. If one move fails, the other
+    /// is undone.
     pub(super) fn publish(self, data: &Path, config: &Path, text: &str) -> io::Result<()> {
         let mut file = NamedTempFile::new_in(self.folder.path())?;
         file.write_all(text.as_bytes())?;

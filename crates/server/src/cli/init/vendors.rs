@@ -1,4 +1,4 @@
-//! The vendors that can be called: those whose keys are in the environment.
+//! Finds vendors whose keys are in the environment.
 
 use upstream::{Preset, SettingNeed};
 
@@ -9,18 +9,18 @@ use crate::known_models::KnownModels;
 pub(super) struct FoundVendor {
     pub(super) preset: Preset,
     pub(super) credential: FoundCredential,
-    /// The account settings that were found, with the variables that hold them.
+    /// The account settings that were found, each with the variable that contains it.
     pub(super) account: Vec<(&'static str, &'static str)>,
-    /// The base URL from the environment, if it differs from the vendor's own.
+    /// The base URL from the environment, if it differs from the vendor's default.
     pub(super) base_url: Option<String>,
-    /// How many of its models the catalog contains.
+    /// The number of the vendor's models in the catalog.
     pub(super) models: usize,
 }
 
 /// The source of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FoundCredential {
-    /// The variable that contains the key. The value of the key is not used here.
+    /// The variable that contains the key. The value of the key is never kept.
     Variable(&'static str),
     /// The key file that a variable names.
     File {
@@ -30,7 +30,7 @@ pub(super) enum FoundCredential {
 }
 
 impl FoundCredential {
-    /// The variable in which it was found, or that names its file.
+    /// The variable that contains the credential or names its file.
     pub(super) fn variable(&self) -> &'static str {
         match self {
             Self::Variable(variable) | Self::File { variable, .. } => variable,
@@ -42,7 +42,7 @@ impl FoundCredential {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) vendors: Vec<FoundVendor>,
-    /// Sentences about vendors whose key was found, but not the settings that they need too.
+    /// Messages about vendors whose key was found without the other settings that they need.
     pub(super) incomplete: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn find(known: &KnownModels, environment: impl Fn(&str) -> Option<Str
     found
 }
 
-/// The variables in which keys are looked for, for the error message that none was found.
+/// The variables that are searched for keys, for the error message if none is set.
 pub(super) fn usual_variables() -> Vec<&'static str> {
     let usual = Preset::all().filter_map(|preset| preset.key_variables().first());
     usual.map(String::as_str).collect()

@@ -1,4 +1,4 @@
-//! `tollgate ledger …`: reports, and the verification of the ledger.
+//! `tollgate ledger …`: verifies, reports and reprices the ledger.
 
 use clap::Subcommand;
 
@@ -8,11 +8,11 @@ use crate::cli::terminal::CommandError;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ledger {
-    /// Recompute every invariant from the entries; exit 1 on any difference.
+    /// Check all invariants by recomputing them from the entries; exit 1 on any difference.
     Verify(verify::Verify),
     /// Add up usage and charges by day, wallet, key and model.
     Report(report::Report),
-    /// Price stored usage again and prove the same total; exit 1 on any difference.
+    /// Price stored usage again and check that the charges are the same; exit 1 on any difference.
     Reprice(reprice::Reprice),
 }
 

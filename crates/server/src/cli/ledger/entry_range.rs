@@ -1,4 +1,4 @@
-//! The range of entries that a command reads: a day, or from one time to another.
+//! The arguments that select entries: a day, or a time range.
 
 use clap::Args;
 use ledger::{DAY_MS, UnixMs};
@@ -7,13 +7,13 @@ use store::{EntryQuery, EntryRow, Store};
 use crate::cli::accounts::wallet;
 use crate::cli::terminal::{CommandError, TimeArg, time};
 
-/// Which entries a command reads.
+/// Selects the entries that a command reads.
 #[derive(Debug, Args)]
 pub(crate) struct EntryRange {
     /// One day, in UTC: 2026-12-31.
     #[arg(long, value_name = "DATE", value_parser = day, conflicts_with_all = ["since", "until"])]
     day: Option<UnixMs>,
-    /// From this time on: 30d, or a time such as 2026-12-31T00:00:00Z.
+    /// From this time on: 30d ago, or a time such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
     /// Before this time.
@@ -25,7 +25,7 @@ pub(crate) struct EntryRange {
 }
 
 impl EntryRange {
-    /// Visits the entries in the order of their posting, a page at a time.
+    /// Calls `visit` for each entry in the order of posting, reading a page at a time.
     pub(crate) async fn each(
         &self,
         store: &Store,

@@ -1,7 +1,7 @@
-//! The file of heads that `tollgate ledger verify --heads` keeps.
+//! Reads and writes the file of chain heads for `tollgate ledger verify --heads`.
 //!
-//! An attacker who can write to the database can also compute hashes. A file that the attacker cannot change shows what
-//! the chains were before.
+//! An attacker who can write to the database can also compute new hashes. A file that the attacker cannot change proves
+//! what the chains were before.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use tempfile::NamedTempFile;
 
 use crate::cli::terminal::CommandError;
 
-/// The first line.
+/// The first line of the file, with the version of its format.
 const TITLE: &str = "tollgate ledger heads 1";
 
-/// The heads in a file; `None` if the file does not exist.
+/// Reads the heads in a file. `None` if the file does not exist.
 pub(crate) fn read(file: &Path) -> Result<Option<Vec<WalletHead>>, CommandError> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -27,7 +27,7 @@ pub(crate) fn read(file: &Path) -> Result<Option<Vec<WalletHead>>, CommandError>
     Ok(Some(heads))
 }
 
-/// Writes a file that does not exist.
+/// Writes a new file. Fails if the file exists.
 pub(crate) fn create(file: &Path, heads: &[WalletHead]) -> Result<(), CommandError> {
     let written = prepare(file, heads).map_err(|error| refused(file, &error))?;
     let kept = written.persist_noclobber(file);

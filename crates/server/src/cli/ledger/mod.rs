@@ -1,4 +1,4 @@
-//! `tollgate ledger …`: reports, and the verification of the ledger.
+//! `tollgate ledger …`: verifies, reports and reprices the ledger.
 
 mod command;
 mod entry_range;

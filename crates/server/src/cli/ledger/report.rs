@@ -1,4 +1,4 @@
-//! `tollgate ledger report`: usage, charges and payments, by day, wallet, key, model and channel.
+//! `tollgate ledger report`: sums up usage, charges and payments by day, wallet, key, model and channel.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::cli::terminal::{CommandError, Side, Table};
 pub(crate) struct Report {
     #[command(flatten)]
     range: EntryRange,
-    /// What each line is about; also the order of the lines.
+    /// The columns by which entries are grouped and sorted.
     #[arg(
         long,
         value_enum,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
         default_value = "day,wallet,model"
     )]
     by: Vec<By>,
-    /// The output format; --json is --format json.
+    /// The output format; --json means --format json.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -34,7 +34,7 @@ enum By {
     Wallet,
     Key,
     Model,
-    /// The channel that answered, where its route has a cost card.
+    /// The channel that answered, if its route has a cost card.
     Channel,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), Co
     }
 }
 
-/// The sums of a report, by the names that make a line.
+/// The sums of a report, by the values of the grouping columns.
 struct Lines {
     by: Vec<By>,
     models: HashMap<PriceNumber, Box<str>>,
@@ -87,15 +87,15 @@ struct Sums {
     output: u128,
     tool_calls: u128,
     charge: i128,
-    /// The sum that abandoned calls had frozen. It is not charged.
+    /// The amount that abandoned calls had frozen. It is not charged.
     abandoned_held: i128,
-    /// The entries whose cost is known: their number, their charges and their costs.
+    /// The entries with a known cost: their number, their charges and their costs.
     costed: u64,
     costed_charge: i128,
     cost: i128,
 }
 
-/// The columns after the names, as CSV and JSON call them.
+/// The names of the columns after the grouping columns, in CSV and JSON.
 const COLUMNS: [&str; 14] = [
     "calls",
     "released",
@@ -141,7 +141,7 @@ impl Lines {
             By::Day => day_of(entry.at),
             By::Wallet => entry.wallet.to_string(),
             By::Key => call.key.to_string(),
-            // A call that was not settled has no price, and its entry no model.
+            // A call that was not settled has no price, and so its entry names no model.
             By::Model => usage
                 .and_then(|usage| self.models.get(&usage.price_version))
                 .map_or("-", |model| model)
@@ -273,12 +273,12 @@ impl Sums {
         self.cost += other.cost;
     }
 
-    /// The known costs at upstreams, and the charges of the same entries minus these costs. `None` if no cost is known.
+    /// The known costs, and the charges of the same entries minus these costs. `None` if no cost is known.
     fn cost_and_margin(&self) -> Option<(i128, i128)> {
         (self.costed > 0).then_some((self.cost, self.costed_charge - self.cost))
     }
 
-    /// In the order of [`COLUMNS`].
+    /// The values, in the order of [`COLUMNS`].
     fn cells(&self) -> [String; 14] {
         let known = self.cost_and_margin();
         let [cost, margin] = [known.map(|it| it.0), known.map(|it| it.1)]
@@ -323,7 +323,7 @@ impl Row<'_> {
         names.chain(cells).collect()
     }
 
-    /// Counts as numbers, amounts as strings.
+    /// The line as JSON, with counts as numbers and amounts as strings.
     fn json(&self) -> Value {
         let mut members = Map::new();
         for (by, name) in self.by.iter().zip(self.names) {
@@ -347,7 +347,7 @@ impl Row<'_> {
     }
 }
 
-/// An amount in credits; sums may be larger than any one amount.
+/// An amount in credits. A sum may exceed the range of `Micro`.
 pub(crate) fn credits(micro: i128) -> String {
     i64::try_from(micro).map_or_else(
         |_| format!("{micro} micro"),

@@ -1,4 +1,4 @@
-//! `tollgate ledger reprice`: prices stored usage again, and checks that the total is the same.
+//! `tollgate ledger reprice`: prices stored usage again, and checks that the charges are the same.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,7 +40,7 @@ pub(crate) async fn run(command: Reprice, context: &mut Context) -> Result<(), C
     }
 }
 
-/// The result of pricing every settlement again, for sessions step by step.
+/// The result of pricing every settlement again. Sessions are priced step by step.
 struct Proof {
     cards: HashMap<PriceNumber, PriceCard>,
     days: BTreeMap<String, Totals>,

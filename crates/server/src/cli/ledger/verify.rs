@@ -1,4 +1,4 @@
-//! `tollgate ledger verify`: verifies the ledger.
+//! `tollgate ledger verify`: checks balances, holds and hash chains against the entries.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::cli::terminal::{CommandError, Side, Table};
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Keep the heads of all wallets in this file, outside of the database. If the file does not exist, a
-    /// verification without differences writes it. If it exists, each head in it must still be a hash of its
-    /// wallet's chain, and the file is not changed.
+    /// A file outside of the database for the chain heads of all wallets. If the file does not exist, a verification
+    /// without differences writes it. If it exists, each head in it must still be a hash of its wallet's chain, and the
+    /// file is not changed.
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
     /// Replace the heads in an existing file with the current ones if there are no differences.
@@ -85,7 +85,7 @@ fn report_json(report: &VerifyReport, heads_written: bool) -> serde_json::Value 
     })
 }
 
-/// The differences for programs.
+/// The differences as JSON.
 pub(crate) fn differences_json(report: &VerifyReport) -> Vec<serde_json::Value> {
     let differences = report.differences.iter().map(|difference| {
         json!({
@@ -99,7 +99,7 @@ pub(crate) fn differences_json(report: &VerifyReport) -> Vec<serde_json::Value> 
     differences.collect()
 }
 
-/// The differences for people.
+/// The differences as a table.
 pub(crate) fn differences_table(report: &VerifyReport) -> Table {
     let mut table = Table::new([
         ("WALLET", Side::Left),

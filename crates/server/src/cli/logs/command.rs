@@ -1,4 +1,4 @@
-//! `tollgate logs`: the journal of calls, oldest first.
+//! `tollgate logs`: shows the journal of calls, oldest first.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, StoreRetry, Table, TimeArg, time};
 use crate::operations::calls::{Explanation, LATE_MAX, Shown, statuses};
 
-/// The pause between two lookups of a followed journal.
+/// The delay between two lookups of a followed journal.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
-/// Rows of one lookup; the store returns no more.
+/// The number of rows per lookup, which is the store's maximum.
 const PAGE_ROWS: u32 = 1_000;
 
-/// The usual widths of the columns, so that later rows are aligned with the first ones.
+/// Minimum widths of the columns, so that later rows are aligned with the first ones.
 const ROW_WIDTHS: [usize; 8] = [20, 26, 20, 24, 6, 14, 9, 10];
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Logs {
     /// Only calls with this status: 429, or 4xx.
     #[arg(long, value_parser = statuses)]
     status: Option<StatusRange>,
-    /// Only calls that ended after this time: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
+    /// Only calls that ended after this time: 15m ago, 2d ago, or a time such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
     /// Only calls that ended before this time.
@@ -47,10 +47,10 @@ pub(crate) struct Logs {
     /// Only the call with this request id.
     #[arg(long, value_name = "REQUEST_ID")]
     request: Option<String>,
-    /// At most this many, the newest.
+    /// The maximum number of calls; the newest are shown.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Stay and show calls as they end.
+    /// Keep running and show calls as they end.
     #[arg(long, short)]
     follow: bool,
 }
@@ -90,7 +90,7 @@ async fn follow(
     let mut shown = Shown::default();
     let mut retry = StoreRetry::default();
     if let Some(last) = rows.last().map(|entry| entry.cursor) {
-        // Earlier rows were not requested, so they count as shown.
+        // Rows before the first shown one were not requested, so they count as shown.
         query.after = Some(last.earlier(LATE_MAX));
         let mut before = retry
             .ask(async || newest(store, &query, u32::MAX).await)
@@ -216,7 +216,7 @@ fn row_json(row: &JournalRow) -> Value {
         .collect()
 }
 
-/// All members of a call, the most important first. Amounts are in credits and in micro-credits.
+/// All members of a call, most important first. Amounts are in credits and in micro-credits.
 fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
     let timings = &row.timings;
     vec![

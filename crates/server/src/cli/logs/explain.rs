@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, Table, time};
 use crate::operations::calls::{Explanation, Priced, RouteNotes, read_fallback};
 
-/// The members in addition to those of the journal row.
+/// The members of an explanation that the journal row does not have.
 pub(super) fn members(explanation: &Explanation) -> [(&'static str, Value); 2] {
     [
         (

@@ -1,4 +1,4 @@
-//! `tollgate logs …`: the journal of calls.
+//! `tollgate logs …`: shows the journal of calls.
 
 mod command;
 mod explain;

@@ -1,4 +1,4 @@
-//! Books the past day of the demo's customers. The ledger admits and settles each call at the call's own time, so
+//! Books the past day of the demo's customers. The ledger admits and settles each call at the time of the call, so that
 //! entries, balances and journal agree, and `tollgate ledger verify` passes.
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use super::book_day;
 use crate::cli::terminal::CommandError;
 use crate::operations::keys::{self, KeyDraft};
 
-/// A wallet, its payments, and its keys. The first key makes calls while the demo runs.
+/// A wallet, its first top-up, and its keys. The first key makes calls while the demo runs.
 struct Customer {
     name: &'static str,
     credit_limit: Micro,
@@ -70,13 +70,13 @@ const CUSTOMERS: [Customer; 3] = [
     },
 ];
 
-/// The actor of these changes is the demo itself, not the person who started it.
+/// The audit names the demo as the actor, not the person who started it.
 fn actor() -> Actor {
     Actor::cli("demo")
 }
 
-/// Creates the customers with their past day if they do not exist, and returns fresh secrets for their calls. Secrets
-/// are not stored, so each start rotates them.
+/// Creates the customers with their past day if they do not exist. Returns fresh secrets for their calls: secrets are
+/// not stored, so each start rotates them.
 pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
     let store = engine.store();
     if store.find_wallet(CUSTOMERS[0].name).await?.is_none() {
@@ -110,7 +110,7 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             store.top_up(wallet, customer.paid, note, &actor()).await?;
         }
         for one in customer.keys {
-            // The limits are set after the past day is booked, so that they refuse none of its calls.
+            // The limits are set after the past day is booked, so that they do not refuse any of its calls.
             let draft = KeyDraft::named(wallet, one.name);
             let (row, _) = keys::create(store, draft, &actor()).await?;
             made.push((row, one));

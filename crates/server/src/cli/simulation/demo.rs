@@ -1,4 +1,4 @@
-//! `tollgate demo`: everything on one machine, without a key or a server.
+//! `tollgate demo`: runs the gateway with a simulated upstream and invented data, without any setup.
 
 use std::error::Error;
 use std::io;
@@ -31,18 +31,18 @@ pub(super) const MODEL: &str = "sim/chat";
 /// The initial balance of the demo's wallet.
 const BALANCE: Micro = Micro::new(100_000_000);
 const GIFT: Micro = Micro::new(5_000_000);
-/// The pause between the pieces of a stream, so that people can watch it.
+/// The delay between the pieces of a stream, so that people can watch it.
 const PACE: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Where the gateway listens; port 0 takes a free one.
+    /// The address at which the gateway listens; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Where health and metrics listen; port 0 takes a free one.
+    /// The address at which health, metrics and the console listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     admin_listen: SocketAddr,
-    /// The folder of the data; a second start continues with it.
+    /// The folder of the data; a second start uses the same data again.
     #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
     data: PathBuf,
     /// Leave out the invented customers: their past day, and the calls that they make while the demo runs.
@@ -67,7 +67,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     let gateway = Gateway::start(&config)
         .await
         .map_err(|error| explained(error, &command))?;
-    // Written only now, because another demo may be using this data.
+    // Written only after the start, because another demo may be using this data.
     write_file(&config)?;
     let secret = fresh_key(gateway.engine().store()).await?;
     let secrets = if command.no_customers {
@@ -101,7 +101,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     Ok(())
 }
 
-/// Creates a new key and disables the previous one, because a key is shown only once.
+/// Creates a new key and disables the previous one, whose secret can no longer be shown.
 async fn fresh_key(store: &Store) -> Result<String, CommandError> {
     let actor = actor();
     let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
@@ -125,7 +125,7 @@ async fn fresh_key(store: &Store) -> Result<String, CommandError> {
     Ok(secret)
 }
 
-/// A call of the demo itself, over HTTP like any other call.
+/// A call that the demo itself makes over HTTP, to show its cost.
 #[derive(Debug)]
 struct Sample {
     before: String,
@@ -150,7 +150,7 @@ impl Sample {
     }
 }
 
-/// The sample's body, as one would write it by hand.
+/// The body of the sample call, in the form in which a person would write it.
 const QUESTION: &str =
     r#"{"model":"sim/chat","messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
 const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
@@ -158,7 +158,7 @@ const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":
 const CHAT: &str = "/v1/chat/completions";
 const SPEECH: &str = r#"{"model":"sim/voice","text":"Hello from Tollgate.","language":"en","output_format":{"codec":"wav"}}"#;
 
-/// The information for a visitor.
+/// The values that are printed after the start.
 #[derive(Debug)]
 struct Shown {
     address: SocketAddr,
@@ -166,7 +166,7 @@ struct Shown {
     secret: String,
     data: PathBuf,
     has_customers: bool,
-    /// A link that opens the console, once.
+    /// A link that opens the console and works once.
     console: String,
 }
 
@@ -245,7 +245,7 @@ A realtime session, with any WebSocket client:
         )
     }
 
-    /// Explains the origin of the calls that the visitor has not made.
+    /// Explains where the calls come from that the visitor has not made.
     fn customers(&self) -> String {
         if !self.has_customers {
             return String::new();
@@ -275,7 +275,7 @@ A realtime session, with any WebSocket client:
     }
 }
 
-/// The common problems of a first start, with their solutions.
+/// Explains common problems of a first start, and how to solve them.
 fn explained(error: StartError, command: &Demo) -> CommandError {
     match error {
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {

@@ -1,4 +1,4 @@
-//! The configuration of `tollgate demo`: the built-in one, with the entries that its console has added.
+//! Builds the configuration of `tollgate demo`: the built-in one, with the entries that the console has added.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::cli::terminal::CommandError;
 use crate::config::{Config, Entries, EntriesError, FileDraft, read_if_exists};
 
-/// Where the parts of the demo listen.
+/// The addresses of the parts of the demo.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listeners {
     pub(super) upstream: SocketAddr,
@@ -17,7 +17,7 @@ pub(super) struct Listeners {
     pub(super) admin: SocketAddr,
 }
 
-/// The configuration of this start. Entries of the last start's file stay.
+/// The configuration of this start. It keeps the entries in the file of the last start.
 pub(super) fn config(listeners: Listeners, data: &Path) -> Result<Config, CommandError> {
     let file = data.join("demo.toml");
     let kept = read_if_exists(&file)?;
@@ -28,7 +28,7 @@ pub(super) fn config(listeners: Listeners, data: &Path) -> Result<Config, Comman
     Ok(Config::parse(&text, &file)?)
 }
 
-/// Writes the configuration to its file, where the console changes it.
+/// Writes the configuration to its file, where the console can change it.
 pub(super) fn write_file(config: &Config) -> io::Result<()> {
     let Some(file) = &config.file else {
         return Ok(());
@@ -39,7 +39,8 @@ pub(super) fn write_file(config: &Config) -> io::Result<()> {
     std::fs::write(file, &*config.text)
 }
 
-/// The configuration of a start: the built-in settings, and the entries of `kept` completed by the built-in ones.
+/// The text of the configuration: the built-in settings, the entries of `kept`, and the built-in entries that `kept`
+/// lacks.
 fn text(listeners: Listeners, kept: Option<&str>) -> Result<String, EntriesError> {
     let built_in = include_str!("demo.toml")
         .replace("SIM_ADDRESS", &listeners.upstream.to_string())
@@ -63,7 +64,7 @@ fn text(listeners: Listeners, kept: Option<&str>) -> Result<String, EntriesError
     entries.write_into(&built_in)
 }
 
-/// Adds the entries that are missing.
+/// Adds the built-in entries that are missing.
 fn complete(entries: &mut Vec<Map<String, Value>>, own: &[Map<String, Value>], name: &str) {
     for entry in own {
         if !entries.iter().any(|it| it.get(name) == entry.get(name)) {
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// Listeners with the upstream at this port.
+    /// Addresses with the upstream at this port.
     fn listeners(port: u16) -> Listeners {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Listeners {
@@ -133,7 +134,7 @@ mod tests {
         );
         let kept = Entries::of(&second.text).unwrap();
         assert_eq!(kept.models[0]["price"]["output"], "3");
-        // Without its models the demo could not make its first call.
+        // The demo needs its models for the first call.
         assert_eq!(second.models.len(), first.models.len());
         std::fs::write(second.file.as_ref().unwrap(), "channel = ").unwrap();
         let broken = start(11).unwrap_err().to_string();

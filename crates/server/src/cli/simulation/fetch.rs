@@ -1,4 +1,4 @@
-//! Plain HTTP calls to a server on this machine, for the demo's own sample and its customers.
+//! Makes plain HTTP calls to a server on this machine, for the demo's sample and its customers.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
@@ -14,7 +14,7 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
-/// Sends a call with a JSON body (or none) and reads its JSON answer; a status other than 200 is an error.
+/// Sends a call with an optional JSON body and reads the JSON answer. A status other than 200 is an error.
 pub(crate) async fn json(
     address: SocketAddr,
     method: Method,
@@ -30,7 +30,7 @@ pub(crate) async fn json(
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Sends a call with a JSON body (or none) and reads its answer to the end.
+/// Sends a call with an optional JSON body and reads the answer to its end.
 pub(crate) async fn send(
     address: SocketAddr,
     method: Method,

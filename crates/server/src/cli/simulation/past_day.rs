@@ -1,24 +1,24 @@
-//! The past day of the demo's data: calls of a few customers, so that the console has something to show.
+//! Invents the past day of the demo's data: calls of a few customers, so that the console has something to show.
 //!
-//! They are invented here and booked by `book_day.rs`.
+//! `book_day.rs` books these calls.
 
 use ledger::{DAY_MS, HOUR_MS, MINUTE_MS, UnixMs};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use store::Timings;
 
-/// How many calls the customers make in each hour of the day, on average.
+/// The average number of calls in each hour of the day.
 const CALLS_BY_HOUR: [u32; 24] = [
     6, 4, 3, 3, 4, 8, 16, 28, 40, 46, 48, 44, 38, 44, 50, 52, 46, 38, 30, 26, 22, 18, 14, 10,
 ];
-/// How long the upstream was overloaded, in a busy hour of the past day.
+/// The duration of the outage, during which the upstream is overloaded.
 const OUTAGE_MS: i64 = 25 * MINUTE_MS;
-/// How many hours ago the outage began, at least and at most.
+/// How many hours before now the outage may begin.
 const OUTAGE_HOURS_AGO: std::ops::Range<i64> = 4..20;
 /// The same seed gives the same day, so that a demo looks the same each time.
 const SEED: u64 = 20;
 
-/// The share of one model: how often it is called, and with how many tokens.
+/// The share of one model in the calls, and the sizes of its requests and answers.
 struct Share {
     weight: u32,
     model: &'static str,
@@ -87,13 +87,13 @@ pub(super) enum Ended {
         cached: u64,
         output: u64,
     },
-    /// Refused before a hold: the status and its code.
+    /// Refused before a hold was opened, with this status and code.
     Refused(u16, &'static str),
-    /// Failed after a hold, which was released.
+    /// Failed with this status and code. The hold was released.
     Failed(u16, &'static str),
 }
 
-/// A call that was never made.
+/// An invented call.
 #[derive(Debug)]
 pub(super) struct PastCall {
     pub(super) at: UnixMs,
@@ -106,7 +106,7 @@ pub(super) struct PastCall {
     pub(super) timings: Timings,
 }
 
-/// The calls of the day before `now`, oldest first.
+/// The invented calls of the day before `now`, oldest first.
 pub(super) fn calls(now: UnixMs) -> Vec<PastCall> {
     let mut rng = StdRng::seed_from_u64(SEED);
     let begin = now.get() - DAY_MS;
@@ -130,7 +130,7 @@ fn usual_calls(from: i64) -> u32 {
     CALLS_BY_HOUR.get(of_day).copied().unwrap_or(1)
 }
 
-/// The outage of the day, in the busiest of the possible hours.
+/// The time range of the outage, in the busiest of the possible hours.
 fn outage(now: UnixMs) -> std::ops::Range<i64> {
     let begins = OUTAGE_HOURS_AGO.map(|hours| now.get() - hours * HOUR_MS);
     let begin = begins
@@ -173,7 +173,7 @@ fn ended(share: &Share, is_outage: bool, rng: &mut StdRng) -> Ended {
         15..21 => Ended::Failed(502, "upstream_error"),
         _ => {
             let input = rng.random_range(share.input.clone());
-            // Half of the calls repeat the beginning of an earlier prompt.
+            // Half of the streamed calls repeat the beginning of an earlier prompt.
             let cached = if share.stream && rng.random() {
                 input / 2
             } else {
@@ -204,7 +204,7 @@ fn timings(ended: Ended, stream: bool, rng: &mut StdRng) -> Timings {
             total_us: admitted + 91_000,
         },
         Ended::Answered { output, .. } => {
-            // Few calls wait long for their first byte.
+            // A few calls wait long for their first byte.
             let wait = rng.random_range(60_000..420_000)
                 * if rng.random_range(0..20) == 0 { 4 } else { 1 };
             let upstream = admitted + wait;
@@ -237,7 +237,7 @@ mod tests {
         assert!(ages[0] > DAY_MS - 2 * HOUR_MS && *ages.last().unwrap() < HOUR_MS);
     }
 
-    /// Whenever a demo starts, the outage of its past day ended hours ago, so that it raises no alert.
+    /// At any hour of a demo's start, the outage has ended hours ago, so that it raises no alert.
     #[test]
     fn a_day_has_answers_refusals_failures_and_one_outage_that_is_over() {
         for hour in 0..24 {

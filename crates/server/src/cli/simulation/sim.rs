@@ -1,4 +1,4 @@
-//! `tollgate sim`: the simulated upstreams alone.
+//! `tollgate sim`: runs only the simulated upstreams.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::serve::until_stopped;
 
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// Where to listen; port 0 takes a free one.
+    /// The address at which to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8089")]
     listen: SocketAddr,
 }

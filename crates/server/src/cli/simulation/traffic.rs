@@ -1,4 +1,4 @@
-//! A few real calls of the demo's customers through the simulator, so that the console shows live traffic.
+//! Makes real calls of the demo's customers through the simulator, so that the console shows live traffic.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::fetch;
 
-/// The pause between two calls.
+/// The delay between two calls.
 pub(super) const PAUSE: Duration = Duration::from_secs(3);
 /// The traffic ends after this many calls.
 pub(super) const CALLS_MAX: usize = 2_000;
 
-/// The requests of the customers, in turn: path and body.
+/// The requests that the customers send in turn: path and body.
 const REQUESTS: [(&str, &str); 9] = [
     (
         "/v1/chat/completions",
@@ -54,14 +54,14 @@ const REQUESTS: [(&str, &str); 9] = [
     ),
 ];
 
-/// One call in this many names a model that does not exist, a common mistake.
+/// One call in this many names a model that does not exist, as a common mistake.
 const MISTAKE_EVERY: usize = 40;
 const MISTAKE: (&str, &str) = (
     "/v1/chat/completions",
     r#"{"model":"sim/large","messages":[{"role":"user","content":"Hello"}]}"#,
 );
 
-/// One film, so that the page of tasks has a result to play. The gateway stores the films of this protocol.
+/// Creates one video, so that the page of tasks has a result to play. The gateway stores the videos of this protocol.
 const FILM: (&str, &str) = (
     "/v1beta/interactions",
     r#"{"model":"sim/omni","background":true,"input":"A paper boat on a pond"}"#,
@@ -75,7 +75,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Begins to call the gateway at this address with these keys, in turn.
+    /// Starts to call the gateway at this address, with these keys in turn.
     pub(super) fn start(gateway: SocketAddr, secrets: Vec<String>) -> Self {
         let stop = CancellationToken::new();
         let calls = tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
@@ -84,7 +84,7 @@ impl Traffic {
                     return;
                 };
                 let (path, body) = request(number);
-                // A refused call is a journal row like any other.
+                // Errors are ignored: a refused call is a journal row like any other.
                 let _ = fetch::send(gateway, Method::POST, path, secret, body).await;
                 tokio::time::sleep(PAUSE).await;
             }
@@ -92,7 +92,7 @@ impl Traffic {
         Self { calls, stop }
     }
 
-    /// Ends the traffic. A running call is cut off.
+    /// Ends the traffic and aborts a running call.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         let _ = self.calls.await;
@@ -112,7 +112,7 @@ fn request(number: usize) -> (&'static str, &'static str) {
 mod tests {
     use super::*;
 
-    /// The error rate is low enough that the console shows no notice while the demo runs.
+    /// Checks that the error rate is low enough for the console to show no notice while the demo runs.
     #[test]
     fn few_calls_are_mistakes() {
         let mistakes = (0..CALLS_MAX).filter(|number| request(*number) == MISTAKE);

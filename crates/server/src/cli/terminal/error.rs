@@ -1,4 +1,4 @@
-//! Why a command failed.
+//! The errors of commands.
 
 use std::fmt;
 use std::io;
@@ -86,7 +86,7 @@ impl From<Vec<Problem>> for CommandError {
     }
 }
 
-/// The text of an error and of its causes, without repetitions.
+/// The messages of an error and of its causes, without repetitions.
 pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! The parts that all commands share: tables, JSON, times as people write them, and errors.
+//! The parts that all commands share: tables, JSON, times and errors.
 
 mod error;
 mod output;

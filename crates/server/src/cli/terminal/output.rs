@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::CommandError;
 use super::table::Table;
 
-/// The destination of results.
+/// Writes the results of a command to standard output, or in tests to a buffer.
 pub(crate) struct Output {
     out: BufWriter<Box<dyn Write>>,
 }
@@ -20,7 +20,7 @@ impl Output {
         }
     }
 
-    /// One JSON value on one line.
+    /// Writes a JSON value on one line.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
         self.out.write_all(b"\n")?;
@@ -32,7 +32,7 @@ impl Output {
         Ok(self.out.flush()?)
     }
 
-    /// The rows without a heading, to continue a table that was written before.
+    /// Writes the rows without a heading, to continue a table that was written before.
     pub(crate) fn rows(&mut self, table: &Table) -> Result<(), CommandError> {
         table.write_rows(&mut self.out)?;
         Ok(self.out.flush()?)

@@ -1,4 +1,4 @@
-//! Repeats lookups while the database is unavailable, for commands that follow something.
+//! Retries lookups while the database is unavailable, for commands that follow changes.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use store::StoreError;
 
 use super::error::CommandError;
 
-/// The pause between two attempts.
+/// The delay between two attempts.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Repeats a lookup until the store answers. Reports the start and the end of an outage on standard error.
+/// Retries a lookup until the store answers. Reports the start and the end of an outage on standard error.
 #[derive(Debug)]
 pub(crate) struct StoreRetry {
     is_away: bool,
@@ -27,7 +27,7 @@ impl Default for StoreRetry {
 }
 
 impl StoreRetry {
-    /// The answer of the store. Temporary errors are retried, others are returned.
+    /// Returns the answer of the store. Temporary errors are retried, others are returned.
     pub(crate) async fn ask<T>(
         &mut self,
         mut look: impl AsyncFnMut() -> Result<T, StoreError>,
@@ -53,7 +53,7 @@ impl StoreRetry {
 }
 
 fn say(text: &str) {
-    // If standard error is closed too, there is nowhere left to report to.
+    // If standard error is closed, the message cannot be shown anywhere.
     let _ = writeln!(std::io::stderr(), "tollgate: {text}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Rows under a heading; every column is as wide as its widest cell.
+/// Rows under a heading. Every column is as wide as its widest cell.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -28,7 +28,7 @@ impl Table {
         Self::of(columns)
     }
 
-    /// A table whose columns depend on the arguments of the command.
+    /// Creates a table whose columns depend on the arguments of the command.
     pub(crate) fn of(columns: impl IntoIterator<Item = (&'static str, Side)>) -> Self {
         let columns = columns.into_iter().map(|(title, side)| Column {
             title,
@@ -61,7 +61,7 @@ impl Table {
         rows.try_for_each(|row| self.write_line(row, &widths, out))
     }
 
-    /// The rows without their heading.
+    /// Writes the rows without their heading.
     pub(crate) fn write_rows(&self, out: &mut impl Write) -> io::Result<()> {
         let widths = self.widths();
         let mut rows = self.rows.iter();

@@ -1,15 +1,15 @@
-//! Times as people write them: `30d` from now, or a date.
+//! Parses and formats times: `30d` from now or ago, or a date.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use ledger::UnixMs;
 
-/// A time of the command line, not yet related to the clock.
+/// A time argument, which may be relative to the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeArg {
     At(UnixMs),
-    /// Milliseconds from now: ahead for an expiry, back for `--since`.
+    /// Milliseconds from now: in the future for an expiry, in the past for `--since`.
     FromNow(i64),
 }
 
@@ -29,8 +29,7 @@ impl TimeArg {
     }
 }
 
-/// Reads `30d`, `12h`, `15m`, `2s`, `2w`, `2026-12-31`, `2026-12-31T10:00:00Z`. A time without a
-/// zone is UTC.
+/// Parses `30d`, `12h`, `15m`, `2s`, `2w`, `2026-12-31`, `2026-12-31T10:00:00Z`. A time without a zone is UTC.
 pub(crate) fn parse(text: &str) -> Result<TimeArg, String> {
     let text = text.trim();
     if let Some(millis) = span(text) {
@@ -48,7 +47,7 @@ pub(crate) fn parse(text: &str) -> Result<TimeArg, String> {
     Ok(TimeArg::At(UnixMs::new(time.as_millisecond())))
 }
 
-/// A time for people, in UTC.
+/// Formats a time for people, in UTC.
 pub(crate) fn show(time: UnixMs) -> String {
     Timestamp::from_millisecond(time.get()).map_or_else(
         |_| time.get().to_string(),
@@ -56,7 +55,7 @@ pub(crate) fn show(time: UnixMs) -> String {
     )
 }
 
-/// The wall clock, for output and for expiry times.
+/// The current time of the wall clock.
 pub(crate) fn now() -> UnixMs {
     engine::clock::now()
 }

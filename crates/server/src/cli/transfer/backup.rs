@@ -1,4 +1,4 @@
-//! `tollgate backup`: the whole store in a folder, while servers run.
+//! `tollgate backup`: copies the whole store to a folder, while servers run.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use crate::cli::terminal::CommandError;
 
 /// Copy the whole store to a new folder, while servers run.
 ///
-/// The copy is of one moment and has everything: ledger, journal, tasks, tokens, audit, stored configurations, and the
-/// files of a media folder. It is verified. Media in a bucket are not copied. The configuration file and the
+/// The copy is a consistent snapshot of everything: ledger, journal, tasks, tokens, audit, stored configurations, and
+/// the files of a media folder. It is verified. Media in a bucket are not copied. The configuration file and the
 /// credentials that it names are not part of the store: back them up separately.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {

@@ -1,4 +1,4 @@
-//! `tollgate move`, `backup` and `restore`: the whole store at once.
+//! `tollgate move`, `backup` and `restore`: transfer the whole store.
 
 mod backup;
 mod place;

@@ -1,4 +1,4 @@
-//! Databases that are given on the command line.
+//! Databases that are named on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::terminal::CommandError;
 use crate::config::StoreUrl;
 
-/// A database from the command line, with the options that a server needs.
+/// A database on the command line, with the options that a server needs.
 pub(super) struct Named {
     pub(super) url: Option<StoreUrl>,
     pub(super) password_file: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The settings to open it. The configured store if none is given.
+    /// The settings to open the database. If no URL is given, those of the configured store.
     pub(super) fn settings(self, context: &Context) -> Result<Settings, CommandError> {
         let location = match self.url {
             None => return context.store_settings(),
@@ -46,7 +46,7 @@ fn read_password(file: &Path) -> Result<String, CommandError> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A database without its password, for messages.
+/// The path or URL of a database without its password, for messages.
 pub(super) fn shown(settings: &Settings) -> String {
     match &settings.location {
         Location::File(path) => path.display().to_string(),

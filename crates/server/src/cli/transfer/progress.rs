@@ -7,10 +7,10 @@ use store::Progress;
 
 const WIDTH: u64 = 30;
 const REDRAW_EVERY: Duration = Duration::from_millis(100);
-/// Clears the line that the cursor is in.
+/// Clears the current line.
 const CLEAR: &str = "\r\x1b[K";
 
-/// The bar. Removed when dropped.
+/// The progress bar. Dropping it removes the bar from the terminal.
 pub(super) struct ProgressBar {
     is_shown: bool,
     drawn: Option<Instant>,
@@ -30,7 +30,7 @@ impl ProgressBar {
             .is_none_or(|drawn| drawn.elapsed() > REDRAW_EVERY);
         if self.is_shown && (is_due || progress.done >= progress.total) {
             self.drawn = Some(Instant::now());
-            // If standard error is closed, there is nobody to tell.
+            // If standard error is closed, the bar cannot be shown.
             let _ = write!(std::io::stderr(), "{CLEAR}{}", line(progress));
         }
     }

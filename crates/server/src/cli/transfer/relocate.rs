@@ -1,4 +1,4 @@
-//! `tollgate move`: the whole store, into another database.
+//! `tollgate move`: moves the whole store to another database.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use crate::config::StoreUrl;
 /// Move the whole store to an empty database.
 ///
 /// Everything is copied: wallets, keys, entries, the journal with its sums, tasks, tokens, the audit and stored
-/// configurations. No server may use either database. The source stays as it is. Both ends are verified, and only then
-/// can the destination be used. If the command is stopped, run it again: it goes on where it was.
+/// configurations. No server may use either database. The source is not changed. Both databases are verified, and only
+/// then can the destination be used. If the command is interrupted, run it again: it continues where it stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Move {
     /// The store to move: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`; the configured one if left out.
@@ -31,10 +31,10 @@ pub(crate) struct Move {
     /// A file with the password of the destination.
     #[arg(long, value_name = "FILE", requires = "to")]
     to_password_file: Option<PathBuf>,
-    /// Certificates (PEM) to trust for the source, beside the public ones.
+    /// Certificates (PEM) to trust for the source, in addition to the public ones.
     #[arg(long, value_name = "FILE", requires = "from")]
     from_ca_file: Option<PathBuf>,
-    /// Certificates (PEM) to trust for the destination, beside the public ones.
+    /// Certificates (PEM) to trust for the destination, in addition to the public ones.
     #[arg(long, value_name = "FILE", requires = "to")]
     to_ca_file: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The report of a transfer.
+//! Shows the result of a transfer.
 
 use ledger::Micro;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::ledger::{differences_json, differences_table};
 use crate::cli::terminal::{CommandError, Side, Table, with_sources};
 
-/// The report for programs.
+/// The report as JSON.
 pub(super) fn report_json(report: &TransferReport) -> Value {
     let tables = report.tables.iter();
     let tables: serde_json::Map<String, Value> = tables
@@ -32,7 +32,7 @@ pub(super) fn report_json(report: &TransferReport) -> Value {
     told
 }
 
-/// The sums for programs.
+/// The totals as JSON.
 pub(super) fn totals_json(totals: &TransferTotals) -> Value {
     json!({
         "wallets": totals.wallets,
@@ -49,7 +49,7 @@ pub(super) fn totals_json(totals: &TransferTotals) -> Value {
     })
 }
 
-/// The report for people.
+/// Prints the report as tables.
 pub(super) fn show(report: &TransferReport, context: &mut Context) -> Result<(), CommandError> {
     let mut table = Table::new([("TABLE", Side::Left), ("ROWS", Side::Right)]);
     for (name, rows) in &report.tables {
@@ -67,7 +67,7 @@ pub(super) fn show(report: &TransferReport, context: &mut Context) -> Result<(),
     Ok(())
 }
 
-/// The sums for people.
+/// Prints the totals.
 pub(super) fn show_totals(
     totals: &TransferTotals,
     context: &mut Context,
@@ -86,7 +86,7 @@ pub(super) fn show_totals(
     ))
 }
 
-/// The error of a transfer, with the differences that the verification found.
+/// Converts the error of a transfer, and prints the differences that the verification found.
 pub(super) fn failed(error: &TransferError, context: &mut Context) -> CommandError {
     let TransferError::Unclean { report, .. } = error else {
         return CommandError::message(with_sources(error));
@@ -104,7 +104,7 @@ pub(super) fn failed(error: &TransferError, context: &mut Context) -> CommandErr
     }
 }
 
-/// A sum in credits. Sums are exact in micro-credits, even beyond the range of one amount.
+/// A sum in credits, or in micro-credits if it exceeds the range of `Micro`.
 fn credits(micro: i128) -> String {
     match i64::try_from(micro) {
         Ok(micro) => Micro::new(micro).to_string(),

@@ -1,4 +1,4 @@
-//! `tollgate restore`: a backup into an empty database.
+//! `tollgate restore`: restores a backup to an empty database.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use crate::cli::terminal::CommandError;
 /// Restore a backup to the configured store, which must be empty.
 ///
 /// The database may be of another kind than the one that was backed up. Nothing is overwritten, no server may run, and
-/// the result is verified. If the command is stopped, run it again: it goes on where it was. Calls that were open at
-/// the time of the backup are closed at no charge.
+/// the result is verified. If the command is interrupted, run it again: it continues where it stopped. Calls that were
+/// open at the time of the backup are closed at no charge.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
     /// The folder that `tollgate backup` has written.

@@ -1,8 +1,8 @@
-//! Files for browsers that are built into the binary: the console and the callers' page.
+//! Serves files for browsers that are built into the binary: the console and the callers' page.
 //!
-//! A set of files has one version, the hash of all of them. Files are served below a path that contains the version,
-//! so browsers may keep them for ever, and modules can import each other by relative paths. The page that names the
-//! version is checked with the server each time, by its `ETag`.
+//! A set of files has one version, the hash of all of them. Files are served below a path that contains the version, so
+//! browsers may cache them forever, and modules can import each other by relative paths. The page that names the
+//! version is revalidated each time, by its `ETag`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,8 +18,8 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-/// The content security policy of pages: they load from their own origin only, without inline scripts or styles, form
-/// targets and frames.
+/// The content security policy of pages: they load only from their own origin, and have no inline scripts or styles, no
+/// form targets and no frames.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -42,7 +42,7 @@ pub(crate) struct Assets {
 }
 
 impl Assets {
-    /// Hashes and compresses the files. Call it once and keep the result.
+    /// Hashes and compresses the files. This is slow, so the result should be kept.
     pub(crate) fn new(files: &[(&'static str, &'static [u8])]) -> Self {
         let mut all = Sha256::new();
         for (path, bytes) in files {
@@ -62,7 +62,7 @@ impl Assets {
         }
     }
 
-    /// The hash of all files. It changes whenever one of them does.
+    /// The hash of all files, which changes whenever one of them does.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -79,12 +79,12 @@ impl Assets {
     }
 }
 
-/// How long a browser may use a file without asking for it again.
+/// How long a browser may use a file without requesting it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// The path contains the version, so the content never changes.
     Forever,
-    /// The browser asks each time, and is told that nothing has changed.
+    /// The browser asks each time, and gets a 304 if nothing has changed.
     Checked,
 }
 
@@ -94,18 +94,18 @@ pub(crate) struct Asset {
     content_type: HeaderValue,
     etag: HeaderValue,
     plain: Bytes,
-    /// `None` if it would not be smaller.
+    /// `None` if compression does not make it smaller.
     gzip: Option<Bytes>,
 }
 
 impl Asset {
-    /// A file of this type, also for pages that are generated at run time.
+    /// A file of this type. Also used for pages that are generated at run time.
     pub(crate) fn new(content_type: &'static str, plain: Bytes) -> Self {
-        // Weak: the same tag for both encodings of the content.
+        // The tag is weak, because it is the same for both encodings of the content.
         let etag = format!("W/\"{}\"", hex(&Sha256::digest(&plain)));
         Self {
             content_type: HeaderValue::from_static(content_type),
-            // Hexadecimal digits in quotes are always a valid value.
+            // Hexadecimal digits in quotes are always a valid header value.
             etag: HeaderValue::try_from(etag)
                 .unwrap_or_else(|_| HeaderValue::from_static("W/\"\"")),
             gzip: compressed(&plain).filter(|gzip| gzip.len() < plain.len()),
@@ -119,7 +119,7 @@ impl Asset {
     }
 
     /// The answer to a request with these headers: the content in an encoding that the client accepts, or 304 if the
-    /// client has it already.
+    /// client already has it.
     pub(crate) fn answer(&self, request: &HeaderMap, lifetime: Lifetime) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
         let headers = response.headers_mut();
@@ -162,7 +162,7 @@ impl Asset {
     }
 }
 
-/// Keeps a page from loading anything of another origin, and others from framing it or learning its address.
+/// Keeps a page from loading anything from other origins, and other sites from framing it or seeing its address.
 fn write_page_policy(headers: &mut HeaderMap) {
     headers.insert(
         CONTENT_SECURITY_POLICY,
@@ -176,7 +176,7 @@ fn write_page_policy(headers: &mut HeaderMap) {
     );
 }
 
-/// The type of a file by its extension. Browsers refuse scripts and styles without the right type.
+/// The content type of a file, by its extension. Browsers refuse scripts and styles with a wrong type.
 fn content_type(path: &str) -> &'static str {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending {
@@ -191,7 +191,7 @@ fn content_type(path: &str) -> &'static str {
     }
 }
 
-/// Whether the client accepts gzip: it names `gzip` or `*`, and not with a weight of zero.
+/// Whether the client accepts gzip: it names `gzip` or `*` with a weight above zero.
 fn accepts_gzip(request: &HeaderMap) -> bool {
     let values = request.get_all(ACCEPT_ENCODING).iter();
     let values = values.filter_map(|value| value.to_str().ok());
@@ -215,7 +215,7 @@ fn compressed(plain: &[u8]) -> Option<Bytes> {
     encoder.finish().ok().map(Bytes::from)
 }
 
-/// The first 16 bytes of a hash: enough to tell versions apart.
+/// The first 16 bytes of a hash in hexadecimal, which are enough to distinguish versions.
 fn hex(hash: &[u8]) -> String {
     hash.iter().take(16).fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -224,7 +224,7 @@ fn hex(hash: &[u8]) -> String {
     })
 }
 
-/// Fails if a file of the folder is not in the list, for the tests of each set. Names are relative to the crate.
+/// Fails if a file of the folder is not in the list. The folder is relative to the crate.
 #[cfg(test)]
 pub(crate) fn assert_lists_all(folder: &str, assets: &Assets) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

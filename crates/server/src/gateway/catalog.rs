@@ -4,7 +4,7 @@ use engine::{Catalog, CatalogError, Engine};
 
 use crate::config::Plan;
 
-/// Builds the catalog of a plan, completely or not at all. It is not in force yet.
+/// Builds the catalog of a plan, completely or not at all, without installing it.
 pub(super) async fn build(engine: &Engine, plan: Plan) -> Result<Catalog, CatalogError> {
     for (channel, reason) in &plan.idle {
         tracing::warn!(channel, reason, "a channel cannot be used");
@@ -24,8 +24,8 @@ pub(super) async fn build(engine: &Engine, plan: Plan) -> Result<Catalog, Catalo
     Ok(catalog.await?.with_disabled(disabled))
 }
 
-/// The channels with open tasks that the plan lacks, with the number of these tasks. A task can be polled only on the
-/// channel where it runs (T8).
+/// The channels that have open tasks but are missing in the plan, with the number of these tasks. A task can be polled
+/// only through the channel where it runs (T8).
 pub(super) async fn missing_channels(engine: &Engine, plan: &Plan) -> Vec<(String, u64)> {
     let channels = engine.store().task_channels().await;
     let channels = channels.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! A change of the channels and models: the resulting entries, and its audit row.
+//! Changes of the channels and models: the resulting entries, and the audit row.
 
 use store::AuditAction;
 
@@ -8,14 +8,14 @@ use crate::config::Entries;
 /// A change of the entries.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// Replaces the entries that have this version.
+    /// Replaces the entries, if their version is still this one.
     Replace { version: u64, entries: Entries },
     /// Switches a channel on or off.
     Switch { channel: String, enabled: bool },
 }
 
 impl Change {
-    /// The entries after the change, computed from those before and their version.
+    /// The entries after the change. `version` is the version of the entries before it.
     pub(super) fn apply(&self, before: &Entries, version: u64) -> Result<Entries, ReplaceError> {
         match self {
             Self::Replace {
@@ -63,7 +63,7 @@ pub(crate) fn switch_action(
     entries_action(action, channel, before, after)
 }
 
-/// The audit row with the entries that differ. Entries name credentials and do not contain them.
+/// An audit row with the entries that differ. Entries only name credentials.
 fn entries_action(
     action: &'static str,
     target: &str,

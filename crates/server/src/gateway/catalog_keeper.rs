@@ -1,8 +1,8 @@
-//! The channels and models in force, and the one way to replace them while the gateway runs.
+//! Holds the channels and models in force, and replaces them while the gateway runs.
 //!
-//! They come from the configuration file. With `admin.config = "store"` the latest catalog in the store replaces the
-//! entries of the file, on every node. In both cases the entries are written into the text of the file, and that text
-//! is read. So a change has exactly the same effect as a reload of a file with these entries.
+//! They come from the configuration file. With `admin.config = "store"`, the latest catalog in the store replaces the
+//! entries of the file on every node. In both cases the entries are written into the text of the file, and that text is
+//! parsed. So a change has exactly the same effect as a reload of a file with these entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::config::{
     PastedSecrets, Problem, read_if_exists, remove_unused,
 };
 
-/// How often nodes look for a newer catalog in the store.
+/// How often a node looks for a newer catalog in the store.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Owns the catalog in force, and replaces it.
@@ -28,19 +28,19 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct CatalogKeeper {
     engine: Arc<Engine>,
     in_force: ArcSwap<InForce>,
-    /// Serializes changes, so that a version is compared and replaced in one step.
+    /// Serializes changes, so that a version is compared and replaced atomically.
     changing: tokio::sync::Mutex<()>,
 }
 
-/// The configuration of the catalog in force.
+/// The configuration in force, and which of its channels and models cannot be used.
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub(crate) config: Config,
-    /// The version of the stored catalog, 0 if its entries are those of the file.
+    /// The version of the stored catalog; 0 if the entries are those of the file.
     stored_version: i64,
-    /// Channels that cannot be used, and why.
+    /// Channels that cannot be used, each with the reason.
     pub(crate) idle: Vec<(String, String)>,
-    /// Models that cannot be called, and why.
+    /// Models that cannot be called, each with the reason.
     pub(crate) unlisted: Vec<(String, String)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum ReplaceError {
     Store(#[from] StoreError),
 }
 
-/// Problems for an operator: each with its setting.
+/// Formats problems for an operator, each with the path of its setting.
 pub(crate) fn shown(problems: &[Problem]) -> Vec<String> {
     let shown = problems.iter().map(|problem| match problem.key.as_str() {
         "" => problem.message.clone(),
@@ -87,7 +87,7 @@ pub(crate) fn shown(problems: &[Problem]) -> Vec<String> {
 }
 
 impl CatalogKeeper {
-    /// Starts with a configuration whose catalog is installed.
+    /// Starts with a configuration whose catalog is already installed.
     pub(crate) fn new(engine: Arc<Engine>, loaded: Loaded) -> Self {
         Self {
             engine,
@@ -134,7 +134,7 @@ impl CatalogKeeper {
         enabled: bool,
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
-        // A switch applies to the latest entries, whoever has changed them.
+        // A switch applies to the latest entries, even if another node has changed them.
         if self.in_force().config.admin.config == KeptIn::Store {
             self.follow_once().await?;
         }
@@ -164,7 +164,7 @@ impl CatalogKeeper {
                 let made = match off_workers(move || writes.write(&beside)).await? {
                     Ok(()) => {
                         let action = change.action(&before, &entries);
-                        // Boxed, because it holds two configurations.
+                        // Boxed, because the future holds two configurations.
                         let written = self.write_file(base, &before, &entries, action, actor);
                         Box::pin(written).await
                     }
@@ -179,9 +179,8 @@ impl CatalogKeeper {
         }
     }
 
-    /// Writes the file. The catalog is built first, so that a file that cannot be installed is never written.
-    /// Everything that can fail comes before the audit row, except for the final rename. If the entries are the same,
-    /// nothing is written.
+    /// Writes the file, unless the entries are the same. The catalog is built first, so that a file that cannot be
+    /// installed is never written. Everything that can fail comes before the audit row, except for the final rename.
     async fn write_file(
         &self,
         base: Config,
@@ -256,7 +255,7 @@ impl CatalogKeeper {
         in_force
     }
 
-    /// Installs the current file, with the entries of the store if they are stored there.
+    /// Installs the current file. If catalogs are stored, its entries are replaced with those of the store.
     pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
         let _alone = self.changing.lock().await;
         let file = file.to_owned();
@@ -267,7 +266,7 @@ impl CatalogKeeper {
         Ok(self.install(loaded, catalog))
     }
 
-    /// Follows the store for ever, on nodes whose catalog is stored there.
+    /// Installs newer catalogs from the store, forever. Runs on nodes that keep their catalog there.
     pub(crate) async fn follow_store(self: Arc<Self>) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -295,7 +294,7 @@ impl CatalogKeeper {
     }
 }
 
-/// A configuration whose catalog can be installed, without its secrets.
+/// A configuration whose catalog can be installed. It contains no secrets.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
@@ -325,7 +324,7 @@ impl Loaded {
 }
 
 impl InForce {
-    /// The entries in the form in which they were written.
+    /// The entries, as written in the file.
     pub(crate) fn entries(&self) -> Result<Entries, EntriesError> {
         Entries::of(&self.config.text)
     }
@@ -348,15 +347,15 @@ impl InForce {
         models.map(|model| model.id.clone()).collect()
     }
 
-    /// Why a channel cannot be used.
+    /// The reason why a channel cannot be used.
     pub(crate) fn idle_reason(&self, channel: &str) -> Option<&str> {
         let found = self.idle.iter().find(|(name, _)| name == channel);
         found.map(|(_, reason)| reason.as_str())
     }
 }
 
-/// The configuration with the entries of the latest stored catalog, and its version, if catalogs are stored and there
-/// is one.
+/// The configuration with the entries of the latest stored catalog, and the version of that catalog. Unchanged, with
+/// version 0, if catalogs are not stored or there is none.
 pub(super) async fn with_stored_entries(
     config: Config,
     engine: &Engine,
@@ -385,7 +384,7 @@ pub(super) async fn with_stored_entries(
     Ok((config, stored.version))
 }
 
-/// The configuration with other entries, or their problems.
+/// Replaces the entries of a configuration. Returns the new configuration, or the problems of the entries.
 async fn with_entries(
     config: Config,
     entries: Entries,
@@ -393,7 +392,7 @@ async fn with_entries(
     Ok(off_workers(move || config.with_entries(&entries)).await??)
 }
 
-/// Runs file operations on a thread that may block, so that a slow disk does not delay calls.
+/// Runs file operations on a blocking thread, so that a slow disk does not delay calls.
 async fn off_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ReplaceError> {

@@ -1,4 +1,4 @@
-//! A running gateway: starts its parts in order, reloads its configuration, and stops them in order.
+//! Starts the parts of a gateway in order, reloads its configuration, and stops the parts in order.
 
 mod catalog;
 mod catalog_change;

@@ -1,4 +1,4 @@
-//! Opens the store, and waits for its database as long as necessary.
+//! Opens the store, and waits until its database is available.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use tokio::sync::oneshot;
 
 use super::start_error::StartError;
 
-/// The pause between two attempts.
+/// The delay between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// How often the log repeats that the database cannot be used, while the reason stays the same.
+/// How often the log repeats that the database is unavailable, while the reason stays the same.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Opens the store. Waits while the database cannot be reached, is starting or is a standby. Wrong
-/// credentials, an unknown database and a schema of another version are errors at once.
+/// Opens the store. Waits while the database cannot be reached, is starting or is a standby. Wrong credentials, an
+/// unknown database and a schema of another version are returned as errors at once.
 pub(crate) async fn open(settings: Settings) -> Result<(Store, Recovery), StartError> {
     let started = Instant::now();
     let mut logged: Option<(Instant, String)> = None;
@@ -42,13 +42,12 @@ pub(crate) async fn open(settings: Settings) -> Result<(Store, Recovery), StartE
     }
 }
 
-/// One attempt. It blocks, so it runs on its own thread, and a process that is told to stop need not wait
-/// for it.
+/// Makes one attempt. It blocks, so it runs on its own thread, and a process that is told to stop need not wait for it.
 async fn try_open(settings: Settings) -> Result<Result<(Store, Recovery), OpenError>, StartError> {
     let (reply, opened) = oneshot::channel();
     let thread = std::thread::Builder::new().name("store-open".to_owned());
     let spawned = thread.spawn(move || {
-        // If the process was told to stop, nobody receives the store, and it is closed again.
+        // If the process is stopping, nobody receives the store, and dropping it closes it again.
         drop(reply.send(Store::open(&settings)));
     });
     spawned.map_err(|_| StartError::StoreThread)?;

@@ -1,6 +1,6 @@
 //! Reloads channels and models when the configuration file or its catalog file changes, or on SIGHUP.
 //!
-//! A file with problems changes nothing: the log names every problem, and the old catalog stays (R5).
+//! A file with problems changes nothing: the log names every problem, and the old catalog stays in force (R5).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::catalog_keeper::{CatalogKeeper, ReplaceError};
 use crate::config::Config;
 use crate::file_stamp::{FileStamp, file_stamp};
 
-/// How often the file is checked.
+/// How often the files are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The pause before a valid file that could not be installed is tried again.
+/// The delay before another attempt to install a valid file.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Watches the files for ever.
+/// Watches the files forever.
 pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<CatalogKeeper>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
@@ -44,7 +44,7 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<Catal
             Reloaded::Done | Reloaded::Invalid => None,
             Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
-        // The reloaded configuration may name another catalog file, which has just been read.
+        // The reloaded configuration may name another catalog file, which this reload has already read.
         let now = Stamps::of(&file, &keeper);
         if now.catalog_file != last.catalog_file {
             last = Stamps {
@@ -72,8 +72,8 @@ impl Stamps {
         }
     }
 
-    /// Whether one of the files has changed. A file that is being replaced may be missing for a moment, which is
-    /// not a change.
+    /// Whether one of the files has changed. A file that is being replaced may be missing for a moment, which does not
+    /// count as a change.
     fn is_changed_since(&self, last: &Self) -> bool {
         let main = self.main.is_some() && self.main != last.main;
         let catalog = self.catalog.is_some() && self.catalog != last.catalog;
@@ -86,7 +86,7 @@ enum Reloaded {
     Done,
     /// The file has problems. It is read again when it changes.
     Invalid,
-    /// The file is valid but could not be installed. It is tried again.
+    /// The file is valid but could not be installed. The reload is retried.
     NotInstalled,
 }
 

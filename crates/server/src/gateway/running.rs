@@ -37,8 +37,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Opens the store, recovers, builds the catalog, then listens. Waits for a database that cannot be
-    /// reached.
+    /// Opens the store, recovers, builds the catalog, and then listens. Waits for a database that cannot be reached.
     pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
         config::resolve(config).map_err(StartError::Config)?;
         let (store, recovery) = open_store::open(config.store_settings()).await?;
@@ -121,17 +120,17 @@ impl Gateway {
         })
     }
 
-    /// The public address.
+    /// The address of the public listener.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The operators' address.
+    /// The address of the admin listener.
     pub(crate) fn admin_address(&self) -> SocketAddr {
         self.admin_address
     }
 
-    /// The holds of earlier starts that this start has closed.
+    /// The holds that earlier starts left open and that this start has closed.
     pub(crate) fn recovery(&self) -> &Recovery {
         &self.recovery
     }
@@ -141,7 +140,7 @@ impl Gateway {
         &self.engine
     }
 
-    /// Reports "not ready", waits until load balancers have noticed, then ends open work.
+    /// Reports "not ready", waits until load balancers have noticed, then drains and stops all parts.
     pub(crate) async fn stop(self) {
         self.ready.store(false, Ordering::Relaxed);
         tokio::time::sleep(self.notice).await;
@@ -157,7 +156,7 @@ impl Gateway {
 }
 
 /// Starts the background work of the node. Work on tasks stops together with the public listener, because
-/// [`Engine::finish`] waits for the work that it has started.
+/// [`Engine::finish`] waits for work that has been started.
 fn run_in_background(
     engine: &Arc<Engine>,
     keeper: &Arc<CatalogKeeper>,
@@ -188,7 +187,7 @@ fn run_in_background(
             async move { engine.renew_tokens().await }
         }),
     ];
-    // The export sends what is left after everything else has ended, and then ends by itself.
+    // The exporter sends the remaining telemetry after everything else has ended, and then ends by itself.
     running.push(tokio::spawn(engine().export_telemetry(stop_all.clone())));
     let started_with = &keeper.in_force().config;
     if let Some(file) = started_with.file.clone() {
@@ -201,7 +200,7 @@ fn run_in_background(
     running
 }
 
-/// The TLS side of a listener that has one.
+/// The TLS acceptor of a listener, if it has TLS settings.
 fn acceptor(
     tls: Option<&Tls>,
     versions: HttpVersions,

@@ -1,4 +1,4 @@
-//! Why a gateway did not start.
+//! The errors of a gateway's start.
 
 use std::io;
 use std::net::SocketAddr;

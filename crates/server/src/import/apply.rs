@@ -1,7 +1,7 @@
-//! Compares a plan with the store and creates what is missing.
+//! Compares a plan with the store and creates the missing accounts.
 //!
-//! The ids of wallets and keys are derived from their origin, so a second run, or a run after a kill, finds the
-//! existing ones and creates the rest.
+//! The ids of wallets and keys are derived from their origin. So a second run, or a run after the first was killed,
+//! finds the existing accounts and creates the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,15 +19,15 @@ use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, PlannedWallet
 use super::secrets_file::SecretsFile;
 use crate::operations::secret;
 
-/// How many accounts are compared, and how many are created, at once.
+/// The number of accounts that are compared in one query, and that are created in one transaction.
 const COMPARED_AT_ONCE: usize = 1_000;
 const CREATED_AT_ONCE: usize = 400;
-/// The longest name of a wallet or key, and the longest reference of an entry.
+/// The maximum length of the name of a wallet or key, and of the reference of an entry.
 const TEXT_CHARS_MAX: usize = 200;
 /// The reason for not creating a second account with the same origin.
 const LISTED_TWICE: &str = "listed twice; the first one counts";
 
-/// Why an import stopped. Accounts that were created before stay, and the next run continues.
+/// Why an import stopped. Accounts that were already created stay, and the next run continues.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ impl Comparison {
     }
 }
 
-/// The reference of something that is imported from `source`. If it is too long, its digest is used.
+/// The reference of an object that is imported from `source`. A reference that is too long is replaced with its digest.
 fn reference(source: &str, origin: &str) -> String {
     let text = format!("import:{source}:{origin}");
     let is_short = text.chars().count() <= TEXT_CHARS_MAX;
@@ -78,7 +78,7 @@ fn reference(source: &str, origin: &str) -> String {
     format!("import:{}", hex(digest.as_bytes()))
 }
 
-/// Compares a plan with a store, or with none if there is no store yet.
+/// Compares a plan with the store. Without a store, everything is missing.
 pub(crate) async fn compare(
     store: Option<&Store>,
     plan: &ImportPlan,
@@ -164,8 +164,8 @@ pub(crate) async fn create(
     }
     let mut keys = comparison.keys;
     for keys in keys.chunks_mut(CREATED_AT_ONCE) {
-        // The secrets are on the disk before the keys exist: a kill in between leaves a useless line, but loses no
-        // secret.
+        // The secrets are on disk before the keys exist. If the process is killed in between, a useless line remains,
+        // but no secret is lost.
         let mut lines = Vec::new();
         for new in keys.iter_mut().filter(|key| key.needs_secret) {
             let (secret, shown) = secret::fresh();
@@ -206,7 +206,7 @@ pub(crate) async fn create(
     Ok(comparison.outcome)
 }
 
-/// The accounts of a plan that the store contains.
+/// The accounts of a plan that already exist in the store.
 async fn known(store: &Store, plan: &ImportPlan, source: &str) -> Result<ImportKnown, ImportError> {
     let mut known = ImportKnown::default();
     for planned in plan.wallets.chunks(COMPARED_AT_ONCE) {
@@ -321,7 +321,7 @@ fn imported_key(planned: &PlannedKey, id: KeyId, wallet: WalletId) -> ImportedKe
             second,
             shown,
         } => (*digest, shown.clone(), *second),
-        // Replaced when the key is created.
+        // These values are replaced when the key is created.
         PlannedSecret::Fresh => (Digest::new([0; 32]), String::new(), None),
     };
     let name = planned.name.as_deref().map(shown_name);
@@ -350,7 +350,7 @@ fn digests(planned: &PlannedKey) -> impl Iterator<Item = Digest> {
     found.into_iter().flatten()
 }
 
-/// Why the secret of a key cannot be adopted.
+/// The reason why the secret of a key cannot be adopted, if there is one.
 fn secret_is_taken(
     planned: &PlannedKey,
     known: &ImportKnown,
@@ -367,13 +367,13 @@ fn secret_is_taken(
     None
 }
 
-/// A name without control characters, and not too long.
+/// The name without control characters, truncated to the maximum length.
 fn shown_name(name: &str) -> String {
     let printable = name.trim().chars().filter(|it| !it.is_control());
     printable.take(TEXT_CHARS_MAX).collect()
 }
 
-/// A name that nobody else has.
+/// A name for the wallet that no other wallet has.
 fn free_name(planned: &PlannedWallet, source: &str, taken: &HashSet<String>) -> String {
     let name = shown_name(&planned.name);
     let is_usable = !name.is_empty() && !name.starts_with(WalletId::PREFIX);
@@ -383,7 +383,7 @@ fn free_name(planned: &PlannedWallet, source: &str, taken: &HashSet<String>) -> 
     long_name(planned, source)
 }
 
-/// The name with its origin, which is unique.
+/// The wallet's name with its origin, which makes it unique.
 fn long_name(planned: &PlannedWallet, source: &str) -> String {
     let name = shown_name(&planned.name);
     let origin = shown_name(&format!("{source} {}", planned.origin));

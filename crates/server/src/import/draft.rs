@@ -1,7 +1,7 @@
-//! Channels and models of another system, as a part of a configuration for an operator to review.
+//! Writes the channels and models of another system as part of a configuration, for an operator to review.
 //!
-//! The text never contains a credential: channels name environment variables, and the report says where the values are
-//! now.
+//! The text never contains a credential: channels name environment variables, and the report says where their values
+//! are now.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use crate::known_models::KnownModels;
 pub(crate) struct CatalogDraft {
     pub(crate) channels: Vec<DraftChannel>,
     pub(crate) models: BTreeMap<String, DraftModel>,
-    /// Environment variables to set, and the present places of their values.
+    /// Environment variables to set, each with the current location of its value.
     pub(crate) variables: BTreeMap<String, String>,
-    /// Maps public names of the other system to ids here.
+    /// Maps public names of the other system to model ids of this one.
     pub(crate) ids: BTreeMap<String, String>,
 }
 
-/// Whether an account of this preset needs more than an address and a key. Only its operator knows the rest.
+/// Whether an account of this preset needs more than an address and a key. Only the operator knows the other values.
 pub(crate) fn needs_account(preset: Preset) -> bool {
     preset.base_url().is_some_and(|url| url.contains('{'))
 }
@@ -43,12 +43,12 @@ pub(crate) struct DraftChannel {
     pub(crate) base_url: Option<String>,
     /// The variable that contains its key.
     pub(crate) variable: Option<String>,
-    /// Whether all models that the catalog knows of this vendor are offered.
+    /// Whether it serves all models that the catalog knows for this vendor.
     pub(crate) has_all_models: bool,
     pub(crate) comments: Vec<String>,
 }
 
-/// A model, with the values that are known.
+/// A model, with those of its values that are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DraftModel {
     pub(crate) kind: Option<Kind>,
@@ -69,7 +69,7 @@ pub(crate) struct DraftRoute {
 }
 
 impl CatalogDraft {
-    /// The id for a public name, which is recorded. `route` is a preset and the vendor's name of the model.
+    /// Records and returns the id for a public name. `route` is a preset and the vendor's name for the model.
     pub(crate) fn id_for(
         &mut self,
         system: &str,
@@ -91,7 +91,7 @@ impl CatalogDraft {
         id
     }
 
-    /// The id for a public name that may not have been recorded.
+    /// The id for a public name, also if it was not recorded.
     pub(crate) fn known_id(&self, system: &str, name: &str) -> String {
         let known = self.ids.get(name).cloned();
         known.unwrap_or_else(|| public_id(system, name))
@@ -233,8 +233,8 @@ fn write_comments(comments: &[String], text: &mut String) {
     }
 }
 
-/// `maker/name`, or the name itself if it has a maker. Characters that ids cannot contain become dashes. A star stays,
-/// because lists of keys may contain one.
+/// `maker/name`, or the name itself if it already has a maker. Characters that ids cannot contain become dashes. A star
+/// is kept, because the model lists of keys may contain one.
 fn public_id(maker: &str, name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "-_.:@+~/*".contains(c) {
@@ -254,7 +254,7 @@ fn public_id(maker: &str, name: &str) -> String {
     }
 }
 
-/// A text as a TOML string.
+/// Quotes a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }

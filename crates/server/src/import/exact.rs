@@ -1,4 +1,4 @@
-//! Exact decimal numbers of other systems, and their conversion to credits.
+//! Parses decimal numbers of other systems exactly, and converts them to credits.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,7 +6,7 @@ use std::ops::{Add, Neg, Sub};
 
 use ledger::Micro;
 
-/// Decimals of an [`Amount`].
+/// The number of decimals of an [`Amount`].
 const AMOUNT_DECIMALS: u32 = 12;
 /// 10^6: one micro-credit in units of an [`Amount`].
 const UNITS_PER_MICRO: i128 = 1_000_000;
@@ -21,7 +21,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `12.5`, `-3`, `2.5e-07`. `None` for any other text.
+    /// Parses `12.5`, `-3` or `2.5e-07`. `None` for any other text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -103,7 +103,7 @@ impl Decimal {
         self
     }
 
-    /// The amount of credits, rounded half to even to 12 decimals. This removes the noise of floats.
+    /// The amount in credits, rounded half to even to 12 decimals. This removes the noise of floats in the source.
     pub(crate) fn amount(self) -> Option<Amount> {
         if self.scale <= AMOUNT_DECIMALS {
             let factor = 10_i128.checked_pow(AMOUNT_DECIMALS - self.scale)?;
@@ -122,7 +122,7 @@ impl Decimal {
         Some(Amount(whole + i128::from(is_up)))
     }
 
-    /// The text of a price with at most 12 decimals, rounded up, and whether that changed it.
+    /// The text of a price with at most 12 decimals, rounded up, and whether rounding changed it.
     pub(crate) fn price(self) -> Option<(String, bool)> {
         if self.is_negative() {
             return None;
@@ -144,8 +144,8 @@ pub(crate) struct Amount(i128);
 impl Amount {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// The credits for a number of parts, of which `per_credit` are one credit, rounded down. `None` if `per_credit` is
-    /// not positive.
+    /// Converts a number of parts to credits, rounded down. One credit has `per_credit` parts. `None` if `per_credit`
+    /// is not positive.
     pub(crate) fn of_parts(parts: i64, per_credit: i64) -> Option<Self> {
         let units = i128::from(parts).checked_mul(10_i128.pow(AMOUNT_DECIMALS))?;
         (per_credit > 0).then(|| Self(units.div_euclid(per_credit.into())))
@@ -164,7 +164,7 @@ impl From<Micro> for Amount {
     }
 }
 
-// Sums of 64-bit amounts in units of 1e-12 stay far below the range of 128 bits.
+// Sums of 64-bit amounts in units of 1e-12 stay far below the limit of 128 bits.
 impl Add for Amount {
     type Output = Self;
 

@@ -1,10 +1,10 @@
-//! Digests in hexadecimal digits, as other systems write them.
+//! Reads and writes digests as hexadecimal digits.
 
 use std::fmt::Write as _;
 
 use store::Digest;
 
-/// The digits of bytes, in lower case.
+/// The bytes in hexadecimal, in lower case.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         // Writing into a String cannot fail.
@@ -13,7 +13,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The digest with these 64 digits. `None` for any other text.
+/// Parses a digest of 64 hexadecimal digits. `None` for any other text.
 pub(super) fn digest(digits: &str) -> Option<Digest> {
     let digits = digits.as_bytes();
     if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -1,8 +1,8 @@
-//! Moves accounts here from other gateways: wallets, keys, balances and limits into the store, channels and models
-//! into a file for review (`docs/moving.md`).
+//! Imports accounts from other gateways: wallets, keys, balances and limits into the store, channels and models into a
+//! file for review (`docs/moving.md`).
 //!
-//! A reader (`new_api`, `litellm`, `openrouter`) produces an [`ImportPlan`], which is independent of any database.
-//! `apply` compares the plan with the store and creates the missing accounts; `outcome` adds everything up.
+//! A reader (`new_api`, `litellm`, `openrouter`) produces an [`ImportPlan`], which does not depend on a database.
+//! `apply` compares the plan with the store and creates the missing accounts, and `outcome` adds up the results.
 
 mod apply;
 mod draft;

@@ -1,4 +1,4 @@
-//! Reads files with `OpenRouter`'s answers to a management key: the list of keys, and the credits.
+//! Reads files with answers of `OpenRouter`'s management API: the list of keys, and the credits.
 
 use ledger::{Micro, UnixMs};
 use serde_json::value::RawValue;
@@ -9,24 +9,24 @@ use super::exact::{Amount, Decimal};
 use super::hex::{self, hex};
 use super::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
 
-/// The system's name in references and reports.
+/// The name of the other system in references and reports.
 pub(crate) const SYSTEM: &str = "openrouter";
-/// The wallet: the whole account becomes one.
+/// The origin of the wallet. The whole account becomes one wallet.
 const WALLET: &str = "accounts:1";
 
-/// Members of a JSON object whose numbers keep their text.
+/// The members of a JSON object. Numbers keep their text.
 type Members<'a> = std::collections::BTreeMap<String, &'a RawValue>;
 
 /// The contents of the files.
 #[derive(Default)]
 struct Answers<'a> {
     keys: Vec<Members<'a>>,
-    /// Credits bought and used.
+    /// The credits bought and the credits used.
     credits: Option<(Amount, Amount)>,
 }
 
-/// Reads the files: answers to `GET /api/v1/keys` (any number of pages) and `GET /api/v1/credits`. `known_key` is one
-/// key of the account; if its digest is in the list, digests are adopted.
+/// Reads the files: answers to `GET /api/v1/keys` (any number of pages) and `GET /api/v1/credits`. `known_key` is the
+/// secret of one key of the account. If its digest is in the list, the list contains digests, and they are adopted.
 pub(crate) fn read(
     files: &[(String, String)],
     known_key: Option<&str>,
@@ -212,7 +212,7 @@ fn text(members: &Members<'_>, name: &str) -> Option<String> {
     serde_json::from_str(members.get(name)?.get()).ok()
 }
 
-/// A number of US dollars, which may be written as a text.
+/// A number of US dollars, which may be a JSON string.
 fn amount(members: &Members<'_>, name: &str) -> Option<Amount> {
     let number = members.get(name)?.get().trim_matches('"');
     Decimal::parse(number)?.amount()
@@ -271,7 +271,7 @@ mod tests {
         };
         assert_eq!(adopted(None), 0);
         assert_eq!(adopted(Some("sk-or-v1-other")), 0);
-        // Entries of the list that are not digests get new secrets.
+        // Keys whose value in the list is not a digest get new secrets.
         assert_eq!(adopted(Some(known)), 1);
     }
 

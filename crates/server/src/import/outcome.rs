@@ -1,4 +1,4 @@
-//! The outcome of an import, with its sums.
+//! The outcome of an import: its counts and sums.
 
 use ledger::Micro;
 
@@ -10,7 +10,7 @@ use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, Sum};
 pub(crate) struct Counts {
     pub(crate) read: usize,
     pub(crate) created: usize,
-    /// Existed before the import.
+    /// Accounts that existed before the import.
     pub(crate) existing: usize,
     pub(crate) left_out: usize,
 }
@@ -20,27 +20,27 @@ pub(crate) struct Counts {
 pub(crate) struct Sums {
     pub(crate) read: Amount,
     pub(crate) carried: Amount,
-    /// The sum of the leftovers.
+    /// The sum of the amounts that are not imported.
     pub(crate) left: Amount,
-    /// The sum of the fractions of a micro-credit.
+    /// The sum of the fractions of a micro-credit that rounding removed.
     pub(crate) rounding: Amount,
 }
 
 impl Sums {
-    /// Adds an amount that is imported, and its rounding.
+    /// Adds an amount that is imported, and the difference that rounding makes.
     pub(super) fn add(&mut self, read: Amount, carried: Micro) {
         let carried = Amount::from(carried);
         self.carried = self.carried + carried;
         self.rounding = self.rounding + (read - carried);
     }
 
-    /// The unexplained difference. It is zero unless the import is wrong.
+    /// The unexplained difference, which is zero unless the import has a bug.
     pub(crate) fn difference(&self) -> Amount {
         self.read - self.carried - self.left - self.rounding
     }
 }
 
-/// What an import did, or would do.
+/// The result of an import, or of a dry run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) wallets: Counts,
@@ -57,7 +57,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome before the comparison: what was read, and what cannot be imported regardless of the store.
+    /// The outcome before the comparison with the store: what was read, and what can never be imported.
     pub(super) fn of(plan: &ImportPlan) -> Self {
         let left = |sum: Sum| {
             let leftovers = plan.leftovers.iter().filter(|it| it.sum == sum);

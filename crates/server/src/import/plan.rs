@@ -1,4 +1,4 @@
-//! The plan of an import: what to create, and what cannot be imported.
+//! The plan of an import: the accounts to create, and what cannot be imported.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::exact::Amount;
 /// Everything that was read from another system.
 #[derive(Debug, Default)]
 pub(crate) struct ImportPlan {
-    /// The system, such as `new-api`.
+    /// The name of the other system, such as `new-api`.
     pub(crate) system: &'static str,
     pub(crate) wallets: Vec<PlannedWallet>,
     pub(crate) keys: Vec<PlannedKey>,
     /// The number of keys that were read, including those that are left out.
     pub(crate) keys_read: usize,
     pub(crate) wallets_read: usize,
-    /// The money that was read: balances, or the rest of budgets.
+    /// The sum of the money that was read: balances, or the unspent part of budgets.
     pub(crate) money_read: Amount,
-    /// The remaining limits of keys, as they were read.
+    /// The sum of the remaining limits of keys, before rounding.
     pub(crate) limits_read: Amount,
     pub(crate) leftovers: Vec<Leftover>,
     /// Advice for the operator.
@@ -59,10 +59,10 @@ pub(crate) struct PlannedKey {
 /// The secret of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum PlannedSecret {
-    /// The existing secret continues to work.
+    /// The existing secret keeps working.
     Adopted {
         digest: Digest,
-        /// A second text that is accepted as well, and until when, in Unix milliseconds.
+        /// A second secret that is also accepted, and until when, in Unix milliseconds.
         second: Option<(Digest, i64)>,
         shown: String,
     },
@@ -70,18 +70,18 @@ pub(crate) enum PlannedSecret {
     Fresh,
 }
 
-/// The sum to which a leftover belongs.
+/// The sum to which the amount of a leftover belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sum {
     /// Money of wallets.
     Money,
     /// Limits of keys.
     Limits,
-    /// No sum.
+    /// The leftover has no amount.
     Nothing,
 }
 
-/// Something that is not imported, or not unchanged.
+/// Something that is not imported, or that is changed by the import.
 #[derive(Debug, Clone)]
 pub(crate) struct Leftover {
     /// The table and the id in the other system.
@@ -89,7 +89,7 @@ pub(crate) struct Leftover {
     pub(crate) sum: Sum,
     pub(crate) amount: Amount,
     pub(crate) reason: String,
-    /// Whether a whole key or wallet is not created.
+    /// Whether the leftover is a whole key or wallet that is not created.
     pub(crate) is_whole: bool,
 }
 
@@ -101,12 +101,12 @@ impl ImportPlan {
         }
     }
 
-    /// Notes something that is imported differently, without an amount.
+    /// Reports something without an amount that is imported differently.
     pub(crate) fn tell(&mut self, origin: &str, reason: impl Into<String>) {
         self.leave(origin, Sum::Nothing, Amount::ZERO, reason);
     }
 
-    /// Notes an amount that is not imported.
+    /// Reports an amount that is not imported.
     pub(crate) fn leave(
         &mut self,
         origin: &str,
@@ -123,7 +123,7 @@ impl ImportPlan {
         });
     }
 
-    /// Notes a wallet or key that is not created.
+    /// Reports a wallet or key that is not created.
     pub(crate) fn leave_out(
         &mut self,
         origin: &str,
@@ -137,7 +137,7 @@ impl ImportPlan {
         }
     }
 
-    /// How many wallets or keys are left out, by reason.
+    /// The number of wallets and keys that are left out, by reason.
     pub(crate) fn left_out(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for leftover in self.leftovers.iter().filter(|it| it.is_whole) {

@@ -1,4 +1,4 @@
-//! The list of new secrets: a file that only its owner can read, and that is never replaced.
+//! Writes new secrets to a file that only its owner can read, and that is never overwritten.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -9,14 +9,14 @@ const HEADING: &str =
     "# New secrets of imported keys: key, wallet, name, origin, secret, separated by tabs.";
 const EXPLANATION: &str = "# If a key stands here twice, its last secret counts. Give them to their owners and delete this file.";
 
-/// An open list.
+/// An open file of secrets.
 #[derive(Debug)]
 pub(crate) struct SecretsFile {
     file: File,
 }
 
 impl SecretsFile {
-    /// Creates a list, or continues one. Any other file is refused.
+    /// Creates the file, or opens one that an earlier run created. Any other file is refused.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let created = OpenOptions::new()
             .append(true)
@@ -46,7 +46,7 @@ impl SecretsFile {
         }
     }
 
-    /// Appends lines, which are on the disk when this returns.
+    /// Appends lines and syncs them to disk.
     pub(super) fn append(&mut self, lines: &[[String; 5]]) -> io::Result<()> {
         let mut text = String::new();
         for line in lines {

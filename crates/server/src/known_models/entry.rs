@@ -1,4 +1,4 @@
-//! One known model, in the form of the catalog files.
+//! The entry of a known model in the catalog files.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub(crate) struct KnownModel {
     /// When the vendor published it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<Day>,
-    /// What is not certain about that day, or why there is none.
+    /// Why the day is uncertain or missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created_unsure: Option<String>,
     /// The list price, in US dollars.
@@ -31,12 +31,12 @@ pub(crate) struct KnownModel {
     pub(crate) vendors: Vec<Offer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_price: Option<NextPrice>,
-    /// The announced end of its service.
+    /// The announced day on which its vendor ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retires: Option<Day>,
-    /// The source of the figures.
+    /// The page that the figures were taken from.
     pub(crate) source: String,
-    /// What is uncertain about them.
+    /// What is uncertain about the figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unsure: Option<String>,
 }
@@ -60,22 +60,22 @@ impl KnownModel {
 pub(crate) struct Offer {
     #[serde(deserialize_with = "from_text", serialize_with = "to_text")]
     pub(crate) preset: Preset,
-    /// The vendor's name of the model.
+    /// The vendor's name for the model.
     pub(crate) model: String,
-    /// The protocols that serve it, the best first.
+    /// The protocols in which the vendor serves it, best first.
     pub(crate) protocols: Vec<Protocol>,
     /// The price of this vendor, if it is not the list price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<PriceCard>,
-    /// Where these values come from, if not from the source of the entry.
+    /// The source of these values, if it is not that of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
-    /// What is not certain about them.
+    /// What is uncertain about these values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unsure: Option<String>,
 }
 
-/// An announced price.
+/// An announced price, and the day from which it applies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NextPrice {
@@ -83,12 +83,12 @@ pub(crate) struct NextPrice {
     pub(crate) price: PriceCard,
 }
 
-/// A day, as `2026-11-15`.
+/// A day in the form `2026-11-15`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Day(Date);
 
 impl Day {
-    /// Its first second in UTC, in Unix seconds.
+    /// The start of the day in UTC, in Unix seconds.
     pub(crate) fn unix_seconds(self) -> i64 {
         let start = self.0.to_zoned(TimeZone::UTC);
         start.map_or(0, |start| start.timestamp().as_second())

@@ -1,4 +1,4 @@
-//! The list of known models, built in and from a file.
+//! The list of known models: the built-in ones, and those of a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const BUILT_IN: &str = include_str!("../../../../catalog/models.toml");
 /// The origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The program.
+    /// The catalog that is built into the program.
     BuiltIn,
     /// The file that the configuration names.
     File,
@@ -32,7 +32,7 @@ pub(crate) struct KnownModels {
     by_id: BTreeMap<String, usize>,
 }
 
-/// A file of the catalog.
+/// The contents of a catalog file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CatalogFile {
@@ -43,18 +43,18 @@ struct CatalogFile {
 }
 
 impl KnownModels {
-    /// The models that this program knows.
+    /// The models that are built into the program.
     pub(crate) fn built_in() -> &'static Self {
         static BUILT_IN_MODELS: LazyLock<KnownModels> =
             LazyLock::new(|| match KnownModels::parse(BUILT_IN, Origin::BuiltIn) {
                 Ok(models) => models,
-                // A test reads this file, so a program with an invalid file is never released.
+                // A test parses this file, so a program with an invalid file is never released.
                 Err(fault) => unreachable!("catalog/models.toml: {fault}"),
             });
         &BUILT_IN_MODELS
     }
 
-    /// Reads a catalog file. The message describes the first error.
+    /// Parses a catalog file. The error describes the first problem.
     pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, String> {
         let file: CatalogFile = toml::from_str(text).map_err(|fault| fault.to_string())?;
         let mut models = Self {
@@ -73,7 +73,7 @@ impl KnownModels {
         Ok(models)
     }
 
-    /// The built-in models. Entries of a file replace those with the same id.
+    /// The built-in models, with the entries of a file in place of those with the same id.
     pub(crate) fn with_file(file: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
@@ -97,7 +97,7 @@ impl KnownModels {
         }
     }
 
-    /// The model of this id.
+    /// The model with this id.
     pub(crate) fn find(&self, id: &str) -> Option<(&KnownModel, Origin)> {
         let (model, origin) = self.entries.get(*self.by_id.get(id)?)?;
         Some((model, *origin))
@@ -115,7 +115,7 @@ impl KnownModels {
     }
 }
 
-/// Checks that the types of an entry do not make.
+/// Checks the rules that the types of an entry do not enforce.
 fn check(model: &KnownModel) -> Result<(), String> {
     if !model.id.contains('/') || model.id.split('/').any(str::is_empty) {
         return Err("the id must have the form <maker>/<model>".to_owned());
@@ -133,7 +133,7 @@ fn check(model: &KnownModel) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses tools under other names than the metered ones, because they would never be charged.
+/// Refuses tools whose names are not the metered ones, because they would never be charged.
 fn check_tools(card: &PriceCard) -> Result<(), String> {
     let card = json!(card);
     let names = card.get("tools").and_then(|tools| tools.as_object());
@@ -184,7 +184,7 @@ mod tests {
             assert_ne!(model.created_unsure.as_deref(), Some(""), "{id}");
             for (place, offer) in model.vendors.iter().enumerate() {
                 assert_ne!(offer.unsure.as_deref(), Some(""), "{id}");
-                // The source of an entry is that of its first vendor.
+                // The first vendor has the source of the entry.
                 let is_known = place == 0 || offer.source.is_some() || offer.unsure.is_some();
                 assert!(
                     is_known,

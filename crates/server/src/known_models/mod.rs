@@ -1,8 +1,8 @@
-//! The catalog of known models: what public models can do and what their vendors charge.
+//! The catalog of known models: the abilities of public models, and the prices of their vendors.
 //!
-//! `catalog/models.toml` is a part of the program. A file that the configuration names (`[catalog] file`) replaces
-//! single entries of it; `tollgate catalog import` writes that file. Configuration entries take from here what they
-//! leave out (`config/catalog/known.rs`, `docs/decisions/062`).
+//! `catalog/models.toml` is built into the program. The file that the configuration names as `[catalog] file` replaces
+//! single entries; `tollgate catalog import` writes that file. Configuration entries take values that they leave out
+//! from here (`config/catalog/known.rs`, `docs/decisions/062`).
 
 mod entry;
 pub(crate) mod import;

@@ -1,4 +1,4 @@
-//! Writes a file of the catalog.
+//! Writes a catalog file.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
@@ -43,13 +43,13 @@ pub(crate) fn write_file(models: &[KnownModel], date: &str) -> String {
     format!("{HEAD}{document}")
 }
 
-/// A value on one line; `None` for null, which TOML does not have.
+/// Converts a value to TOML, on one line. `None` for null, which TOML does not have.
 fn to_toml(json: &serde_json::Value) -> Option<Value> {
     use serde_json::Value as Json;
     Some(match json {
         Json::Null => return None,
         Json::Bool(flag) => Value::from(*flag),
-        // Prices are texts; all numbers are counts.
+        // Prices are strings, so all numbers are counts.
         Json::Number(number) => Value::from(number.as_i64()?),
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => Value::Array(items.iter().filter_map(to_toml).collect::<Array>()),

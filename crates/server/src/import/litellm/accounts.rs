@@ -15,23 +15,23 @@ use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, 
 
 /// The wallet of keys that have neither a team nor a user.
 const DEFAULT_WALLET: &str = "wallets:default";
-/// The team of keys for the console's sessions.
+/// The team of keys that `LiteLLM` creates for sessions of its dashboard.
 const DASHBOARD_TEAM: &str = "litellm-dashboard";
 const MASTER_ALIAS: &str = "litellm_proxy_master_key";
-/// The user that only counts the spending of the master key.
+/// The user that only records the spending of the master key.
 const DEFAULT_USER: &str = "default_user_id";
 
-/// What a budget of a team or user becomes.
+/// How to import the budget of a team or user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BudgetsAs {
-    /// What is left of it is the balance.
+    /// The unspent part of the budget becomes the balance.
     #[default]
     Balance,
-    /// It is the credit line, and what was spent is owed.
+    /// The budget becomes the credit line, and the spent part becomes debt.
     CreditLine,
 }
 
-/// What an operator chooses, because the system has no prepaid money.
+/// Choices of the operator. They are needed because `LiteLLM` has no prepaid money.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Choices {
     pub(crate) budgets_as: BudgetsAs,
@@ -39,7 +39,7 @@ pub(crate) struct Choices {
     pub(crate) credit_line: Micro,
 }
 
-/// The data with which all rows are read.
+/// Reads rows, with the tables that they refer to.
 struct Reader<'r> {
     tables: &'r Tables,
     time_zone: &'r str,
@@ -48,7 +48,7 @@ struct Reader<'r> {
     budgets: HashMap<&'r str, ForeignRow<'r>>,
     teams: HashMap<&'r str, ForeignRow<'r>>,
     users: HashMap<&'r str, ForeignRow<'r>>,
-    /// Rotated secrets that still work, by the key that replaced them.
+    /// Rotated secrets that are still valid, by the key that replaced them.
     rotated: HashMap<&'r str, (&'r str, i64)>,
 }
 
@@ -117,7 +117,7 @@ impl<'r> Reader<'r> {
         Budget::of(row, shared.copied())
     }
 
-    /// The wallet of a team or user, or of keys that have neither.
+    /// Plans the wallet of a team or user, or the default wallet for keys that have neither.
     fn wallet(&self, origin: &str, row: Option<ForeignRow<'r>>, plan: &mut ImportPlan) {
         plan.wallets_read += 1;
         let budget = row.map(|row| self.budget_of(row)).unwrap_or_default();
@@ -242,7 +242,7 @@ impl<'r> Reader<'r> {
         plan.keys.push(key);
     }
 
-    /// The wallet of a key: that of its team, otherwise that of its user, otherwise the default one.
+    /// The wallet of a key: that of its team, or else that of its user, or else the default one.
     fn owner(&self, row: ForeignRow<'r>) -> (String, Option<ForeignRow<'r>>) {
         if let Some(team) = row.text("team_id") {
             return (format!("teams:{team}"), self.teams.get(team).copied());
@@ -253,7 +253,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The secret before a rotation, if it still works.
+    /// The secret before a rotation, if it is still valid.
     fn second_secret(&self, token: &str) -> Option<(Digest, i64)> {
         let (old, until) = self.rotated.get(token)?;
         Some((digest(old)?, *until))
@@ -322,8 +322,8 @@ impl<'r> Reader<'r> {
         key.limits.concurrency = rate("max_parallel_requests");
     }
 
-    /// The models that both the key's list and its team's list allow. If the lists cannot be read, the key is created
-    /// disabled.
+    /// Sets the models that both the key's list and its team's list allow. If the lists cannot be read, the key is
+    /// created disabled.
     fn models(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let names = match allowed_models(row, &self.teams, &self.users) {
             Ok(Some(names)) => names,
@@ -362,7 +362,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Notes budgets of levels that have no counterpart here.
+    /// Reports budgets of levels that have no counterpart here.
     fn tell_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
         for (id, row) in &self.users {
             let origin = format!("users:{id}");
@@ -395,13 +395,13 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Creates a key disabled, because it might otherwise be allowed more than before.
+/// Plans to create the key disabled, because it might otherwise be allowed more than before.
 fn disable(key: &mut PlannedKey, reason: &str, plan: &mut ImportPlan) {
     plan.tell(&key.origin, format!("{reason}, so it is created disabled"));
     key.is_enabled = false;
 }
 
-/// Notes rights of a key that are not imported.
+/// Reports settings of a key that are not imported.
 fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
     for column in [
         "aliases",
@@ -420,7 +420,7 @@ fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
     }
 }
 
-/// The digest of a key: the column itself, or the digest of the key that very old rows contain.
+/// The digest of a key's secret. Rows contain it, except very old ones, which contain the secret.
 fn digest(token: &str) -> Option<Digest> {
     if token.starts_with("sk-") {
         return Some(Digest::of(token.as_bytes()));

@@ -1,12 +1,11 @@
-//! The models that a virtual key may call: those that are both in its own list and in that of its team, or of its user
+//! Computes the models that a virtual key may call: those in both its own list and the list of its team, or of its user
 //! if it has no team.
 
 use std::collections::HashMap;
 
 use store::ForeignRow;
 
-/// The names of the models that a key may call: those in its own list and in that of its team, or of its user if it has
-/// no team. `None` if neither restricts it.
+/// The names of the models that a key may call. `None` if neither list restricts it.
 pub(super) fn allowed_models(
     row: ForeignRow<'_>,
     teams: &HashMap<&str, ForeignRow<'_>>,
@@ -32,7 +31,7 @@ pub(super) fn allowed_models(
     })
 }
 
-/// A list of texts in JSON, as the database returns it. `None` for anything else.
+/// A JSON list of strings in a column. `None` for anything else.
 fn list(row: ForeignRow<'_>, column: &str) -> Option<Vec<String>> {
     let Some(text) = row.text(column) else {
         return Some(Vec::new());
@@ -41,7 +40,7 @@ fn list(row: ForeignRow<'_>, column: &str) -> Option<Vec<String>> {
     Some(list.unwrap_or_default())
 }
 
-/// The names that a list of models allows. `None` if it allows all.
+/// The names that a list of models allows. `None` if it allows all models.
 fn restriction(mut names: Vec<String>) -> Option<Vec<String>> {
     let is_all = |name: &String| name == "all-proxy-models" || name == "*";
     if names.is_empty() || names.iter().any(is_all) {
@@ -51,7 +50,7 @@ fn restriction(mut names: Vec<String>) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The names that two lists allow. A name may end with a star.
+/// The names that both lists allow. A name may end with a star.
 fn in_both(one: &[String], other: &[String]) -> Vec<String> {
     let is_in = |name: &str, list: &[String]| {
         list.iter().any(|it| {

@@ -1,4 +1,4 @@
-//! Budgets: the amount, the spending, and the reset.
+//! Reads budgets: the amount, the spending, and the reset.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -11,16 +11,17 @@ use crate::import::exact::{Amount, Decimal};
 pub(super) struct Budget {
     pub(super) max: Option<Amount>,
     pub(super) spend: Amount,
-    /// The reset interval, as `LiteLLM` writes it.
+    /// The reset interval in `LiteLLM`'s notation.
     pub(super) duration: Option<String>,
     /// The next reset, in Unix milliseconds.
     pub(super) reset_at: Option<i64>,
-    /// Whether the budget has an amount or a spending that is negative or not a number.
+    /// Whether the amount is negative, or the amount or the spending is not a number.
     pub(super) is_unreadable: bool,
 }
 
 impl Budget {
-    /// The budget of a row. Columns that are empty there are taken from `shared`, a row of the table of budgets.
+    /// The budget of a row. If the row has no amount, the amount and the reset interval are those of `shared`, a row of
+    /// the table of budgets.
     pub(super) fn of(row: ForeignRow<'_>, shared: Option<ForeignRow<'_>>) -> Self {
         let has_own = row.text("max_budget").is_some();
         let source = if has_own { Some(row) } else { shared };
@@ -44,7 +45,7 @@ impl Budget {
         }
     }
 
-    /// The rest of the budget; negative if it is overspent.
+    /// The unspent part of the budget; negative if it is overspent.
     pub(super) fn rest(&self) -> Option<Amount> {
         self.max.map(|max| max - self.spend)
     }
@@ -55,7 +56,7 @@ fn amount(row: ForeignRow<'_>, column: &str) -> Option<Amount> {
     Decimal::parse(row.text(column)?)?.amount()
 }
 
-/// The calendar period of a duration. Others, such as 12 hours, have no counterpart.
+/// The calendar period of a duration. Other durations, such as 12 hours, have no counterpart.
 pub(super) fn period(duration: &str) -> Option<PeriodLength> {
     match duration.trim() {
         "1d" | "24h" | "daily" => Some(PeriodLength::Day),
@@ -65,7 +66,7 @@ pub(super) fn period(duration: &str) -> Option<PeriodLength> {
     }
 }
 
-/// A time of the database, which is UTC and has no zone.
+/// Parses a time of the database, which is in UTC and has no zone.
 pub(super) fn time(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(time) = text.parse::<jiff::Timestamp>() {

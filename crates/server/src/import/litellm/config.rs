@@ -1,4 +1,4 @@
-//! The configuration file of `LiteLLM`.
+//! Reads the configuration file of `LiteLLM`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::yaml;
 
-/// The depth to which included files are read.
+/// The maximum depth of included files.
 const DEPTH_MAX: usize = 8;
 
 /// The sections of a configuration that an import needs.
@@ -23,7 +23,7 @@ pub(super) struct Config {
     pub(super) stores_models: bool,
 }
 
-/// Reads a file and those that it includes.
+/// Reads a file and the files that it includes.
 pub(super) fn read(path: &Path) -> Result<Config, String> {
     let mut config = Config::default();
     read_into(path, &mut config, 0)?;
@@ -51,7 +51,7 @@ fn read_into(path: &Path, config: &mut Config, depth: usize) -> Result<(), Strin
 }
 
 impl Config {
-    /// Adds the sections of a document, or of a row of the table of sections.
+    /// Adds the sections of a document, or of a row of the database table that stores sections.
     pub(super) fn merge(&mut self, document: &Value) {
         self.model_list
             .extend(list(document, "model_list").cloned());

@@ -1,4 +1,4 @@
-//! The tables of `LiteLLM`'s database.
+//! Reads the tables of `LiteLLM`'s database.
 
 use serde_json::{Map, Value};
 use store::{ForeignDatabase, ForeignError, ForeignTable};
@@ -94,7 +94,7 @@ pub(crate) enum DatabaseError {
     Other,
 }
 
-/// Reads the tables, and adds the models and sections that are stored there to the configuration.
+/// Reads the tables, and adds stored models and sections to the configuration.
 pub(super) async fn read(place: &str, config: &mut Config) -> Result<Tables, DatabaseError> {
     let database = ForeignDatabase::open(place, &["LiteLLM_VerificationToken"]).await?;
     let keys = database.table("LiteLLM_VerificationToken", &KEYS).await?;
@@ -133,7 +133,7 @@ pub(super) async fn read(place: &str, config: &mut Config) -> Result<Tables, Dat
             "model_name": row.text("model_name"),
             "litellm_params": json("litellm_params"),
             "model_info": json("model_info"),
-            // Marks entries of the database, whose texts are sealed, unlike those of the file.
+            // Marks entries of the database. Their values are sealed, unlike those of the file.
             "stored_as": id,
         }));
     }

@@ -13,5 +13,5 @@ mod yaml;
 pub(crate) use accounts::{BudgetsAs, Choices};
 pub(crate) use read::read;
 
-/// The system's name in references and reports.
+/// The name of the other system in references and reports.
 pub(crate) const SYSTEM: &str = "litellm";

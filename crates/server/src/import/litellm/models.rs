@@ -14,7 +14,7 @@ use crate::import::draft::{
 use crate::import::exact::Decimal;
 use crate::import::plan::ImportPlan;
 
-/// Members that are prices per token, and the keys of our price.
+/// Members that are prices per token, and their keys in our price cards.
 const TOKEN_PRICES: [(&str, &str); 7] = [
     ("input_cost_per_token", "input"),
     ("output_cost_per_token", "output"),
@@ -25,14 +25,14 @@ const TOKEN_PRICES: [(&str, &str); 7] = [
     ("output_cost_per_image_token", "image_output"),
 ];
 
-/// The origin of an entry, and the key to open its values.
+/// The origin of an entry, and the key that opens its sealed values.
 pub(super) struct Source<'s> {
     pub(super) origin: String,
     pub(super) key: Option<&'s SealKey>,
     pub(super) is_sealed: bool,
 }
 
-/// The channels that were made, by preset, address and credential.
+/// The names of the planned channels, by preset, address and credential.
 #[derive(Default)]
 pub(super) struct Channels(HashMap<ChannelPlace, String>);
 
@@ -110,7 +110,7 @@ pub(super) fn read(
     }
 }
 
-/// The route of an entry's calls.
+/// The upstream and model of an entry.
 struct Route {
     preset: Preset,
     base_url: Option<String>,
@@ -118,7 +118,7 @@ struct Route {
 }
 
 impl Source<'_> {
-    /// A text of the entry, opened if it is sealed.
+    /// Returns a text of the entry, opened if it is sealed.
     fn opened(&self, value: &Value) -> Result<Option<String>, String> {
         let Some(value) = text(value) else {
             return Ok(None);
@@ -153,7 +153,7 @@ impl Source<'_> {
                 None => ("openai".to_owned(), named),
             },
         };
-        // A variable cannot be resolved here.
+        // An address in an environment variable cannot be resolved here.
         let address = address.filter(|url| !url.starts_with("os.environ/"));
         let preset = preset(&provider, address.as_deref())?;
         if address.as_deref().is_some_and(may_hold_secret) {
@@ -171,7 +171,7 @@ impl Source<'_> {
         })
     }
 
-    /// The variable of the entry's credential, if it has one. A literal key gets a variable of its own.
+    /// The environment variable for the entry's credential, if it has one. A literal key gets a new variable.
     fn credential(&self, params: &Value, preset: Preset, plan: &mut ImportPlan) -> Option<String> {
         let key = text(&params["api_key"]).filter(|_| !self.is_sealed);
         if let Some(name) = key
@@ -283,7 +283,7 @@ fn is_model(text: &str) -> bool {
     text.len() <= 128 && text.contains('/') && !text.ends_with('=') && text.chars().all(plain)
 }
 
-/// A text or number as it is written.
+/// The text of a string or number. Numbers keep their notation.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),

@@ -1,4 +1,4 @@
-//! Reads the configuration, the database, or both.
+//! Reads `LiteLLM`'s configuration file, its database, or both.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::sealed::SealKey;
 use super::{Choices, SYSTEM, accounts};
 use crate::import::plan::ImportPlan;
 
-/// Why nothing was read.
+/// Why the import could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error(transparent)]
@@ -20,8 +20,7 @@ pub(crate) enum ReadError {
     Config(String),
 }
 
-/// Reads the places: a configuration file, the URL of a database, or one of each. `salt_key` is the value of
-/// `LITELLM_SALT_KEY`.
+/// Reads a configuration file, the database at a URL, or both. `salt_key` is the value of `LITELLM_SALT_KEY`.
 pub(crate) async fn read(
     places: &[String],
     salt_key: Option<&str>,

@@ -12,7 +12,7 @@ use salsa20::cipher::{KeyIvInit as _, StreamCipher as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The prefix of values in the newer form.
+/// The prefix of values in the newer format.
 const GCM_MARK: &str = "v2:gcm:";
 const GCM_NONCE_BYTES: usize = 12;
 const BOX_NONCE_BYTES: usize = 24;
@@ -22,12 +22,12 @@ const TAG_BYTES: usize = 16;
 pub(super) struct SealKey([u8; 32]);
 
 impl SealKey {
-    /// The key that is derived from `LITELLM_SALT_KEY`, or from the master key if that is not set.
+    /// Derives the key from `LITELLM_SALT_KEY`, or from the master key if that is not set.
     pub(super) fn of(salt_key: &str) -> Self {
         Self(Sha256::digest(salt_key.as_bytes()).into())
     }
 
-    /// The sealed text. `None` if the value was not sealed, or with another key.
+    /// Opens a sealed text. `None` if the value was not sealed, or was sealed with another key.
     pub(super) fn open(&self, value: &str) -> Option<String> {
         let plain = match value.strip_prefix(GCM_MARK) {
             Some(sealed) => self.open_gcm(&decoded(sealed)?)?,
@@ -45,7 +45,7 @@ impl SealKey {
         Some(plain.to_vec())
     }
 
-    /// The secret box of `NaCl`: `XSalsa20`, whose first 32 bytes are the key of `Poly1305`.
+    /// Opens a secret box of `NaCl`: `XSalsa20`, whose first 32 bytes are the key of `Poly1305`.
     fn open_box(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_at_checked(BOX_NONCE_BYTES)?;
         let (tag, sealed) = rest.split_at_checked(TAG_BYTES)?;

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-/// The maximum number of values in a configuration: aliases of aliases must not fill the memory.
+/// The maximum number of values in a configuration, so that aliases of aliases cannot exhaust the memory.
 const VALUES_MAX: usize = 1_000_000;
-/// The deepest nesting of lists and tables.
+/// The maximum nesting of lists and tables.
 const DEPTH_MAX: usize = 128;
 
-/// A list or table that has not ended.
+/// A list or table whose end has not been read.
 enum Open {
     List(Vec<Value>, usize),
-    /// A table, with the key whose value comes next.
+    /// A table, and the key whose value comes next.
     Table(Map<String, Value>, Option<String>, usize),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 
 struct Reader {
     open: Vec<Open>,
-    /// Values that may be repeated, with the number of values in each.
+    /// Anchored values, each with the number of values that it contains.
     anchors: HashMap<usize, (Value, usize)>,
     values: usize,
     document: Option<Value>,
@@ -121,7 +121,7 @@ fn key_text(value: Value) -> Result<String, String> {
     }
 }
 
-/// The merge key: members of other tables, unless the table has its own.
+/// Applies the merge key `<<`: adds members of other tables, unless the table has its own.
 fn merge(table: &mut Map<String, Value>, value: Value) {
     match value {
         Value::Object(members) => {

@@ -11,12 +11,11 @@ use super::tables::Tables;
 use crate::import::exact::Amount;
 use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
 
-/// The largest quota that the system stores. The true value may be larger.
+/// The maximum quota that the other system can store. The true value may be larger.
 const QUOTA_MAX: i64 = 2_147_483_647;
-/// The end of the year 9999, in Unix milliseconds, for the second form of a key, which does not
-/// expire.
+/// The end of the year 9999, in Unix milliseconds. The form of a key without `sk-` is accepted until then.
 const FOREVER: i64 = 253_402_300_799_000;
-/// How many characters of a key after `sk-` are shown later.
+/// The number of characters after `sk-` that are stored to show the key.
 const SHOWN_CHARS: usize = 4;
 
 pub(super) fn read(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
@@ -185,7 +184,7 @@ fn read_token(
 /// The models that a token may call.
 fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, String> {
     let names = if row.flag("model_limits_enabled") {
-        // A list that is enabled and empty allows nothing.
+        // A list that is enabled but empty allows no model.
         row.text("model_limits").ok_or("the list is empty")?
     } else {
         match row.text("models") {
@@ -196,13 +195,13 @@ fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, S
     let names = names.split(',').map(str::trim).filter(|it| !it.is_empty());
     let ids = names.map(|name| plan.catalog.known_id(SYSTEM, name));
     let models = ModelList::new(ids).map_err(|error| error.to_string())?;
-    // A list of nothing but commas allows nothing either.
+    // A list that consists of commas allows no model either.
     models
         .map(Some)
         .ok_or_else(|| "the list is empty".to_owned())
 }
 
-/// Notes money that is not the balance of a user.
+/// Reports money that is not the balance of a user, and so is not imported.
 fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
     for row in tables.subscriptions.iter().flat_map(ForeignTable::rows) {
         if !matches!(row.text("status"), None | Some("active" | "1")) {

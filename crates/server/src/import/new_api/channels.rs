@@ -1,4 +1,4 @@
-//! Converts channels, and creates routes for their models.
+//! Converts channels, and adds routes for their models.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,7 @@ use crate::import::draft::{
 };
 use crate::import::plan::ImportPlan;
 
-/// The priorities of our routes, by the priorities there: the highest one there becomes 0, which
-/// comes first here.
+/// Maps the priorities of the other system to ours. Its highest priority becomes 0, which is tried first here.
 fn priorities(tables: &Tables) -> BTreeMap<i64, u32> {
     let found = tables.channels.rows();
     let mut found: Vec<i64> = found
@@ -157,7 +156,7 @@ fn account(row: ForeignRow<'_>, project: Project) -> Result<Account, String> {
     Ok(Account { preset, base_url })
 }
 
-/// How many keys of a channel are in use.
+/// The number of keys of a channel that are in use.
 fn live_keys(row: ForeignRow<'_>) -> usize {
     let info = row.text("channel_info").unwrap_or("{}");
     let info: Value = serde_json::from_str(info).unwrap_or_default();
@@ -186,7 +185,7 @@ fn mapping(row: ForeignRow<'_>) -> BTreeMap<String, String> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The upstream's name of a model: the mapping is followed until a name has no entry.
+/// The upstream's name for a model. The mapping is followed until a name has no entry.
 fn followed(mapping: &BTreeMap<String, String>, public: &str) -> Result<String, String> {
     let mut name = public;
     for _ in 0..=mapping.len() {
@@ -199,7 +198,7 @@ fn followed(mapping: &BTreeMap<String, String>, public: &str) -> Result<String, 
     Err("its model_mapping goes in a circle".to_owned())
 }
 
-/// Checks that every pair of a model and a channel that was in use has become a route.
+/// Checks that a pair of a model and a channel that was in use has become a route.
 fn check_ability(row: ForeignRow<'_>, plan: &mut ImportPlan) {
     let (Some(model), Some(channel)) = (row.text("model"), row.text("channel_id")) else {
         return;

@@ -10,5 +10,5 @@ mod tables;
 
 pub(crate) use read::read;
 
-/// The system's name in references and reports.
+/// The name of the other system in references and reports.
 pub(crate) const SYSTEM: &str = "new-api";

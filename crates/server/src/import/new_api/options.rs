@@ -1,4 +1,4 @@
-//! The options of `new-api`: the value of a quota, and the price ratios.
+//! Reads the options of `new-api`: the value of quota, and the price ratios.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,10 +8,10 @@ use store::{ForeignRow, ForeignTable};
 use super::tables::ReadError;
 use crate::import::exact::{Amount, Decimal};
 
-/// Quota per US dollar, unless an option changes it.
+/// The default quota per US dollar.
 const QUOTA_PER_UNIT: i64 = 500_000;
 
-/// The options that were changed. All others have the defaults of the program.
+/// The options that differ from the defaults of `new-api`.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) quota_per_unit: i64,
@@ -36,12 +36,12 @@ impl Options {
         })
     }
 
-    /// An amount of quota in credits, exact.
+    /// Converts quota to credits, exactly.
     pub(super) fn credits(&self, quota: i64) -> Option<Amount> {
         Amount::of_parts(quota, self.quota_per_unit)
     }
 
-    /// A column of quota, and its value in credits. Null counts as 0. `None` if it is not a number.
+    /// The quota in a column, and its value in credits. Null counts as 0. `None` if it is not a number.
     pub(super) fn quota(&self, row: ForeignRow<'_>, column: &str) -> Option<(i64, Amount)> {
         let quota = match row.text(column) {
             Some(text) => text.parse().ok()?,
@@ -50,7 +50,7 @@ impl Options {
         Some((quota, self.credits(quota)?))
     }
 
-    /// An option with a table of numbers by name. `None` if it has its default.
+    /// The numbers of an option by name. `None` if the option has its default.
     pub(super) fn numbers(&self, option: &str) -> Option<BTreeMap<String, Decimal>> {
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(self.values.get(option)?).ok()?;
@@ -65,7 +65,7 @@ impl Options {
     }
 }
 
-/// `500000` or `500000.0`.
+/// Parses `500000` or `500000.0`.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim();
     let text = text.split_once('.').map_or(text, |(whole, zeros)| {

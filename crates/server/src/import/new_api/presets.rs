@@ -4,10 +4,10 @@ use upstream::Preset;
 
 use super::tables::Project;
 
-/// The counterpart of a channel type.
+/// The preset for a channel type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// A preset, by name, and the suffix for an address that the operator entered.
+    /// The name of a preset, and the suffix that it needs after an address that the operator entered.
     Preset(&'static str, &'static str),
     /// An `OpenAI` account, or a compatible host.
     OpenAi,
@@ -17,8 +17,7 @@ pub(super) enum Target {
 
 const SPLIT_KEY: &str = "its key has several parts, and there is no preset for it";
 
-/// The counterpart of a channel type: first the types that both projects number alike, then those
-/// of each.
+/// The preset for a channel type. Types that both projects number alike come first, then those of each project.
 pub(super) fn target(project: Project, number: i64) -> Target {
     use Target::{None, OpenAi, Preset};
     let compatible = Preset("openai-compatible", "/v1");
@@ -63,7 +62,7 @@ pub(super) fn target(project: Project, number: i64) -> Target {
     }
 }
 
-/// A preset by name, if this program has it.
+/// The preset of this name, if this program has it.
 pub(super) fn named(name: &str) -> Option<Preset> {
     name.parse().ok()
 }

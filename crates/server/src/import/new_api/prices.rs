@@ -1,4 +1,4 @@
-//! Converts ratios to prices.
+//! Converts price ratios to prices.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use super::tables::Tables;
 use crate::import::exact::Decimal;
 use crate::import::plan::ImportPlan;
 
-/// Output ratios that the program has built in for names with these prefixes, regardless of its options. It has more of
+/// Output ratios that `new-api` has built in for names with these prefixes, which override its options. It has more of
 /// them, so the prices of other models are marked for review.
 const BUILT_IN: [(&str, i64); 5] = [
     ("gpt-5.4", 6),
@@ -27,7 +27,7 @@ struct Ratios {
     audio: BTreeMap<String, Decimal>,
     audio_completion: BTreeMap<String, Decimal>,
     price: BTreeMap<String, Decimal>,
-    /// Credits per million tokens at ratio 1, in the chosen group.
+    /// The price in credits of a million tokens at ratio 1, in the chosen group.
     unit: Decimal,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan
     }
 }
 
-/// The group whose ratio becomes the price: the requested one, or the one with the most users.
+/// The ratio of the requested group, or of the group with the most users.
 fn group_ratio(
     tables: &Tables,
     options: &Options,
@@ -121,7 +121,7 @@ fn group_ratio(
 type Prices = BTreeMap<&'static str, String>;
 
 impl Ratios {
-    /// The prices of a model with notes for the review, or the reason why it has none.
+    /// The prices of a model and notes for the review, or the reason why it has no price.
     fn prices(&self, name: &str) -> Result<(Prices, Vec<String>), String> {
         if let Some(price) = self.price.get(name) {
             let text = price.price().map(|(text, _)| text).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Ratios {
         Ok((prices, comments))
     }
 
-    /// The output ratio, with a note for the review.
+    /// The output ratio, and a note for the review if one is needed.
     fn completion(&self, name: &str) -> (Decimal, Option<String>) {
         let option = self.completion.get(name).copied();
         let built_in = built_in(name).map(Decimal::whole);
@@ -239,7 +239,7 @@ mod tests {
         let found: Vec<_> = prices.iter().map(|(key, price)| (*key, &**price)).collect();
         assert_eq!(found, expected);
         assert!(comments.is_empty());
-        // The built-in ratio overrides the option, which a note says.
+        // The built-in ratio overrides the option, and a note says so.
         let (prices, comments) = ratios.prices("gpt-5-mini").unwrap();
         assert_eq!((&*prices["input"], &*prices["output"]), ("0.25", "2"));
         assert_eq!(comments.len(), 1);

@@ -5,7 +5,7 @@ use super::tables::{Project, ReadError, open, tables};
 use super::{SYSTEM, accounts, channels, prices};
 use crate::import::plan::ImportPlan;
 
-/// Reads the database at a place: a URL, a file or a dump. `group` is the price group whose ratios become prices.
+/// Reads a database, which is given as a URL, a file or a dump. `group` is the price group whose ratios become prices.
 pub(crate) async fn read(place: &str, group: Option<&str>) -> Result<ImportPlan, ReadError> {
     let database = open(place).await?;
     let (tables, options) = tables(&database).await?;
@@ -24,7 +24,7 @@ pub(crate) async fn read(place: &str, group: Option<&str>) -> Result<ImportPlan,
         "The database is one of {names}; 1 credit is {} quota.",
         options.quota_per_unit
     ));
-    // Channels come first, because keys may refer to their models.
+    // Channels are read first, because keys may refer to their models.
     channels::read(&tables, project, &mut plan);
     prices::read(&tables, &options, group, &mut plan);
     accounts::read(&tables, &options, &mut plan);

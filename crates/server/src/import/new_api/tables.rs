@@ -1,4 +1,4 @@
-//! The tables of `new-api` and `one-api`.
+//! Reads the tables of `new-api` and `one-api`.
 
 use store::{ForeignDatabase, ForeignError, ForeignTable};
 
@@ -12,14 +12,14 @@ const TABLES: [&str; 7] = [
     "redemptions",
 ];
 
-/// Which of the two projects. Numbers of channel types differ.
+/// The project whose database is read. Their numbers of channel types differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Project {
     NewApi,
     OneApi,
 }
 
-/// Why nothing was read.
+/// Why the import could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error(transparent)]
@@ -42,12 +42,12 @@ pub(super) struct Tables {
     pub(super) redemptions: Option<ForeignTable>,
 }
 
-/// Opens the database at a place: a URL, a file or a dump.
+/// Opens a database, which is given as a URL, a file or a dump.
 pub(super) async fn open(place: &str) -> Result<ForeignDatabase, ReadError> {
     Ok(ForeignDatabase::open(place, &TABLES).await?)
 }
 
-/// Reads the tables, and that of the options.
+/// Reads the tables, and the table of options if there is one.
 pub(super) async fn tables(
     database: &ForeignDatabase,
 ) -> Result<(Tables, Option<ForeignTable>), ReadError> {

@@ -1,8 +1,8 @@
-//! Decimal numbers of JSON as exact decimal text.
+//! Converts JSON numbers to exact decimal text.
 
 use ledger::Price;
 
-/// A JSON number multiplied by 10 to the power of `shift`, as a price. No float is involved.
+/// Multiplies a JSON number by 10 to the power of `shift` and returns it as the text of a price. No float is involved.
 pub(super) fn price(number: &str, shift: i32) -> Result<String, String> {
     let text = plain(number, shift).ok_or_else(|| format!("{number} is no decimal number"))?;
     match text.parse::<Price>() {
@@ -11,7 +11,7 @@ pub(super) fn price(number: &str, shift: i32) -> Result<String, String> {
     }
 }
 
-/// The number without an exponent.
+/// The shifted number without an exponent.
 fn plain(number: &str, shift: i32) -> Option<String> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -22,7 +22,7 @@ fn plain(number: &str, shift: i32) -> Option<String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // The place of the point, counted from the first digit.
+    // The position of the decimal point, counted from the first digit.
     let exponent = exponent.checked_add(shift).filter(|it| it.abs() <= 64)?;
     let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The differences between two entries of a model, value by value.
+//! Lists the differences between two entries of a model, value by value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::known_models::KnownModel;
 
-/// A value that differs.
+/// A value that an import changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) id: String,
@@ -18,14 +18,14 @@ pub(crate) struct Change {
     pub(crate) direction: Direction,
 }
 
-/// The effect of a change on those who pay.
+/// The kind of a change, above all whether a price rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// A model that was not known.
+    /// The model was not known before.
     New,
     Dearer,
     Cheaper,
-    /// A price that was added or removed.
+    /// A price was added or removed.
     PriceSet,
     Other,
 }
@@ -42,7 +42,7 @@ impl Direction {
     }
 }
 
-/// The values that differ; for a new model, all values.
+/// The values that differ. For a new model, these are all values.
 pub(crate) fn changes(before: Option<&KnownModel>, after: &KnownModel) -> Vec<Change> {
     let (old, new) = (before.map(values).unwrap_or_default(), values(after));
     let mut paths: Vec<_> = old.keys().chain(new.keys()).collect();
@@ -81,7 +81,7 @@ fn direction(path: &str, before: Option<&String>, after: Option<&String>) -> Dir
     }
 }
 
-/// All values of an entry by path. A source does not count as a value.
+/// All values of an entry by path, without its source.
 fn values(model: &KnownModel) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if let Ok(Value::Object(members)) = serde_json::to_value(model) {

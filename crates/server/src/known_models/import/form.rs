@@ -1,4 +1,4 @@
-//! Detects the form of a catalog.
+//! Detects the format of a catalog.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::proposal::Proposals;
 use super::{litellm, models_dev};
 use crate::known_models::{KnownModels, Origin};
 
-/// The form of a catalog.
+/// The format of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
-    /// Our own, as in catalog/models.toml.
+    /// Our own format, as in catalog/models.toml.
     Tollgate,
     /// `LiteLLM`'s `model_prices_and_context_window.json`.
     Litellm,
@@ -17,7 +17,7 @@ pub(crate) enum Form {
     ModelsDev,
 }
 
-/// Reads a catalog. Without a form, it is detected from the text.
+/// Reads a catalog. If no format is given, it is detected from the text.
 pub(crate) fn read(text: &str, form: Option<Form>) -> Result<(Form, Proposals), String> {
     let form = match form {
         Some(form) => form,

@@ -1,4 +1,4 @@
-//! Reads the form of `LiteLLM`'s `model_prices_and_context_window.json`: a table of models with prices per token.
+//! Reads `LiteLLM`'s `model_prices_and_context_window.json`: a table of models with prices per token.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use upstream::Preset;
 use super::decimal;
 use super::proposal::{Foreign, Proposals, long_context};
 
-/// An entry that documents the members and is not a model.
+/// The entry that documents the members and is not a model.
 const SAMPLE: &str = "sample_spec";
-/// A price per token times 10^6 is a price per million.
+/// The power of 10 that converts a price per token to a price per million tokens.
 const PER_MILLION: i32 = 6;
 
-/// Members that are prices of token classes.
+/// Members that are prices of token classes, and their keys in our price cards.
 const TOKEN_PRICES: [(&str, &str); 8] = [
     ("input_cost_per_token", "input"),
     ("output_cost_per_token", "output"),
@@ -115,7 +115,7 @@ fn read_model(
             reasoning: flag(members, "supports_reasoning"),
             ..Profile::default()
         },
-        // The largest input is not the context window.
+        // The file states the maximum input, which is not the context window.
         context_tokens: None,
         max_output_tokens: output.filter(|_| kind == Kind::Text),
     })
@@ -135,7 +135,7 @@ fn price_member(member: &str) -> Option<(Option<u64>, &'static str)> {
     Some((Some(thousands.checked_mul(1000)?), key_of(name)?))
 }
 
-/// The vendor's name of a model, which may follow the provider's name.
+/// The vendor's name for a model, without the prefix of the provider.
 fn vendor_name<'n>(name: &'n str, provider: &str) -> &'n str {
     let behind = name
         .strip_prefix(provider)
@@ -147,7 +147,7 @@ fn text(members: &Members<'_>, name: &str) -> Option<String> {
     serde_json::from_str(members.get(name)?.get()).ok()
 }
 
-/// Some numbers are written as text.
+/// Parses a number, which may be a JSON string.
 fn number(members: &Members<'_>, name: &str) -> Option<u64> {
     let value = members.get(name)?.get();
     value.trim_matches('"').parse().ok()

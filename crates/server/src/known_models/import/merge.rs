@@ -11,17 +11,17 @@ use super::diff::{Change, changes};
 use super::proposal::{Foreign, Proposals, card};
 use crate::known_models::{KnownModel, KnownModels, Offer};
 
-/// The changes of an import.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// The entries that are new or differ.
     pub(crate) entries: Vec<KnownModel>,
     pub(crate) changes: Vec<Change>,
-    /// Entries that could not be mapped, and the reasons.
+    /// Entries of the source that could not be mapped to models, each with the reason.
     pub(crate) unmapped: Vec<(String, String)>,
-    /// Models of the source that do not differ.
+    /// The number of models of the source that do not differ.
     pub(crate) unchanged: usize,
-    /// Models of the source that are unknown and were not requested.
+    /// The number of unknown models of the source that are skipped, because `all` is not set.
     pub(crate) unknown: usize,
 }
 
@@ -41,7 +41,8 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
         }
     }
     let mut proposed = proposals.foreign;
-    // The makers first: what another vendor charges is compared with the list price, which they may change.
+    // Apply the proposals of makers first, because they may change the list price, with which the prices of other
+    // vendors are compared.
     proposed.sort_by_key(|foreign| !is_of_maker(known, foreign));
     for foreign in proposed {
         let name = format!("{}: {}", foreign.preset, foreign.model);
@@ -74,7 +75,7 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
     merged
 }
 
-/// The entry of a model, found by the vendor's name of it, with what was applied to it before.
+/// The entry of the model with this vendor's name, including changes that were already applied to it.
 fn known_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
@@ -92,13 +93,13 @@ fn find<'k>(known: &'k KnownModels, foreign: &Foreign) -> Option<&'k KnownModel>
     })
 }
 
-/// Whether a proposal is of the first vendor of a known model, which is its maker.
+/// Whether a proposal comes from the first vendor of a known model, which is its maker.
 fn is_of_maker(known: &KnownModels, foreign: &Foreign) -> bool {
     let first = find(known, foreign).and_then(|model| model.vendors.first());
     first.is_some_and(|offer| offer.preset == foreign.preset)
 }
 
-/// An entry with the prices and limits of a source. Values that the source does not have stay.
+/// Applies the prices and limits of a proposal to an entry. Values that the proposal lacks are kept.
 fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<KnownModel, String> {
     if entry.kind != foreign.kind {
         return Err(format!(
@@ -113,7 +114,7 @@ fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<Kno
     let before = entry.cost(foreign.preset).clone();
     let after = with_members(&before, &foreign.cost)?;
     check_order(&after)?;
-    // The first vendor is the maker, whose price is the list price. Others have a cost of their own, and their limits
+    // The first vendor is the maker, whose price is the list price. Other vendors have their own cost, and their limits
     // are not those of the model.
     let is_maker = place.is_none_or(|place| place == 0);
     let own = place.and_then(|place| entry.vendors.get_mut(place));
@@ -146,7 +147,7 @@ fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<Kno
     Ok(entry)
 }
 
-/// The entry of a model that is unknown, or unknown at this vendor.
+/// The new entry of an unknown model, or the entry of a known model with this vendor added.
 fn new_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
@@ -194,7 +195,7 @@ fn new_entry(
         entry.vendors.push(offer);
         return Ok(entry);
     }
-    // What is said of the first vendor is said of the model.
+    // The source of the first vendor is that of the entry.
     offer.source = None;
     Ok(KnownModel {
         id,
@@ -238,7 +239,7 @@ fn public_id(foreign: &Foreign) -> Result<String, String> {
     }
 }
 
-/// A card with some of its members replaced.
+/// Replaces some members of a price card.
 fn with_members(
     before: &PriceCard,
     members: &BTreeMap<String, PriceValue>,
@@ -249,7 +250,8 @@ fn with_members(
     card(&all)
 }
 
-/// Refuses cards whose cached tokens cost more than fresh ones, because their figures probably do not belong together.
+/// Refuses cards in which cached tokens cost more than uncached ones, because their figures probably do not belong
+/// together.
 fn check_order(card: &PriceCard) -> Result<(), String> {
     let (cached, input) = (PriceKey::CachedInput, PriceKey::Input);
     match (card.unit_price(cached), card.unit_price(input)) {

@@ -1,7 +1,8 @@
-//! Compares the known models with other catalogs, and applies their changes.
+//! Compares the known models with other catalogs, and imports their prices and limits.
 //!
-//! `form.rs` detects the form of a catalog, `litellm.rs` and `models_dev.rs` read it into proposals, `merge.rs` applies
-//! proposals to the known models, and `diff.rs` lists the changes. Numbers stay text until they are prices.
+//! `form.rs` detects the format of a catalog, `litellm.rs` and `models_dev.rs` read it into proposals, `merge.rs`
+//! applies proposals to the known models, and `diff.rs` lists the changes. Numbers stay text until they are parsed as
+//! prices.
 
 mod decimal;
 mod diff;

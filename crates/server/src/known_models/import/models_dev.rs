@@ -1,4 +1,4 @@
-//! Reads the form of models.dev's `api.json`: providers with their models, and prices per million tokens.
+//! Reads models.dev's `api.json`: providers with their models, and prices per million tokens.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use upstream::Preset;
 use super::decimal;
 use super::proposal::{Foreign, Proposals, long_context};
 
-/// Members of `cost` that are prices of token classes.
+/// Members of `cost` that are prices of token classes, and their keys in our price cards.
 const TOKEN_PRICES: [(&str, &str); 6] = [
     ("input", "input"),
     ("output", "output"),
@@ -117,7 +117,7 @@ fn read_model(
         preset,
         model: id.to_owned(),
         kind: Kind::Text,
-        // Some dates have only a month.
+        // Some dates have only a year and a month.
         created: model
             .release_date
             .as_deref()

@@ -1,4 +1,4 @@
-//! The contents of another catalog, before they are compared with the known models.
+//! Proposals: the entries of another catalog, before they are compared with the known models.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use upstream::Preset;
 
 use crate::known_models::{Day, KnownModel};
 
-/// The entry of a foreign catalog for a model of one vendor.
+/// The entry of another catalog for a model of one vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Foreign {
     pub(super) preset: Preset,
-    /// The vendor's name of the model.
+    /// The vendor's name for the model.
     pub(super) model: String,
     pub(super) kind: Kind,
     pub(super) created: Option<Day>,
     /// The vendor's prices, as members of a price card.
     pub(super) cost: BTreeMap<String, PriceValue>,
-    /// The abilities of the model, for models that are not known yet.
+    /// The abilities of the model. Only used if the model is not known yet.
     pub(super) profile: Profile,
-    /// Limits that are comparable with ours, for models that are known.
+    /// Limits that mean the same as ours. Only these are compared if the model is known.
     pub(super) context_tokens: Option<u64>,
     pub(super) max_output_tokens: Option<u64>,
 }
@@ -28,21 +28,21 @@ pub(super) struct Foreign {
 /// The proposals of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Proposals {
-    /// Whole entries, from a catalog of our own form.
+    /// Whole entries, from a catalog in our own format.
     pub(super) whole: Vec<KnownModel>,
     pub(super) foreign: Vec<Foreign>,
-    /// Entries that could not be mapped, and the reasons.
+    /// Entries that could not be mapped to models, each with the reason.
     pub(crate) unmapped: Vec<(String, String)>,
 }
 
-/// Prices of the token classes beyond a number of input tokens, as a member of a card.
+/// The `long_context` member of a price card: prices that apply beyond a number of input tokens.
 pub(super) fn long_context(above_tokens: u64, prices: BTreeMap<String, PriceValue>) -> PriceValue {
     let mut step = prices;
     step.insert("above_tokens".to_owned(), PriceValue::Whole(above_tokens));
     PriceValue::Table(step)
 }
 
-/// The members as a card.
+/// Parses the members of a price card.
 pub(super) fn card(members: &BTreeMap<String, PriceValue>) -> Result<PriceCard, String> {
     PriceCard::parse(members).map_err(|faults| {
         let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Small catalogs of other forms, compared with known models.
+//! Compares small catalogs in other formats with known models.
 
 use ledger::{PriceCard, PriceKey};
 use serde_json::json;
@@ -103,7 +103,7 @@ fn prices_of_litellm_are_taken_exactly_and_the_rest_is_told() {
             "x: no preset for provider nobody",
         ]
     );
-    // The window of a known model is not replaced by the largest input.
+    // The maximum input does not replace the context window of a known model.
     assert_eq!(some.entries[0].profile.context_tokens, Some(400_000));
     assert_eq!(some.entries[0].source, "test");
 
@@ -160,7 +160,7 @@ fn prices_of_models_dev_are_taken_with_windows_and_dates() {
     );
 }
 
-/// The list price and the limits of a model are its maker's.
+/// The maker sets the list price and the limits of a model.
 #[test]
 fn figures_of_another_vendor_change_the_cost_at_that_vendor_alone() {
     let known = KNOWN.replace(
@@ -190,7 +190,7 @@ fn figures_of_another_vendor_change_the_cost_at_that_vendor_alone() {
     );
 }
 
-/// The second vendor comes first in this source, with the list price of before.
+/// In this source the second vendor comes first, with a cost that equals the old list price.
 #[test]
 fn another_vendor_keeps_its_figures_when_the_list_price_changes_in_the_same_source() {
     let known = KNOWN.replace(

@@ -32,7 +32,7 @@ async fn read_keys(keys: &[[Option<&str>; 5]]) -> ImportPlan {
     plan
 }
 
-/// A team, a user, the key's list, and the models that the key may call. `None` if it is disabled.
+/// A team, a user, the key's list, and the models that the key may call. `None` if the key is disabled.
 type Case<'c> = (
     Option<&'c str>,
     Option<&'c str>,

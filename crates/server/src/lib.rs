@@ -1,8 +1,8 @@
 //! The binary `tollgate`: HTTP surface, operators' listener, configuration, command line.
 //!
-//! This is the top layer. It turns bytes on sockets into calls of the engine and back, and decides
-//! nothing about money, routes or protocols itself. Start reading at `gateway/running.rs`, which starts
-//! everything in order, and `http/service.rs`, which every request passes through.
+//! This is the top layer. It converts between bytes on sockets and calls of the engine, and decides nothing about
+//! money, routes or protocols itself. Start reading at `gateway/running.rs`, which starts everything in order, and
+//! `http/service.rs`, which every request passes through.
 
 mod admin;
 mod assets;

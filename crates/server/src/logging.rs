@@ -1,4 +1,4 @@
-//! The log on standard error: a line for each noteworthy event, none for a healthy request.
+//! Sets up the log on standard error: a line for each noteworthy event, none for a successful request.
 
 use std::io::{self, IsTerminal as _};
 
@@ -24,14 +24,14 @@ pub(crate) fn start(level: LevelFilter, format: Option<LogFormat>) {
         LogFormat::Json
     });
     let lines = lines(format, is_terminal, std::io::stderr);
-    // Tests start the log several times in one process; the first start wins.
+    // Tests start the log several times in one process, and only the first start has an effect.
     let _ = tracing_subscriber::registry()
         .with(targets)
         .with(lines)
         .try_init();
 }
 
-/// Writes lines in a format. Only a terminal gets colours.
+/// Creates the layer that writes lines in a format. Only a terminal gets colours.
 fn lines<S, W>(format: LogFormat, is_terminal: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -56,11 +56,11 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for OneLineEach<M> {
     }
 }
 
-/// Escapes control characters, so that a text of an upstream cannot look like a log line of ours.
+/// Escapes control characters, so that a text of an upstream cannot imitate a log line of ours.
 struct OneLine<W>(W);
 
 impl<W: io::Write> io::Write for OneLine<W> {
-    /// Gets one event, including its line break.
+    /// Writes one event, whose text includes its line break.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = event.strip_suffix(b"\n").unwrap_or(event);
         if line.iter().any(u8::is_ascii_control) {

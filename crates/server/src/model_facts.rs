@@ -1,7 +1,8 @@
-//! The facts about a model that callers see: its sizes, abilities, endpoints and prices.
+//! Describes a model to callers: its sizes, abilities, endpoints and prices.
 //!
-//! All of them follow from the configuration. Facts that it does not state are left out, never guessed: clients take a
-//! 0 or an empty list for a fact. The names of the members are those of other gateways, which clients know.
+//! All facts follow from the configuration. Facts that it does not state are left out and never guessed, because
+//! clients would take a 0 or an empty list for a fact. The members have the names that other gateways use and clients
+//! know.
 
 use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};
@@ -22,11 +23,12 @@ pub(crate) struct ModelFacts<'a> {
     pub(crate) max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Modalities::is_unknown")]
     pub(crate) architecture: Modalities,
-    /// The abilities of the model by its configuration: see [`abilities`].
+    /// The abilities of the model according to its configuration: see [`abilities`].
     pub(crate) abilities: Vec<&'static str>,
-    /// The endpoints that serve the model, without the version that their paths begin with. `{model}` stands for its id.
+    /// The endpoints that serve the model, without the version at the start of their paths. `{model}` stands for its
+    /// id.
     pub(crate) supported_endpoints: Vec<&'static str>,
-    /// Credits per token, for clients that expect this form.
+    /// Credits per token, for clients that expect prices in this form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pricing: Option<TokenPricing>,
     /// The price card: credits per unit of each key.
@@ -89,9 +91,9 @@ impl TokenPricing {
     }
 }
 
-/// A price per million tokens as exact decimal credits per token.
+/// Converts a price per million tokens to exact decimal credits per token.
 fn per_token(price: Price) -> String {
-    // Prices are multiples of 1e-12, so those of one token are multiples of 1e-18.
+    // Prices are multiples of 1e-12, so the price of one token is a multiple of 1e-18.
     const DIGITS: usize = 18;
     let digits = format!("{:0>width$}", price.pico(), width = DIGITS + 1);
     let (whole, fraction) = digits.split_at(digits.len() - DIGITS);
@@ -146,7 +148,7 @@ fn modalities(model: &Model) -> Modalities {
             use PriceKey::{
                 RealtimeMinute, SttSecond, SttStreamSecond, TtsCharacters, TtsStreamCharacters,
             };
-            // The prices of an audio model determine what it does.
+            // The prices of an audio model show what it can do.
             let speaks = has_price(&[TtsCharacters, TtsStreamCharacters]);
             let listens = has_price(&[SttSecond, SttStreamSecond]);
             let talks = has_price(&[RealtimeMinute]);
@@ -162,7 +164,7 @@ fn modalities(model: &Model) -> Modalities {
     }
 }
 
-/// The paths that serve a model, in the order of the API's pages.
+/// The paths that serve a model, in the order of the API documentation.
 pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     const GENERATE: [&str; 2] = [
         "/v1beta/models/{model}:generateContent",
@@ -199,7 +201,7 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     paths
 }
 
-/// A path without the version, so that a scan of our answers for upstream URLs finds none.
+/// The path without its version. Checks that search our answers for upstream URLs would mistake the full path for one.
 fn below_version(path: &'static str) -> &'static str {
     let below = path
         .strip_prefix("/v1/")
@@ -207,7 +209,7 @@ fn below_version(path: &'static str) -> &'static str {
     below.unwrap_or(path)
 }
 
-/// The actions of Generate Content that serve a model, as its clients read them.
+/// The actions of Generate Content that serve a model, in the form that its clients read.
 pub(crate) fn generation_methods(model: &Model, aliases: bool) -> Vec<&'static str> {
     let paths = endpoints(model, aliases);
     let actions = paths.iter().filter_map(|path| path.split_once("{model}:"));
@@ -240,7 +242,7 @@ fn video_endpoints(model: &Model) -> Vec<&'static str> {
     paths
 }
 
-/// The prices of an audio model determine its endpoints.
+/// The endpoints of an audio model, which follow from its prices.
 fn voice_endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     let table: [(PriceKey, &'static str, bool); 5] = [
         (PriceKey::TtsCharacters, "/v1/tts", false),

@@ -1,4 +1,4 @@
-//! `tollgate serve`: runs a gateway until it is told to stop.
+//! Runs a gateway until it receives a signal to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
@@ -7,8 +7,8 @@ use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::logging;
 
-/// Serves until SIGTERM or SIGINT. A second signal ends the process at once, which is as safe as
-/// `kill -9`: the ledger survives it.
+/// Serves until SIGTERM or SIGINT. A second signal ends the process at once. That is as safe as `kill -9`, which the
+/// ledger survives.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     let mut stopped = std::pin::pin!(until_stopped());
     logging::start(LevelFilter::INFO, config.log.format);
@@ -35,8 +35,8 @@ pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT. The signals are caught from this call on, not from the first poll, so
-/// that a signal right after the announcement that we serve is not lost.
+/// Waits for SIGTERM or SIGINT. Signals are caught from this call on, not from the first poll, so that a signal right
+/// after the gateway reports that it serves is not lost.
 pub(crate) fn until_stopped() -> impl Future<Output = ()> {
     let listen = |kind: SignalKind| -> Option<Signal> {
         signal(kind)

@@ -6,7 +6,7 @@ use store::{
 };
 use upstream::{FetchError, Guarded};
 
-/// The prefix of every webhook secret, by which a leaked one is recognised.
+/// The prefix of every webhook secret, by which scanners recognise a leaked one.
 const PREFIX: &str = "whsec_";
 
 /// The settings of a new rule.
@@ -26,7 +26,7 @@ pub(crate) enum RuleError {
     Store(StoreError),
 }
 
-/// Creates a rule. Its secret, which signs all deliveries, is returned once.
+/// Creates a rule. Returns its secret, which signs all deliveries and is never shown again.
 pub(crate) async fn create(
     store: &Store,
     guarded: &Guarded,
@@ -53,7 +53,7 @@ pub(crate) async fn create(
     Ok((created.map_err(RuleError::Store)?, secret))
 }
 
-/// Sends one message that is marked as a test. Returns the reason if it was not accepted.
+/// Sends one message that is marked as a test. If it was not accepted, returns the reason.
 pub(crate) async fn test(
     store: &Store,
     guarded: &Guarded,

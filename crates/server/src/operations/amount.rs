@@ -1,4 +1,4 @@
-//! Amounts of money on the wire: credits as decimal texts, each with a twin in micro-credits.
+//! Amounts in JSON: credits as decimal strings, and the same amounts in micro-credits.
 
 use ledger::Micro;
 use serde::de::Error as _;
@@ -37,7 +37,7 @@ impl PartialSchema for Credits {
 
 impl ToSchema for Credits {}
 
-/// Whole micro-credits as a text, such as `"12500000"`: the twin of [`Credits`].
+/// Whole micro-credits as a string, such as `"12500000"`. It accompanies each [`Credits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MicroText(pub(crate) Micro);
 

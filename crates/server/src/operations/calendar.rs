@@ -1,16 +1,16 @@
-//! Days and months of the calendar (UTC), as statements and sums of spending use them.
+//! Days and months in UTC, for statements and sums of spending.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use ledger::{DAY_MS, UnixMs};
 
-/// The beginning of the day of a time.
+/// The start of the day that contains a time.
 pub(crate) fn day_start(time: UnixMs) -> UnixMs {
     UnixMs::new(time.get().div_euclid(DAY_MS).saturating_mul(DAY_MS))
 }
 
-/// The beginning of the month of a time.
+/// The start of the month that contains a time.
 pub(crate) fn month_start(time: UnixMs) -> UnixMs {
     Month::of(time).map_or_else(|| day_start(time), Month::start)
 }
@@ -20,7 +20,7 @@ pub(crate) fn month_start(time: UnixMs) -> UnixMs {
 pub(crate) struct Month(Date);
 
 impl Month {
-    /// The month of a time. `None` beyond the calendar.
+    /// The month that contains a time. `None` if the time is outside of the calendar's range.
     pub(crate) fn of(time: UnixMs) -> Option<Self> {
         let time = Timestamp::from_millisecond(time.get()).ok()?;
         Some(Self(time.to_zoned(TimeZone::UTC).date().first_of_month()))
@@ -31,13 +31,13 @@ impl Month {
         self.0.checked_add(1.month()).ok().map(Self)
     }
 
-    /// Its first moment.
+    /// The first millisecond of the month.
     pub(crate) fn start(self) -> UnixMs {
         let start = self.0.to_zoned(TimeZone::UTC);
         UnixMs::new(start.map_or(0, |start| start.timestamp().as_millisecond()))
     }
 
-    /// Such as `2026-11`.
+    /// The name of the month, such as `2026-11`.
     pub(crate) fn name(self) -> String {
         self.0.strftime("%Y-%m").to_string()
     }

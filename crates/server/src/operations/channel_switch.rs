@@ -1,7 +1,7 @@
-//! Switches a channel on or off beside a running gateway, or without one.
+//! Switches a channel on or off, also while a gateway runs.
 //!
-//! The change is stored where the admin API stores its changes: in the configuration file, or in the store. A running
-//! gateway reloads it like any other change there.
+//! The change is saved where the admin API saves its changes: in the configuration file, or in the store. A running
+//! gateway loads it from there like any other change.
 
 use store::{Actor, Store, StoreError};
 
@@ -27,10 +27,10 @@ pub(crate) enum SwitchError {
     Store(#[from] StoreError),
 }
 
-/// The channels and models in force: those in the store if they are stored there, otherwise those of the file.
+/// The channels and models in force: those in the store if `admin.config` says so, or else those of the file.
 pub(crate) struct EntriesInForce {
     entries: Entries,
-    /// The version in the store, 0 if the entries are those of the file.
+    /// The version in the store; 0 if the entries are those of the file.
     version: i64,
     /// The configuration with these entries.
     pub(crate) config: Config,
@@ -58,8 +58,8 @@ impl EntriesInForce {
         })
     }
 
-    /// Switches a channel on or off, and returns the configuration with the change. If the channel already has this
-    /// state, nothing changes.
+    /// Switches a channel on or off, and returns the changed configuration. If the channel already has this state,
+    /// nothing changes.
     pub(crate) async fn switch(
         self,
         channel: &str,

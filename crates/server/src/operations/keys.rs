@@ -28,7 +28,7 @@ impl KeyDraft {
     }
 }
 
-/// Creates a key. The secret is returned and stored nowhere.
+/// Creates a key. Returns its secret, of which only the digest is stored.
 pub(crate) async fn create(
     store: &Store,
     draft: KeyDraft,
@@ -46,7 +46,7 @@ pub(crate) async fn create(
     Ok((store.create_key(new, actor).await?, secret))
 }
 
-/// Gives a key a new secret, which is returned and stored nowhere. The old one works until `old_secret_until`.
+/// Gives a key a new secret and returns it. Only its digest is stored. The old secret works until `old_secret_until`.
 pub(crate) async fn rotate(
     store: &Store,
     key: KeyId,

@@ -1,5 +1,5 @@
-//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes a small
-//! object to the media storage and deletes it. No model is called.
+//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes and
+//! deletes a small object in the media storage. No model is called.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use upstream::{Channel, ChannelSpec, Timeouts};
 
 use crate::config::{Config, Plan};
 
-/// The time limit of the store and of the media storage. Channels have a time limit of their own.
+/// The time limit for the store and for the media storage. Channels have their own time limit.
 const TRIED_WITHIN: Duration = Duration::from_secs(30);
 
-/// The findings.
+/// The results of the check.
 #[derive(Debug)]
 pub(crate) struct LiveReport {
-    /// Live channels, in the order of the file.
+    /// The live channels, in the order of the file.
     pub(crate) channels: Vec<ChannelFinding>,
     pub(crate) store: Finding,
     pub(crate) media: Finding,
 }
 
 impl LiveReport {
-    /// Whether nothing is wrong.
+    /// Whether nothing has failed.
     pub(crate) fn is_ok(&self) -> bool {
         self.channels.iter().all(ChannelFinding::is_ok)
             && self.store.state != State::Failed
@@ -34,11 +34,11 @@ impl LiveReport {
     }
 }
 
-/// Whether something can be used.
+/// The result of testing a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Works,
-    /// There is nothing to try. This is not an error.
+    /// There is nothing to test, which is not an error.
     NotTried,
     Failed,
 }
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// The finding about the store or the media storage.
+/// The result for the store or the media storage.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) state: State,
@@ -70,26 +70,26 @@ impl Finding {
     }
 }
 
-/// The finding about a channel.
+/// The result for a channel.
 #[derive(Debug)]
 pub(crate) struct ChannelFinding {
     pub(crate) name: String,
     pub(crate) finding: Finding,
     /// The status of the upstream's answer, if there was one.
     pub(crate) status: Option<u16>,
-    /// The number of models of the account.
+    /// The number of models that the account lists.
     pub(crate) models: Option<usize>,
-    /// Routes whose model the account does not have.
+    /// Routes whose model the account does not list.
     pub(crate) missing: Vec<MissingRoute>,
     pub(crate) total: Duration,
 }
 
-/// A route whose model is not in the list of its channel.
+/// A route whose model is not in the list of its channel's account.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MissingRoute {
-    /// The model of our catalog.
+    /// The id of the model in our catalog.
     pub(crate) model: String,
-    /// The upstream's name of it.
+    /// The upstream's name for the model.
     pub(crate) upstream_model: String,
 }
 
@@ -110,9 +110,9 @@ impl ChannelFinding {
     }
 }
 
-/// Tries everything at the same time.
+/// Tests all services at the same time.
 pub(crate) async fn run(plan: &Plan, config: &Config) -> LiveReport {
-    // Disabled channels are not asked.
+    // Disabled channels are not tested.
     let is_idle = |spec: &&ChannelSpec| plan.idle.iter().any(|(name, _)| *name == spec.name);
     let channels = plan.channels.iter().filter(|spec| !is_idle(spec));
     let channels = channels.map(|spec| try_channel(spec, plan.timeouts, plan));
@@ -193,7 +193,7 @@ fn finding_of(answer: &ModelsAnswer, missing: &[MissingRoute]) -> Finding {
     }
 }
 
-/// The routes to a channel whose model is not in its list. An incomplete list proves nothing.
+/// The routes to a channel whose model is not in the account's list. An incomplete list proves nothing.
 fn missing(channel: &str, list: &ModelList, plan: &Plan) -> Vec<MissingRoute> {
     if !list.is_complete {
         return Vec::new();

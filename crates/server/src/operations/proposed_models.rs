@@ -1,4 +1,4 @@
-//! Proposes entries for models that an upstream lists, with all known values, ready to be completed and saved.
+//! Proposes entries for models that an upstream lists, with all known values, for an operator to complete and save.
 
 use protocol::{Dialect, Kind, ListedModel};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use upstream::{Preset, Protocol};
 use crate::config::{Entries, Model, Source, is_reachable, pinned_dialect};
 use crate::known_models::{KnownModel, KnownModels};
 
-/// The characters of a public id that are not letters or digits.
+/// The characters of a public id in addition to letters and digits.
 const ID_CHARS: &str = "-_.:@+~/";
 
 /// A `[[model]]` entry without routes, with the values that are known.
@@ -16,11 +16,11 @@ pub(crate) struct Proposal {
     pub(crate) entry: Map<String, Value>,
     /// The source of its price and profile; `None` if no price is known.
     pub(crate) source: Option<&'static str>,
-    /// Whether the configuration has a model of this id, which would get another route.
+    /// Whether the configuration already has a model with this id. If so, saving adds a route to it.
     pub(crate) is_configured: bool,
-    /// Whether the channel can serve it if its `models` contain the id.
+    /// Whether the channel can serve the model if the channel's `models` list contains the id.
     pub(crate) has_catalog_route: bool,
-    /// The only dialect in which the vendor serves it, as far as the catalog knows.
+    /// The dialect in which the vendor serves it, if there is only one and the catalog knows it.
     pub(crate) dialect: Option<Dialect>,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Account<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Knowledge<'a> {
     pub(crate) entries: &'a Entries,
-    /// The models in force. Those that channels add by their `models` have no entry.
+    /// The models in force. Models that a channel lists in `models` have no entry, so they are only here.
     pub(crate) in_force: &'a [Model],
     pub(crate) catalog: &'a KnownModels,
 }
 
-/// The models of the catalog for an account whose vendor does not list its models.
+/// The models of the catalog, for an account whose vendor does not list its models.
 pub(crate) fn models_of_catalog(
     account: Account<'_>,
     catalog: &KnownModels,
@@ -58,8 +58,8 @@ pub(crate) fn models_of_catalog(
     })
 }
 
-/// Proposes an entry for a listed model. Models of the configuration take precedence: one with the same name at the
-/// same kind of upstream, or one with the id that this model would get. Otherwise the catalog is used.
+/// Proposes an entry for a listed model. Configured models take precedence: one with the same name at the same kind of
+/// upstream, or one with the id that this model would get. Otherwise the catalog is used.
 pub(crate) fn propose(
     account: Account<'_>,
     listed: &ListedModel,
@@ -83,7 +83,7 @@ pub(crate) fn propose(
     let offer = public.and_then(|(model, _)| Some((model, model.offer(preset)?)));
     let dialect =
         offer.and_then(|(model, offer)| pinned_dialect(account.protocols, model.kind, offer));
-    // A channel refers to models of the catalog by their ids there.
+    // A channel lists models by their ids in the catalog.
     let has_catalog_route = |id: Option<&str>| {
         let fits = |(model, offer): (&KnownModel, _)| {
             id == Some(model.id.as_str()) && is_reachable(account.protocols, offer)
@@ -116,7 +116,7 @@ pub(crate) fn propose(
     let mut entry = Map::new();
     entry.insert("id".to_owned(), json!(id));
     if let Some((model, origin)) = public {
-        // The entry takes all other values from the catalog, with its current price.
+        // At run time the entry takes all other values from the catalog, including the current price.
         entry.insert("kind".to_owned(), json!(model.kind.as_str()));
         return Proposal {
             entry,
@@ -147,7 +147,7 @@ pub(crate) fn propose(
     }
 }
 
-/// The public id: `<maker>/<model>`. A name that has a maker already keeps it.
+/// The public id: `<maker>/<model>`. A name that already has a maker keeps it.
 fn public_id(preset: Preset, channel: &str, name: &str) -> String {
     let fitting = |c: char| c.is_ascii_alphanumeric() || ID_CHARS.contains(c);
     let name: String = name

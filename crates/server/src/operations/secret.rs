@@ -2,15 +2,15 @@
 
 use rand::Rng;
 
-/// The prefix of every key, by which a leaked one is recognised.
+/// The prefix of every key, by which scanners recognise a leaked one.
 const PREFIX: &str = "sk-tg-";
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// 62^43 is the first power above 2^256.
+/// The number of base 62 digits for 256 bits: 62^43 is the first power above 2^256.
 const DIGITS: usize = 43;
 
-/// How much of a secret is shown afterwards: the prefix and four digits, 24 of 256 bits.
+/// The number of characters that may be shown later: the prefix and four digits, 24 of 256 bits.
 const SHOWN: usize = PREFIX.len() + 4;
 
 /// A fresh secret, and the part of it that may be shown later.
@@ -22,7 +22,7 @@ pub(crate) fn fresh() -> (String, String) {
     (secret, shown)
 }
 
-/// The 256 bits in base 62, all digits written, so that every key is equally long.
+/// Writes 256 bits in base 62 with leading zeros, so that all keys have the same length.
 fn write(mut bits: [u8; 32]) -> String {
     let mut digits = [0_u8; DIGITS];
     for digit in digits.iter_mut().rev() {

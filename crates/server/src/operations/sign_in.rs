@@ -1,13 +1,13 @@
-//! Links that sign somebody in to the console, once.
+//! Creates links that sign somebody in to the console once.
 
 use std::time::Duration;
 
 use store::{Actor, Digest, NewSignInCode, Role, Store, StoreError};
 
-/// How long a link works.
+/// How long a link is valid.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Creates a code that signs in its holder, once and within ten minutes. The session has this role, and the name of the
+/// Creates a code that signs its holder in, once and within ten minutes. The session has this role, and the name of the
 /// actor who created the code.
 pub(crate) async fn create_code(
     store: &Store,

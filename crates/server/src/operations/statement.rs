@@ -1,4 +1,4 @@
-//! Statements of a wallet: the months of a range, and the table for spreadsheets.
+//! Computes statements of a wallet: the sums of each month, the balance of each day, and the CSV table.
 
 use ledger::{DAY_MS, UnixMs};
 use store::{BalancePoint, StatementEntry, StatementRange, Store, StoreError, WalletRow};
@@ -12,7 +12,7 @@ const MONTHS_MAX: usize = 240;
 /// The maximum number of days in a history.
 const HISTORY_DAYS: i64 = 366;
 
-/// The heading of the table.
+/// The heading of the CSV table.
 pub(crate) const CSV_HEADING: &str = "entry,time,kind,amount,balance_after,paid_after,gift_after,credit_used_after,reference,refund_of,note,actor,key,key_name,request_id\r\n";
 
 /// The sums of each month of a range. Months without entries are left out.
@@ -26,7 +26,7 @@ pub(crate) async fn months(
         return Ok(months);
     }
     let first = if range.opening.seq == 0 {
-        // No entry is older than its wallet, unless it was imported with the wallet.
+        // No entry is older than its wallet, except for entries that were imported with the wallet.
         wallet.created_at.min(range.closing.posted_at)
     } else {
         range.opening.posted_at
@@ -57,7 +57,8 @@ pub(crate) async fn months(
     Ok(months)
 }
 
-/// The balance at the end of each day (UTC), from the wallet's first day on, at most a year back. The last one is now.
+/// The balance at the end of each day (UTC), from the wallet's first day on, for at most a year. The last value is the
+/// current balance.
 pub(crate) async fn history(
     store: &Store,
     wallet: &WalletRow,
@@ -69,7 +70,7 @@ pub(crate) async fn history(
     Ok(days(&points, since, now))
 }
 
-/// The last point of each day from `since` to `now`. A day without entries has the balance of the day before.
+/// The last balance of each day from `since` to `now`. A day without entries has the balance of the day before.
 fn days(points: &[BalancePoint], since: UnixMs, now: UnixMs) -> Vec<BalanceView> {
     let mut days = Vec::new();
     let mut points = points.iter().peekable();
@@ -77,7 +78,7 @@ fn days(points: &[BalancePoint], since: UnixMs, now: UnixMs) -> Vec<BalanceView>
     let mut day = since;
     while day <= now && days.len() < usize::try_from(HISTORY_DAYS).unwrap_or(usize::MAX) {
         let end = day.plus_ms(DAY_MS);
-        // The clock of another node may be ahead: its entries count for today.
+        // The clock of another node may be ahead. Its entries count as today's.
         let is_last = end > now;
         while let Some(point) = points.next_if(|point| point.posted_at < end || is_last) {
             current = *point;
@@ -88,7 +89,8 @@ fn days(points: &[BalancePoint], since: UnixMs, now: UnixMs) -> Vec<BalanceView>
     days
 }
 
-/// An entry as a line of the table. Texts that a spreadsheet might interpret as a formula begin with an apostrophe.
+/// Formats an entry as a line of the CSV table. Texts that a spreadsheet might interpret as a formula get an
+/// apostrophe.
 pub(crate) fn csv_line(entry: StatementEntry) -> String {
     let entry = EntryView::from(entry);
     let time = jiff::Timestamp::from_millisecond(entry.at)
@@ -115,7 +117,7 @@ pub(crate) fn csv_line(entry: StatementEntry) -> String {
     cells.join(",") + "\r\n"
 }
 
-/// A text as a cell: harmless in a spreadsheet, and quoted if necessary.
+/// Formats a text as a CSV cell: not a formula, and quoted if necessary.
 fn cell(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if is_formula {
@@ -173,7 +175,7 @@ mod tests {
             point(2, day + 1, 8),
             point(9, day + 9, 9),
             point(10, day + 3 * DAY_MS, 4),
-            // An entry of a node whose clock is ahead.
+            // An entry from a node whose clock is ahead.
             point(11, day + 9 * DAY_MS, 5),
         ];
         let now = UnixMs::new(day + 3 * DAY_MS + 7);

@@ -2,13 +2,13 @@
 
 use store::{Actor, Digest, NewToken, Role, Store, StoreError, TokenRow};
 
-/// The prefix of every token, by which a leaked one is recognised.
+/// The prefix of every token, by which scanners recognise a leaked one.
 const PREFIX: &str = "tga_";
 
-/// How much of a secret is shown afterwards: the prefix and four of 22 characters.
+/// The number of characters that may be shown later: the prefix and four of 22 characters.
 const SHOWN_CHARS: usize = PREFIX.len() + 4;
 
-/// Creates a token. The secret is returned and stored nowhere.
+/// Creates a token. Returns its secret, of which only the digest is stored.
 pub(crate) async fn create(
     store: &Store,
     name: String,

@@ -12,15 +12,15 @@ use tokio_rustls::server::TlsStream;
 use super::certificate::{TlsFiles, load};
 use crate::file_stamp::{FileStamp, file_stamp};
 
-/// How often the files are checked.
+/// How often the files are checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The versions of HTTP that clients can choose in the handshake, the preferred one first.
+/// The HTTP versions that are offered in the handshake (ALPN), the preferred one first.
 pub(crate) type HttpVersions = &'static [&'static [u8]];
 pub(crate) const HTTP_1_AND_2: HttpVersions = &[b"h2", b"http/1.1"];
 pub(crate) const HTTP_1: HttpVersions = &[b"http/1.1"];
 
-/// The TLS side of a listener.
+/// Performs the TLS handshakes of a listener.
 #[derive(Debug)]
 pub(crate) struct TlsAcceptor {
     files: TlsFiles,
@@ -38,13 +38,13 @@ impl TlsAcceptor {
         }))
     }
 
-    /// Performs the handshake.
+    /// Performs the handshake of a connection.
     pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let config = self.config.load_full();
         tokio_rustls::TlsAcceptor::from(config).accept(socket).await
     }
 
-    /// Reloads the files whenever they change, for ever. Files that cannot be used change nothing.
+    /// Reloads the files whenever they change, forever. If the new files cannot be used, the old certificate stays.
     pub(crate) async fn follow_files(self: Arc<Self>) {
         let mut last = self.stamp();
         loop {
@@ -62,7 +62,7 @@ impl TlsAcceptor {
                     let file = self.files.certificate.display();
                     tracing::info!(%file, "the certificate is reloaded");
                 }
-                // The key of a new certificate may be written after it. That will be another change.
+                // The key may be written after its certificate, which will be another change.
                 Ok(Err(why)) => {
                     tracing::warn!(why, "the new certificate is not used; the old one stays");
                 }
@@ -71,7 +71,7 @@ impl TlsAcceptor {
         }
     }
 
-    /// Changes whenever one of the files changes.
+    /// The stamps of all files, which change whenever a file does.
     fn stamp(&self) -> Vec<Option<FileStamp>> {
         self.files.paths().map(file_stamp).collect()
     }

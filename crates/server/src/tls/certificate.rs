@@ -10,19 +10,18 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// The files of a listener, in PEM form.
+/// The certificate files of a listener, in PEM format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
     /// The certificate, followed by the intermediate certificates.
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
-    /// The authorities for client certificates. A client needs a certificate signed by one of them. Without it, clients
-    /// need no certificate.
+    /// The authorities that sign client certificates. If set, every client needs a certificate from one of them.
     pub(crate) client_authorities: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// The files that are set.
+    /// The paths of the files that are set.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let files = [
             Some(&self.certificate),
@@ -33,8 +32,8 @@ impl TlsFiles {
     }
 }
 
-/// Reads the files and checks that certificate and key match. TLS 1.2 and 1.3 are offered. `Err` says which file cannot
-/// be used, and why.
+/// Reads the files and checks that certificate and key match. Offers TLS 1.2 and 1.3. `Err` says which file cannot be
+/// used, and why.
 pub(crate) fn load(files: &TlsFiles) -> Result<ServerConfig, String> {
     let chain = certificates(&files.certificate)?;
     let key =
@@ -62,7 +61,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(found)
 }
 
-/// Accepts clients with a certificate signed by one of the authorities in `file`.
+/// A verifier that accepts clients with a certificate signed by one of the authorities in `file`.
 fn clients_of(
     file: &Path,
     provider: Arc<rustls::crypto::CryptoProvider>,

@@ -1,4 +1,4 @@
-//! TLS of the two listeners: loads certificates, accepts connections, and follows changes of the files.
+//! TLS of both listeners: loads certificates, accepts connections, and reloads changed files.
 
 mod acceptor;
 mod certificate;

@@ -1,18 +1,18 @@
-//! The routes that a call has tried, read from the notes of its journal row.
+//! Reads the routes that a call has tried from the notes of its journal row.
 
 use engine::{FALLBACK, PASSED_OVER};
 use store::JournalRow;
 
-/// The status of calls whose client left. It may have left during an attempt on the channel of the last note.
+/// The status of calls whose client left. It may have left during a second attempt on the channel of the last note.
 const CLIENT_GONE: u16 = 499;
 
-/// One route that was tried.
+/// A route that was tried or passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) channel: String,
-    /// The upstream's name of the model, if the route answered.
+    /// The upstream's name for the model, if the route answered.
     pub(crate) model: Option<String>,
-    /// Why the route was left or passed over, or how its answer failed.
+    /// Why the route failed or was passed over, or how its answer failed.
     pub(crate) reason: Option<String>,
     /// Whether the route was not tried at all.
     pub(crate) is_passed_over: bool,
@@ -20,14 +20,14 @@ pub(crate) struct Attempt {
     pub(crate) fallback: Option<String>,
 }
 
-/// The contents of a row's notes.
+/// The parsed notes of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteNotes {
     /// The attempts in order.
     pub(crate) attempts: Vec<Attempt>,
     /// Upstream messages that the caller did not see.
     pub(crate) upstream_text: Option<String>,
-    /// The model that the caller named, if others were tried too.
+    /// The model that the caller named, if fallbacks were tried too.
     pub(crate) named_model: Option<String>,
 }
 
@@ -69,8 +69,8 @@ impl RouteNotes {
         notes
     }
 
-    /// Whether the notes contain the last route that was tried: a call that failed before its answer began has the
-    /// channel of its last note.
+    /// Whether the notes already contain the last route that was tried. A call that failed before its answer began has
+    /// the channel of its last note.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
         let last = tried.next_back().map(|last| last.channel.as_str());
@@ -130,7 +130,7 @@ mod tests {
             attempt("two", None, Some("upstream_error")),
         ];
         assert_eq!(RouteNotes::of(&failed).attempts, both);
-        // A route that was passed over at the end is not the one that failed.
+        // A route that was passed over last is not the one that failed.
         let limited = JournalRow {
             route_notes: Some(
                 "zero: passed over (requests per minute); one: upstream_error; two: passed over (tokens per minute)".into(),
@@ -146,7 +146,7 @@ mod tests {
                 attempt("two", None, Some("passed over (tokens per minute)")),
             ]
         );
-        // After a note about a fallback, the routes are those of the other model.
+        // After a note about a fallback, the routes are those of the fallback model.
         let fell_back = JournalRow {
             route_notes: Some(
                 "one: upstream_error; fallback: a/x to b/y; two: upstream_error".into(),
@@ -163,7 +163,7 @@ mod tests {
             .map(|it| it.fallback.as_deref())
             .collect();
         assert_eq!(of, [None, Some("b/y"), Some("b/y")]);
-        // The second attempt on a channel broke off within its answer, or the client did not wait for it.
+        // The second attempt on a channel ended within its answer, or because the client left.
         let broke_off = JournalRow {
             timings: store::Timings {
                 first_byte_us: Some(1),

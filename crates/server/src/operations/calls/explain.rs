@@ -3,10 +3,10 @@
 use ledger::{Exact, Line, Micro, PriceCard};
 use store::{CallRow, EntryQuery, EntryRow, JournalQuery, JournalRow, PriceRow, Store, StoreError};
 
-/// The rows of journal and ledger about a call.
+/// The journal row of a call, the entry that closed its hold, and its price.
 pub(crate) struct Explanation {
     pub(crate) row: JournalRow,
-    /// The entry that closed its hold; `None` while the hold is open, or if there was none.
+    /// The entry that closed the hold; `None` while the hold is open, or if there was none.
     pub(crate) entry: Option<EntryRow>,
     pub(crate) price: Option<Priced>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Priced {
 }
 
 impl Explanation {
-    /// The call with this request id. `None` if it is not in the journal.
+    /// Finds the call with this request id. `None` if it is not in the journal.
     pub(crate) async fn find(store: &Store, request_id: &str) -> Result<Option<Self>, StoreError> {
         let query = JournalQuery {
             request_id: Some(request_id.to_owned()),

@@ -1,19 +1,20 @@
-//! Follows the journal: selects the new ones among the rows that were read.
+//! Follows the journal: selects the rows that were not shown before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use store::{JournalCursor, JournalEntry};
 
-/// How late a row of another node may be written, after later rows, and still be found.
+/// The maximum delay with which another node may write a row that is still found.
 pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
 
-/// The positions of recently shown rows. A row of another node may be written late, at an earlier position.
+/// The positions of recently shown rows. They are needed because another node may write a row late, at an earlier
+/// position.
 #[derive(Debug, Default)]
 pub(crate) struct Shown(BTreeSet<JournalCursor>);
 
 impl Shown {
-    /// The position after which new rows may still appear.
+    /// The position after which new rows may still appear, at which the next lookup starts.
     pub(crate) fn look_after(&self) -> Option<JournalCursor> {
         self.0.last().map(|place| place.earlier(LATE_MAX))
     }
@@ -23,7 +24,7 @@ impl Shown {
         self.0.last().copied()
     }
 
-    /// The rows that were not shown before.
+    /// Returns the rows that were not shown before, and records them as shown.
     pub(crate) fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
         rows.retain(|entry| self.0.insert(entry.cursor));
         if let Some(place) = self.look_after() {

@@ -1,4 +1,4 @@
-//! Calls: search in the journal, and the explanation of one call.
+//! Searches the journal, follows it, and explains single calls.
 
 mod attempts;
 mod explain;

@@ -1,4 +1,4 @@
-//! The names of the wallets and keys of some calls.
+//! Looks up the names of the wallets and keys of calls.
 
 use store::{AccountNames, JournalEntry, Store, StoreError};
 

@@ -9,12 +9,12 @@ use store::{
     WalletId,
 };
 
-/// The maximum number of wallets, keys and models that a text may match.
+/// The maximum number of wallets, of keys and of models that a text may match.
 const MEANINGS_MAX: u32 = 8;
 /// The prefix of every request id.
 const REQUEST_PREFIX: &str = "req_";
 
-/// Which calls to list. All conditions that are given must hold.
+/// Selects calls. All given conditions must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallFilter {
     pub(crate) wallet: Option<WalletId>,
@@ -31,7 +31,7 @@ pub(crate) struct CallFilter {
     pub(crate) limit: u32,
 }
 
-/// A page of calls, newest first. `models` are the names that a text may match.
+/// Returns a page of calls, newest first. `models` are the names that a text may match.
 pub(crate) async fn search(
     store: &Store,
     filter: CallFilter,
@@ -47,7 +47,7 @@ pub(crate) async fn search(
         since: filter.from,
         until: filter.to,
         before: filter.before,
-        // One more, to learn whether there is a next page.
+        // One row more, which shows whether there is a next page.
         limit: filter.limit.saturating_add(1),
         without_bodies: true,
         ..JournalQuery::default()
@@ -73,7 +73,7 @@ enum Meaning {
 }
 
 impl Meaning {
-    /// The query with this condition added. `None` if it contradicts the others.
+    /// Adds this condition to a query. `None` if it contradicts the other conditions.
     fn narrow(&self, query: &JournalQuery) -> Option<JournalQuery> {
         let mut narrow = query.clone();
         match self {
@@ -110,7 +110,7 @@ async fn meanings(
         .cloned()
         .map(Meaning::Model);
     let mut meanings: Vec<Meaning> = wallets.chain(keys).chain(models).collect();
-    // The full name of a model that is no longer in the catalog.
+    // The text may be the full name of a model that is no longer in the catalog.
     let whole = Meaning::Model(text.to_owned());
     if text.contains('/') && !meanings.contains(&whole) {
         meanings.push(whole);
@@ -124,8 +124,8 @@ async fn meanings(
     Ok(meanings)
 }
 
-/// The rows of several searches as one page: every row once, newest first, without rows that another search has not
-/// reached.
+/// Merges the pages of several searches: every row once, newest first, without rows beyond the position that all
+/// searches have reached.
 fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
     // A search may have further rows after the position where it stopped.
     let reached = pages.iter().filter_map(|page| page.next).max();
@@ -140,7 +140,7 @@ fn merge(pages: Vec<JournalPage>, limit: usize) -> JournalPage {
     cut(page, limit)
 }
 
-/// The first rows of a page. The next page begins after the last of them.
+/// Truncates a page. The next page begins after its last row.
 fn cut(mut page: JournalPage, limit: usize) -> JournalPage {
     if page.entries.len() > limit {
         page.entries.truncate(limit);
@@ -149,7 +149,7 @@ fn cut(mut page: JournalPage, limit: usize) -> JournalPage {
     page
 }
 
-/// Reads `429` or `4xx`.
+/// Parses `429` or `4xx`.
 pub(crate) fn statuses(text: &str) -> Result<StatusRange, String> {
     if let Some(class) = text.strip_suffix("xx")
         && let Ok(class @ 1..=5) = class.parse()
@@ -193,7 +193,7 @@ mod tests {
                 3,
                 page(&[9, 7, 5], Some(5)),
             ),
-            // The second search has stopped at 6, so 5 comes with the next page.
+            // The second search stopped at 6, so row 5 belongs to the next page.
             (
                 vec![page(&[9, 5], None), page(&[7], Some(6))],
                 3,

@@ -1,4 +1,4 @@
-//! Alerts, and the rules of who is told of them.
+//! Views of alerts, and of the rules that send them.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::operations::alerts::shown_url;
 use crate::operations::amount::{Credits, MicroText};
 
-/// Something that is or was wrong.
+/// A problem that exists or existed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Alert)]
 pub(crate) struct AlertView {
@@ -17,20 +17,20 @@ pub(crate) struct AlertView {
     /// `low_balance`, `key_limit`, `channel_down`, `error_rate` or `stuck_closes`.
     #[schema(value_type = String, example = "low_balance")]
     pub(crate) kind: &'static str,
-    /// The id of a wallet or key, or the name of a channel; null if it is about the whole gateway.
+    /// The id of a wallet or key, or the name of a channel; null if the alert is about the whole gateway.
     #[schema(required)]
     pub(crate) subject: Option<String>,
-    /// The wallet that it is about, or whose key.
+    /// The wallet that the alert is about, or to which the key belongs.
     #[schema(required, value_type = Option<String>)]
     pub(crate) wallet: Option<WalletId>,
-    /// A sentence.
+    /// A sentence that describes the problem.
     pub(crate) message: String,
-    /// When it began.
+    /// When the problem began.
     pub(crate) at: i64,
-    /// Null while it lasts.
+    /// Null while the problem lasts.
     #[schema(required)]
     pub(crate) ended_at: Option<i64>,
-    /// What became of its webhooks: `none`, `pending`, `delivered` or `failed`.
+    /// The state of its deliveries to webhooks: `none`, `pending`, `delivered` or `failed`.
     #[schema(value_type = String, example = "delivered")]
     pub(crate) delivery: &'static str,
 }
@@ -50,7 +50,7 @@ impl From<AlertRow> for AlertView {
     }
 }
 
-/// Who is told of which alerts.
+/// A rule that sends alerts to a webhook.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = AlertRule)]
 pub(crate) struct RuleView {
@@ -58,30 +58,30 @@ pub(crate) struct RuleView {
     pub(crate) id: String,
     #[schema(value_type = Vec<String>, example = json!(["low_balance"]))]
     pub(crate) kinds: Vec<&'static str>,
-    /// Without its path and query for roles below operator, because they may be a secret.
+    /// For roles below operator the path and the query are left out, because they may contain a secret.
     pub(crate) url: String,
     /// Only alerts about this wallet and its keys; null for all.
     #[schema(required, value_type = Option<String>)]
     pub(crate) wallet: Option<WalletId>,
     #[schema(required)]
     pub(crate) wallet_name: Option<String>,
-    /// The balance below which the rule wants to be told.
+    /// The balance below which an alert is sent.
     #[schema(required)]
     pub(crate) below: Option<Credits>,
     #[schema(required)]
     pub(crate) below_micro: Option<MicroText>,
     pub(crate) created_at: i64,
-    /// Its latest delivery that was tried.
+    /// The latest attempt of a delivery.
     #[schema(required)]
     pub(crate) last_attempt: Option<AttemptView>,
 }
 
-/// How a delivery went.
+/// The result of a delivery.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = AlertAttempt)]
 pub(crate) struct AttemptView {
     pub(crate) at: i64,
-    /// Why it failed; null if it was delivered.
+    /// The reason of a failure; null if the message was delivered.
     #[schema(required)]
     pub(crate) problem: Option<String>,
 }
@@ -112,7 +112,7 @@ impl From<RuleRow> for RuleView {
 }
 
 impl RuleView {
-    /// Without what may be a secret in the address.
+    /// The view without the parts of the URL that may be a secret.
     pub(crate) fn without_secrets(row: RuleRow) -> Self {
         let url = shown_url(&row.url);
         Self {
@@ -128,16 +128,16 @@ impl RuleView {
 pub(crate) struct NewRuleView {
     #[serde(flatten)]
     pub(crate) rule: RuleView,
-    /// Signs everything that the rule sends. Shown now and never again.
+    /// The secret that signs the messages of the rule. It is never shown again.
     pub(crate) secret: String,
 }
 
-/// How a test went.
+/// The result of a test message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AlertTest)]
 pub(crate) struct RuleTestView {
     pub(crate) delivered: bool,
-    /// Why it was not delivered.
+    /// The reason why it was not delivered.
     #[schema(required)]
     pub(crate) problem: Option<String>,
 }

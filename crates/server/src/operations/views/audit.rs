@@ -1,35 +1,35 @@
-//! A row of the audit.
+//! The view of an audit row.
 
 use serde::Serialize;
 use serde_json::Value;
 use store::AuditRow;
 use utoipa::ToSchema;
 
-/// An administrative change: who made it, and what it did.
+/// An administrative change and its actor.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Audit)]
 pub(crate) struct AuditView {
     /// The number of the row. Later rows have larger numbers.
     pub(crate) id: i64,
-    /// When, in Unix milliseconds.
+    /// When the change was made, in Unix milliseconds.
     pub(crate) at: i64,
     /// A token's id, `config`, `cli` or `link`.
     pub(crate) actor: String,
     pub(crate) actor_name: String,
     #[schema(value_type = String, example = "operator")]
     pub(crate) actor_role: &'static str,
-    /// What was done, such as `wallet.create`.
+    /// The action, such as `wallet.create`.
     #[schema(example = "wallet.create")]
     pub(crate) action: String,
-    /// The id of what was changed.
+    /// The id of the changed object.
     pub(crate) target: String,
-    /// The members that the change replaced, or null for something new.
+    /// The changed members with their old values, or null for a new object.
     #[schema(required, value_type = Option<Object>)]
     pub(crate) before: Option<Value>,
-    /// Their new values, or null for something that is gone.
+    /// The changed members with their new values, or null for a removed object.
     #[schema(required, value_type = Option<Object>)]
     pub(crate) after: Option<Value>,
-    /// The request that asked for the change, or null for the command line.
+    /// The id of the request that made the change, or null for the command line.
     #[schema(required)]
     pub(crate) request_id: Option<String>,
 }

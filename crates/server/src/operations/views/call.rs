@@ -1,4 +1,4 @@
-//! Calls, as lists and the explanation of one show them.
+//! Views of calls, for lists and for the explanation of one call.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -31,21 +31,21 @@ pub(crate) struct CallView {
     #[schema(required)]
     channel: Option<String>,
     status: u16,
-    /// The error code, if there was an error.
+    /// The error code, if the call failed.
     #[schema(required)]
     code: Option<String>,
     stream: bool,
     /// How the hold ended: `settled`, `released` or `abandoned`.
     #[schema(required)]
     outcome: Option<String>,
-    /// Input of every class: new, cached and written to a cache. Null if nothing was measured.
+    /// Input tokens of all classes: uncached, cached and written to a cache. Null if nothing was measured.
     #[schema(required)]
     input_tokens: Option<u64>,
     #[schema(required)]
     output_tokens: Option<u64>,
     charge: Credits,
     charge_micro: MicroText,
-    /// What the call cost at its upstream, if that is known.
+    /// The cost of the call at its upstream, if it is known.
     #[schema(required)]
     cost: Option<Credits>,
     #[schema(required)]
@@ -93,31 +93,31 @@ impl CallView {
     }
 }
 
-/// One call explained: where its time went, which routes were tried, what it was charged and why.
+/// One call explained: how long each stage took, which routes were tried, what was charged and why.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CallDetail {
     #[serde(flatten)]
     call: CallView,
-    /// The model as the upstream knows it.
+    /// The upstream's name for the model.
     #[schema(required)]
     upstream_model: Option<String>,
-    /// The model that the caller has named, if its fallbacks were tried too.
+    /// The model that the caller named, if its fallbacks were tried too.
     #[schema(required)]
     named_model: Option<String>,
     timings: TimingsView,
     /// The routes that were tried or passed over, in order.
     attempts: Vec<AttemptView>,
-    /// What upstreams said that the caller did not see.
+    /// Messages of upstreams that the caller did not see.
     #[schema(required)]
     upstream_text: Option<String>,
-    /// Members of the request that the route could not take.
+    /// Members of the request that could not be converted for the route.
     dropped_params: Vec<String>,
     /// The entry that closed the hold of the call.
     #[schema(required)]
     settlement: Option<SettlementView>,
     #[schema(required)]
     price: Option<PriceView>,
-    /// Redacted. Null unless bodies are kept (`journal.bodies`).
+    /// Redacted. Null unless bodies are stored (`journal.bodies`).
     #[schema(required)]
     request_body: Option<String>,
     #[schema(required)]
@@ -130,10 +130,10 @@ pub(crate) struct CallDetail {
 struct TimingsView {
     #[schema(required)]
     admitted_ms: Option<f64>,
-    /// The part of the admission spent waiting for the ledger.
+    /// The time that the admission waited for the ledger.
     #[schema(required)]
     queued_ms: Option<f64>,
-    /// Until the head of the upstream's answer.
+    /// Until the head of the upstream's answer arrived.
     #[schema(required)]
     upstream_ms: Option<f64>,
     #[schema(required)]
@@ -141,27 +141,27 @@ struct TimingsView {
     total_ms: f64,
 }
 
-/// One route that was tried.
+/// A route that was tried or passed over.
 #[derive(Debug, Serialize, ToSchema)]
 struct AttemptView {
     channel: String,
-    /// The model as the upstream knows it, if the route answered.
+    /// The upstream's name for the model, if the route answered.
     #[schema(required)]
     model: Option<String>,
-    /// Why the route was left or passed over, or how its answer failed.
+    /// Why the route failed or was passed over, or how its answer failed.
     #[schema(required)]
     reason: Option<String>,
     /// Whether it was not tried, because it was at its limit.
     passed_over: bool,
-    /// The model whose route it is, if that is not the one that the caller has named.
+    /// The model that the route belongs to, if it is not the one that the caller named.
     #[schema(required)]
     fallback: Option<String>,
 }
 
-/// An entry of the ledger that ends a call.
+/// The ledger entry that ends a call.
 #[derive(Debug, Serialize, ToSchema)]
 struct SettlementView {
-    /// The number of the entry in its wallet.
+    /// The number of the entry among those of its wallet.
     seq: i64,
     /// `settled`, `released` or `abandoned`.
     kind: String,
@@ -171,7 +171,7 @@ struct SettlementView {
     held_micro: Option<MicroText>,
     charge: Credits,
     charge_micro: MicroText,
-    /// What was booked before in steps, for a session.
+    /// For a session, the amount that earlier steps have booked.
     #[schema(required)]
     booked_before: Option<Credits>,
     #[schema(required)]
@@ -185,7 +185,7 @@ struct SettlementView {
     note: Option<String>,
 }
 
-/// How a charge was computed: the lines, their exact sum, and the one rounding.
+/// How a charge was computed: the lines, their exact sum, and the rounding.
 #[derive(Debug, Serialize, ToSchema)]
 struct PriceView {
     version: i64,
@@ -206,11 +206,11 @@ struct PriceView {
 struct PriceLineView {
     name: String,
     quantity: u64,
-    /// In credits, for `per` units. Null if there is no price for this quantity.
+    /// In credits for `per` units. Null if this quantity has no price.
     #[schema(required)]
     price: Option<String>,
     per: u64,
-    /// In credits, exactly.
+    /// The exact amount, in credits.
     #[schema(required)]
     amount: Option<String>,
 }

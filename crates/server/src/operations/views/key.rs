@@ -1,12 +1,12 @@
-//! A key as operators see it.
+//! The view of a key for operators.
 
 use ledger::{Micro, UnixMs};
 use serde::Serialize;
 use store::{Calendar, KeyId, KeyRow, ModelList, WalletId};
 use utoipa::ToSchema;
 
-/// A key with the members of `GET /v1/balance`, and what only operators see. Amounts are decimal credits, with a
-/// twin in whole micro-credits.
+/// A key with the members of `GET /v1/balance`, and members that only operators see. Amounts are decimal credits, and
+/// again in whole micro-credits.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Key)]
 pub(crate) struct KeyView {
@@ -20,19 +20,19 @@ pub(crate) struct KeyView {
     /// The first characters of the secret.
     pub(crate) prefix: String,
     pub(crate) enabled: bool,
-    /// What the key may spend in all.
+    /// The total amount that the key may spend.
     #[schema(required)]
     pub(crate) limit: Option<String>,
     #[schema(required)]
     pub(crate) limit_micro: Option<String>,
     pub(crate) usage: String,
     pub(crate) usage_micro: String,
-    /// What is left of the limit or of the window, whichever is less.
+    /// The remaining amount of the limit or of the window, whichever is less.
     #[schema(required)]
     pub(crate) limit_remaining: Option<String>,
     #[schema(required)]
     pub(crate) limit_remaining_micro: Option<String>,
-    /// What the key may spend in each period of the calendar.
+    /// The amount that the key may spend in each calendar period.
     #[schema(required)]
     pub(crate) window: Option<WindowView>,
     #[schema(required, value_type = Option<i64>)]
@@ -46,23 +46,23 @@ pub(crate) struct KeyView {
     /// The models that the key may call; empty if it may call all of them.
     pub(crate) models: Vec<String>,
     pub(crate) tags: Vec<String>,
-    /// When its last call was admitted.
+    /// When the last call of the key was admitted.
     #[schema(required, value_type = Option<i64>)]
     pub(crate) last_used_at: Option<UnixMs>,
-    /// Until when the secret before the last rotation works.
+    /// When the secret before the last rotation stops working.
     #[schema(required, value_type = Option<i64>)]
     pub(crate) old_secret_until: Option<UnixMs>,
     #[schema(value_type = i64)]
     pub(crate) created_at: UnixMs,
 }
 
-/// A spending limit for each period of the calendar, and the current period.
+/// A spending limit for each calendar period, and the current period.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Window)]
 pub(crate) struct WindowView {
     pub(crate) amount: String,
     pub(crate) amount_micro: String,
-    /// What was charged in the current period.
+    /// The amount charged in the current period.
     pub(crate) used: String,
     pub(crate) used_micro: String,
     /// `day`, `week` or `month`.

@@ -1,5 +1,4 @@
-//! The views that the command line prints with `--json` and the admin API returns, one struct for
-//! each.
+//! The views that the command line prints with `--json` and the admin API returns.
 
 mod alert;
 mod audit;

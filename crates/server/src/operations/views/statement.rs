@@ -1,4 +1,4 @@
-//! Entries of a wallet, and their monthly sums.
+//! Views of a wallet's entries and of their monthly sums.
 
 use ledger::Micro;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::operations::amount::{Credits, MicroText};
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Entry)]
 pub(crate) struct EntryView {
-    /// Its number among the wallet's entries, from 1, without gaps.
+    /// The number of the entry among those of the wallet, from 1, without gaps.
     pub(crate) seq: i64,
     /// `top_up`, `gift`, `debit`, `refund`, `adjustment`, `credit_limit`, `status`, or for calls `settled`,
     /// `released`, `abandoned` and `part`.
@@ -20,7 +20,7 @@ pub(crate) struct EntryView {
     pub(crate) kind: &'static str,
     /// In Unix milliseconds.
     pub(crate) at: i64,
-    /// What it changed the wallet's credits by: below zero if it took some.
+    /// The change of the wallet's credits; negative if credits were taken.
     pub(crate) amount: Credits,
     pub(crate) amount_micro: MicroText,
     /// Paid and gift credits, less the used credit line.
@@ -35,12 +35,12 @@ pub(crate) struct EntryView {
     /// Unique among the wallet's entries.
     #[schema(required)]
     pub(crate) reference: Option<Box<str>>,
-    /// The number of the top-up that a refund takes back.
+    /// For a refund, the number of the top-up's entry.
     #[schema(required)]
     pub(crate) refund_of: Option<i64>,
     #[schema(required)]
     pub(crate) note: Option<Box<str>>,
-    /// The name of who made it. Null for calls.
+    /// The name of the actor who booked the entry. Null for calls.
     #[schema(required)]
     pub(crate) actor: Option<Box<str>>,
     /// The key of the call.
@@ -90,37 +90,37 @@ impl From<StatementEntry> for EntryView {
     }
 }
 
-/// What the entries of one month (UTC) add up to, for an invoice.
+/// The sums of the entries of one month (UTC), for an invoice.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = StatementMonth)]
 pub(crate) struct MonthView {
     #[schema(example = "2026-11")]
     pub(crate) month: String,
-    /// Before the first entry of the month, or of the statement.
+    /// The balance before the first entry of the month, or of the statement.
     pub(crate) opening: BalanceView,
-    /// After the last one.
+    /// The balance after the last entry of the month, or of the statement.
     pub(crate) closing: BalanceView,
     pub(crate) top_up: Credits,
     pub(crate) top_up_micro: MicroText,
     pub(crate) gift: Credits,
     pub(crate) gift_micro: MicroText,
-    /// Zero or below, like refunds.
+    /// Zero or negative, like refunds.
     pub(crate) debit: Credits,
     pub(crate) debit_micro: MicroText,
     pub(crate) refund: Credits,
     pub(crate) refund_micro: MicroText,
     pub(crate) adjustment: Credits,
     pub(crate) adjustment_micro: MicroText,
-    /// What calls have cost, above zero.
+    /// The sum of the charges for calls, as a positive amount.
     pub(crate) charged: Credits,
     pub(crate) charged_micro: MicroText,
-    /// Calls that have ended, with or without a charge.
+    /// The number of calls that have ended, with or without a charge.
     pub(crate) calls: u64,
-    /// By key, the most expensive first.
+    /// The charges by key, highest first.
     pub(crate) keys: Vec<KeyTotalView>,
 }
 
-/// What the calls of one key have cost in a month.
+/// The charges for the calls of one key in a month.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = StatementKey)]
 pub(crate) struct KeyTotalView {
@@ -187,11 +187,11 @@ impl From<KeyTotal> for KeyTotalView {
 pub(crate) struct StatementView {
     pub(crate) wallet: String,
     pub(crate) wallet_name: String,
-    /// Before the first entry of the statement.
+    /// The balance before the first entry of the statement.
     pub(crate) opening: BalanceView,
-    /// After the last one.
+    /// The balance after the last entry of the statement.
     pub(crate) closing: BalanceView,
-    /// What the entries of each month add up to. Only on the first page.
+    /// The sums of each month. Only on the first page.
     #[schema(required)]
     pub(crate) months: Option<Vec<MonthView>>,
     pub(crate) data: Vec<EntryView>,

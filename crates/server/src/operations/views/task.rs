@@ -1,4 +1,4 @@
-//! Tasks for operators, with the same members for every protocol.
+//! The view of a task for operators, with the same members for every protocol.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::admin::{Credits, MicroText};
 
-/// The maximum number of texts in a snapshot that are searched for results.
+/// The maximum number of strings in a snapshot that are searched for results.
 const TEXTS_MAX: usize = 1_000;
 
 /// A task.
@@ -28,16 +28,16 @@ pub(crate) struct TaskView {
     #[schema(required)]
     key_name: Option<String>,
     status: TaskStatus,
-    /// The protocol's own word for the status.
+    /// The status in the words of the protocol.
     protocol_status: String,
-    /// Per cent, if the protocol reports it.
+    /// In percent, if the protocol reports it.
     #[schema(required)]
     progress: Option<u8>,
-    /// Why it failed, in a sentence.
+    /// A sentence that says why the task failed.
     #[schema(required)]
     error: Option<String>,
     results: Vec<TaskResult>,
-    /// Null until it has ended.
+    /// Null until the task has ended.
     #[schema(required)]
     charge: Option<Credits>,
     #[schema(required)]
@@ -47,7 +47,7 @@ pub(crate) struct TaskView {
     created_at: UnixMs,
     #[schema(value_type = Option<i64>, required)]
     ended_at: Option<UnixMs>,
-    /// Attempts to deliver the callback. Null if there is none.
+    /// The number of attempts to deliver the callback. Null if the task has no callback.
     #[schema(required)]
     callback_attempts: Option<u32>,
     /// `delivered` or `given_up`.
@@ -55,7 +55,7 @@ pub(crate) struct TaskView {
     callback_outcome: Option<String>,
 }
 
-/// How a task stands, in the same words for every protocol.
+/// The status of a task, the same for every protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TaskStatus {
@@ -66,7 +66,7 @@ pub(crate) enum TaskStatus {
     Cancelled,
 }
 
-/// The words of the protocols for each status. Every other word means a failure.
+/// The status words of the protocols, by status. Any other word means that the task failed.
 const WORDS: [(TaskStatus, &[&str]); 5] = [
     (TaskStatus::Queued, &["queued"]),
     (TaskStatus::Running, &["pending", "running", "in_progress"]),
@@ -84,7 +84,7 @@ impl TaskStatus {
         found.map_or(Self::Failed, |(status, _)| *status)
     }
 
-    /// The words of the protocols that a filter matches. A word of a protocol matches itself.
+    /// The status words that a filter matches. A word of a protocol matches only itself.
     pub(crate) fn words(filter: &str) -> Vec<String> {
         let status = match filter {
             "queued" => Some(Self::Queued),
@@ -102,11 +102,11 @@ impl TaskStatus {
     }
 }
 
-/// Something that a task has made.
+/// A result of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct TaskResult {
     kind: ResultKind,
-    /// The address that the caller's lookup gives.
+    /// The URL that the caller gets when it looks up the task.
     url: String,
 }
 
@@ -156,7 +156,7 @@ impl TaskView {
     }
 }
 
-/// The names of all wallets and keys of these tasks.
+/// Looks up the names of all wallets and keys of these tasks.
 pub(crate) async fn names_of_tasks(
     store: &Store,
     tasks: &[TaskListed],
@@ -170,7 +170,7 @@ pub(crate) async fn names_of_tasks(
     store.account_names(wallets, keys).await
 }
 
-/// The sentence of a failure, from the member that its protocol uses.
+/// The message of a failure, from the member that the protocol uses.
 fn error_of(snapshot: &Value) -> Option<String> {
     let messages = [
         &snapshot["error"]["message"],
@@ -271,7 +271,7 @@ mod tests {
         );
         let omni = json!({"steps": [{"content": [{"type": "video", "uri": "http://us/v"}, {"text": "https is safe"}]}]});
         assert_eq!(view("completed", omni).results.len(), 1);
-        // A task that has not ended may repeat URLs of its request.
+        // The snapshot of a task that has not ended may repeat URLs of its request.
         let running = view("running", json!({"image": "https://caller/i.png"}));
         assert_eq!(
             (running.results, running.status),

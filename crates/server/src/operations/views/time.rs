@@ -1,6 +1,6 @@
-//! Durations for people and programs.
+//! Converts durations for views.
 
-/// Microseconds in milliseconds.
+/// Converts microseconds to milliseconds.
 #[expect(
     clippy::float_arithmetic,
     clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! A token of the admin API.
+//! The view of a token of the admin API.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -17,10 +17,10 @@ pub(crate) struct TokenView {
     /// The first characters of the secret.
     pub(crate) prefix: String,
     pub(crate) created_at: i64,
-    /// Accurate to a minute; null if it was never used.
+    /// When the token was last used, to the minute; null if it was never used.
     #[schema(required)]
     pub(crate) last_used_at: Option<i64>,
-    /// Null while the token works.
+    /// Null while the token is valid.
     #[schema(required)]
     pub(crate) revoked_at: Option<i64>,
 }
@@ -45,6 +45,6 @@ impl From<TokenRow> for TokenView {
 pub(crate) struct NewTokenView {
     #[serde(flatten)]
     pub(crate) token: TokenView,
-    /// Shown now and never again.
+    /// The secret, which is never shown again.
     pub(crate) secret: String,
 }

@@ -1,4 +1,4 @@
-//! Usage, as reports show it.
+//! The view of a row of a usage report.
 
 use ledger::UnixMs;
 use serde::Serialize;
@@ -8,18 +8,18 @@ use utoipa::ToSchema;
 use super::time::millis;
 use crate::admin::{Credits, MicroText};
 
-/// The usage of one step, by what was asked for. Members that were not asked for are absent.
+/// The usage of one step and group. Members that the report is not grouped by are absent.
 #[derive(Debug, Serialize, ToSchema)]
 #[expect(
     clippy::option_option,
     reason = "absent if it was not asked for, null if there is none"
 )]
 pub(crate) struct UsageView {
-    /// When the step began. Absent without steps.
+    /// When the step began. Absent if the report has no steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>)]
     at: Option<UnixMs>,
-    /// Empty for calls that named no known model.
+    /// Empty for calls that did not name a known model.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// Empty for calls that no route answered.
@@ -43,12 +43,12 @@ pub(crate) struct UsageView {
     requests: u64,
     /// Calls with a status of 400 or above, or with an error code.
     errors: u64,
-    /// Input of every class: new, cached and written to a cache.
+    /// Input tokens of all classes: uncached, cached and written to a cache.
     input_tokens: u64,
     output_tokens: u64,
     charge: Credits,
     charge_micro: MicroText,
-    /// What the calls whose cost is known cost at their upstreams. Null if it is known of none.
+    /// The cost at upstreams, summed over the calls whose cost is known. Null if there are none.
     #[schema(required)]
     cost: Option<Credits>,
     #[schema(required)]
@@ -58,7 +58,7 @@ pub(crate) struct UsageView {
     margin: Option<Credits>,
     #[schema(required)]
     margin_micro: Option<MicroText>,
-    /// Percentiles differ from the true ones by at most one part in 32.
+    /// Percentiles deviate from the true values by at most one part in 32.
     #[schema(required)]
     latency_p50_ms: Option<f64>,
     #[schema(required)]

@@ -1,4 +1,4 @@
-//! A wallet, and its balance over time.
+//! Views of a wallet, and of its balance over time.
 
 use ledger::Micro;
 use serde::Serialize;
@@ -17,10 +17,10 @@ pub(crate) struct WalletView {
     /// `active` or `disabled`.
     #[schema(value_type = String, example = "active")]
     pub(crate) status: &'static str,
-    /// What can be spent without the credit line.
+    /// The credits that can be spent without the credit line.
     pub(crate) available: Credits,
     pub(crate) available_micro: MicroText,
-    /// What can be spent.
+    /// The credits that can be spent, including the credit line.
     pub(crate) total_available: Credits,
     pub(crate) total_available_micro: MicroText,
     /// Paid credits.
@@ -29,7 +29,7 @@ pub(crate) struct WalletView {
     /// Gift credits, which are spent first.
     pub(crate) gift_balance: Credits,
     pub(crate) gift_balance_micro: MicroText,
-    /// Held by open calls.
+    /// Credits held for open calls.
     pub(crate) frozen: Credits,
     pub(crate) frozen_micro: MicroText,
     pub(crate) credit_limit: Credits,
@@ -38,10 +38,10 @@ pub(crate) struct WalletView {
     pub(crate) credit_used_micro: MicroText,
     pub(crate) credit_remaining: Credits,
     pub(crate) credit_remaining_micro: MicroText,
-    /// The most that open calls may cost beyond what they hold.
+    /// The maximum amount that open calls may cost beyond their holds.
     pub(crate) exposed: Credits,
     pub(crate) exposed_micro: MicroText,
-    /// The alert for a low balance of the wallet; null if the wallet sets no amount.
+    /// The low-balance alert of the wallet; null if the wallet has no amount of its own.
     #[schema(required)]
     pub(crate) alerts: Option<WalletAlertsView>,
     /// In Unix milliseconds.
@@ -92,7 +92,7 @@ impl From<&WalletRow> for WalletView {
     }
 }
 
-/// The alert for a low balance of a wallet.
+/// The low-balance alert of a wallet.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WalletAlerts)]
 pub(crate) struct WalletAlertsView {
@@ -101,16 +101,16 @@ pub(crate) struct WalletAlertsView {
     pub(crate) below_micro: MicroText,
 }
 
-/// A wallet with what its calls have cost.
+/// A wallet with the charges for its calls.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WalletWithSpending)]
 pub(crate) struct WalletSpendingView {
     #[serde(flatten)]
     pub(crate) wallet: WalletView,
-    /// What its calls have cost since midnight (UTC).
+    /// The charges for its calls since midnight (UTC).
     pub(crate) spent_today: Credits,
     pub(crate) spent_today_micro: MicroText,
-    /// What its calls have cost since the first of the month (UTC).
+    /// The charges for its calls since the first of the month (UTC).
     pub(crate) spent_this_month: Credits,
     pub(crate) spent_this_month_micro: MicroText,
 }
@@ -127,11 +127,11 @@ impl From<WalletSpending> for WalletSpendingView {
     }
 }
 
-/// The balance of a wallet at some time: all credits together, and each kind of them.
+/// The balance of a wallet at a time, in total and by kind of credits.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Balance)]
 pub(crate) struct BalanceView {
-    /// When, in Unix milliseconds.
+    /// The time of the balance, in Unix milliseconds.
     pub(crate) at: i64,
     /// Paid and gift credits, less the used credit line.
     pub(crate) balance: Credits,

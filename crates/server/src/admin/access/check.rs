@@ -217,7 +217,7 @@ impl Access {
                 None => None,
             },
             Credential::Code(code) => {
-                // The store learns the actor from the code.
+                // The store finds the actor by the code.
                 let nobody = Actor {
                     request_id: Some(request_id),
                     ..Actor::cli("")

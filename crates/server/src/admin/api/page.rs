@@ -85,11 +85,11 @@ impl<T> Page<T> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     pub(crate) limit: PageLimit,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     pub(crate) cursor: Option<Cursor>,
 }
@@ -99,10 +99,10 @@ pub(crate) struct PageQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShortListQuery {
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 500)]
     pub(crate) limit: Option<PageLimit>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     pub(crate) cursor: Option<Cursor>,
 }

@@ -67,11 +67,11 @@ struct ListQuery {
     kind: Option<KindName>,
     /// Only alerts about this wallet and its keys, by its id or its name.
     wallet: Option<String>,
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     limit: PageLimit,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor>,
 }

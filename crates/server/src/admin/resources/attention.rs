@@ -48,7 +48,7 @@ enum Severity {
     Warn,
 }
 
-/// What needs attention
+/// List problems that need attention
 ///
 /// More errors than usual, wallets beyond their credit line, channels that are not usable, charges that cannot be
 /// booked, and open alerts about anything else. The worst are first; the list is empty if there are none.

@@ -45,11 +45,11 @@ struct CallsQuery {
     to: Option<UnixMs>,
     /// The beginning of a request id, a part of the name of a model, a wallet or a key, or an error code.
     q: Option<String>,
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     limit: PageLimit,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor>,
 }

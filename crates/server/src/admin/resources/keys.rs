@@ -48,11 +48,11 @@ struct ListQuery {
     wallet: Option<String>,
     /// One of the key's tags.
     tag: Option<String>,
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     limit: PageLimit,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor>,
 }

@@ -40,11 +40,11 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
 struct ListQuery {
     /// A part of the name, case-insensitive, or the beginning of the id.
     q: Option<String>,
-    /// How many rows, 1 to 500.
+    /// The number of rows, 1 to 500.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500, default = 50)]
     limit: PageLimit,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor>,
 }

@@ -40,7 +40,7 @@ pub(crate) enum Wallet {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        /// How many credits, above zero.
+        /// The number of credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) enum Wallet {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        /// How many credits, above zero.
+        /// The number of credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -62,7 +62,7 @@ pub(crate) enum Wallet {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        /// How many credits, above zero.
+        /// The number of credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) enum Wallet {
         /// The wallet, by name or id.
         #[arg(value_name = "NAME_OR_ID")]
         wallet: String,
-        /// How many credits, above zero.
+        /// The number of credits, above zero.
         #[arg(value_parser = positive_credits)]
         amount: Micro,
         /// The top-up that is refunded: its reference, or the number of its entry.

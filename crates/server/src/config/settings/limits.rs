@@ -27,8 +27,8 @@ settings! {
         pub body_stt_bytes: usize = positive("body_stt_bytes", 50_000_000),
         /// The body of a request for speech.
         pub body_tts_bytes: usize = positive("body_tts_bytes", MIB),
-        /// The memory of this node for request bodies, and for answers and events above 256 KiB. What upstreams
-        /// send about tasks takes at most half of it.
+        /// The memory of this node for request bodies, and for answers and events above 256 KiB. Answers of upstreams
+        /// about tasks take at most half of it.
         pub body_memory_bytes: usize = positive("body_memory_bytes", 512 * MIB),
         /// How much of that memory the request bodies above 64 KiB of one wallet may take. Memory is charged as bytes
         /// arrive, and an eighth of all memory is reserved for smaller bodies.

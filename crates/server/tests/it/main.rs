@@ -1,4 +1,4 @@
-//! The whole service from outside: real HTTP, the real program, a scripted upstream.
+//! Integration tests of the whole service: real HTTP, the real program, a scripted upstream.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot go on has failed, and helpers are part of the tests"

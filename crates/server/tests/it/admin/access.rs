@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Authentication of the admin API: which requests are accepted, and lockout after wrong tokens.
 
 use super::{Admin, assert_refused, with_token};
 use crate::harness::{Plot, Request};
@@ -28,7 +28,7 @@ async fn whoever_guesses_tokens_is_locked_out_even_with_the_right_one() {
             .await;
         assert_refused(&answer, 401, "invalid_admin_token");
     }
-    // A request without any token is no guess, and is locked out all the same.
+    // A request without a token does not count as a guess, but is locked out too.
     for admin in [Admin::of(&stage), Admin::nobody(&stage)] {
         let answer = admin.send("GET", "/audit", None).await;
         assert_refused(&answer, 429, "rate_limit_exceeded");

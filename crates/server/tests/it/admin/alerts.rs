@@ -1,4 +1,4 @@
-//! `/admin/v1/alerts`: conditions that begin and end once, and webhooks that are told of them.
+//! `/admin/v1/alerts`: each condition begins and ends once, and webhooks are notified of both.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::io::AsyncWriteExt as _;
 use super::{Admin, assert_refused, with_token};
 use crate::harness::{Database, Key, Plot, Receiver, Reply, Stage, Told, ask, eventually};
 
-/// The section of the documents with a receiver's check.
+/// The document that shows receivers how to verify a signature.
 const OPERATIONS: &str = include_str!("../../../../../docs/operations.md");
 
-/// Looks often, tries again soon, and may reach this machine.
+/// Checks conditions often, retries soon, and allows webhooks on this machine.
 fn open(plot: Plot) -> Plot {
     with_token(plot)
         .setting("outbound", "allow = [\"127.0.0.0/8\"]")
@@ -25,7 +25,7 @@ async fn rule(admin: &Admin<'_>, kinds: &[&str], url: &str) -> Value {
     admin.post("/alerts/rules", &body).await
 }
 
-/// The alerts of a kind, once the last of them is as wanted.
+/// Waits until the alerts of a kind satisfy `is_wanted`, and returns them.
 async fn alerts(admin: &Admin<'_>, kind: &str, is_wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     eventually(kind, async || {
         let list = admin.get(&format!("/alerts?kind={kind}")).await;
@@ -43,7 +43,7 @@ fn were_delivered(rows: &[Value]) -> bool {
     !rows.is_empty() && rows.iter().all(|row| row["delivery"] == "delivered")
 }
 
-/// Moves credits of a wallet.
+/// Books a manual entry on a wallet.
 async fn entry(admin: &Admin<'_>, wallet: &str, kind: &str, amount: &str, reference: &str) {
     let body = json!({"kind": kind, "amount": amount, "reference": reference});
     let path = format!("/wallets/{wallet}/entries");
@@ -56,7 +56,7 @@ fn header<'t>(told: &'t Told, name: &str) -> &'t str {
     lines.find_map(|line| line.strip_prefix(&*prefix)).unwrap()
 }
 
-/// Whether the check of the documents takes a delivery.
+/// Runs the Python check from `docs/operations.md` on a delivery.
 async fn is_genuine(secret: &str, signature: &str, body: &[u8]) -> bool {
     let (_, code) = OPERATIONS.split_once("```python\n").unwrap();
     let (code, _) = code.split_once("```").unwrap();
@@ -74,7 +74,7 @@ async fn is_genuine(secret: &str, signature: &str, body: &[u8]) -> bool {
     drop(input);
     let output = python.wait_with_output().await.unwrap();
     assert!(output.status.success());
-    // The page's own example prints something before.
+    // The example in the document prints a line of its own first.
     let printed = String::from_utf8(output.stdout).unwrap();
     printed.lines().last() == Some("True")
 }
@@ -97,7 +97,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
             .contains(secret)
     );
 
-    // Without an amount nobody wants to be told.
+    // Without an amount, no alert is raised.
     let change = json!({"alerts": {"below": "5"}});
     let path = format!("/wallets/{wallet}");
     let answer = admin.send("PATCH", &path, Some(&change)).await.ok();
@@ -127,7 +127,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
         assert!(!is_genuine(secret, signature, b"{}").await);
         assert!(!is_genuine("whsec_other", signature, &delivery.body).await);
     }
-    // It lasts, and is not told again.
+    // A further debit keeps the balance low and causes no second notification.
     entry(&admin, wallet, "debit", "1", "d2").await;
     entry(&admin, wallet, "top_up", "10", "t1").await;
     let ended = alerts(&admin, "low_balance", |rows| {
@@ -140,7 +140,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     assert_eq!(body["type"], "alert.end");
     assert!(body["alert"]["ended_at"].is_i64());
 
-    // It may begin again, as another alert.
+    // The condition may begin again, as a new alert.
     entry(&admin, wallet, "debit", "10", "d3").await;
     let again = alerts(&admin, "low_balance", |rows| rows.len() == 2).await;
     assert_ne!(again[0]["id"], again[1]["id"]);
@@ -150,7 +150,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     let page = admin.get(&format!("/alerts?limit=1&cursor={cursor}")).await;
     assert_eq!(page["data"][0]["id"], again[1]["id"]);
     assert_eq!(page["next_cursor"], Value::Null);
-    // Without its amount the wallet is no longer low.
+    // Once its amount is removed, the wallet no longer counts as low.
     let change = json!({"alerts": null});
     admin.send("PATCH", &path, Some(&change)).await.ok();
     alerts(&admin, "low_balance", have_ended).await;
@@ -276,7 +276,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     }
     let down = alerts(&admin, "channel_down", were_delivered).await;
     assert_eq!((down.len(), &down[0]["subject"]), (1, &json!("main")));
-    // Of all calls, and of the channel.
+    // One alert for all calls, one for the channel.
     let rates = alerts(&admin, "error_rate", |rows| {
         rows.len() == 2 && were_delivered(rows)
     });
@@ -291,7 +291,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     assert_eq!(about("Channel main is paused"), 1, "{attention}");
     assert_eq!(about("15 minutes failed"), 2, "{attention}");
 
-    // The channel is tried again when it has rested. Good calls then end both.
+    // The channel is tried again after its cooldown. Successful calls then end both alerts.
     eventually("the end of the outage", async || {
         stage.chat(&key, &ask("hello")).await.ok();
         let list = admin.get("/alerts?kind=channel_down").await;
@@ -315,7 +315,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     assert_eq!(receiver.told().len(), 6);
 }
 
-/// A3 holds for webhooks too.
+/// Rule A3 also applies to webhooks.
 #[tokio::test]
 async fn private_addresses_are_refused_unless_they_are_allowed() {
     let stage = with_token(Plot::default()).open().await;
@@ -344,7 +344,7 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
             refused.stderr
         );
     }
-    // One that was allowed once is refused when it is called.
+    // A rule that was stored while its address was allowed is refused at delivery.
     let sql = "INSERT INTO alert_rules (id, kinds, url, secret, created_at)
                VALUES ('rul_0123456789abcdef', 'low_balance', 'http://127.0.0.1:9/', 's', 1)";
     stage.database().run(sql);
@@ -436,7 +436,8 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
     );
 }
 
-/// The receiver has heard, and nobody has noted that it has: after the kill it hears again, with the same id.
+/// The receiver gets the message, but the gateway is killed before it records the delivery. After the restart it sends
+/// the message again, with the same id.
 #[tokio::test]
 async fn killed_in_a_delivery_an_alert_is_delivered_again() {
     let mut stage = open(Plot::default()).open().await;
@@ -462,14 +463,14 @@ async fn killed_in_a_delivery_an_alert_is_delivered_again() {
     assert_eq!(rows.len(), 1, "it has begun once");
     let listed = stage.cli_json(&["alert", "list", "--open"]).await;
     assert_eq!(listed[0]["id"], rows[0]["id"]);
-    // The command that sets a wallet's own amount, which comes before that of the rule.
+    // The wallet's own amount takes precedence over the rule's.
     stage
         .cli_json(&["wallet", "alert-below", "acme", "0.5"])
         .await;
     alerts(&admin, "low_balance", have_ended).await;
 }
 
-/// A webhook that hangs holds its messages for ten seconds, and no other rule waits for that.
+/// A webhook that hangs delays its own messages for ten seconds, but not those of other rules.
 #[tokio::test]
 async fn webhooks_that_hang_delay_no_other() {
     let stage = open(Plot::default()).open().await;

@@ -1,4 +1,4 @@
-//! `/admin/v1/audit`.
+//! `/admin/v1/audit`: rows for changes made through the API and the command line.
 
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ async fn a_query_that_cannot_be_obeyed_is_refused() {
     }
 }
 
-/// W15: a change by a command is one row, whatever the command.
+/// W15: every command that changes something leaves exactly one row.
 #[tokio::test]
 async fn every_change_by_command_is_told_once() {
     let stage = with_token(Plot::default()).open().await;
@@ -87,7 +87,7 @@ async fn every_change_by_command_is_told_once() {
         stage.cli_json(command).await;
         expected.push(action);
     }
-    // What only reads leaves no row.
+    // Commands that only read leave no row.
     stage.cli_json(&["wallet", "list"]).await;
     stage.cli_json(&["token", "list"]).await;
     let told = stage.cli_json(&["audit"]).await;
@@ -102,7 +102,7 @@ async fn every_change_by_command_is_told_once() {
         rows.iter()
             .all(|row| row["actor"] == "cli" && row["actor_role"] == "owner")
     );
-    // Services and containers have no login, but their user has a name or a number.
+    // Services and containers have no login name, but their user has a name or a number.
     let command = ["--config", "tollgate.toml", "token", "sign-in-link"];
     let no_login = [("USER", ""), ("LOGNAME", "")];
     let made = run_in(&command, stage.folder(), &no_login).await;

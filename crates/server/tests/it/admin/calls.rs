@@ -1,4 +1,4 @@
-//! `/admin/v1/calls`: search, and one call explained.
+//! `/admin/v1/calls`: search, and the details of one call.
 
 use serde_json::{Value, json};
 

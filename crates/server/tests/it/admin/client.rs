@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use crate::harness::{Answer, Connection, Plot, Request, Stage};
 
-/// The token of the configuration of [`with_token`].
+/// The admin token that [`with_token`] configures.
 pub(crate) const TOKEN: &str = "a-long-admin-token-0123456789abcdef";
 
-/// A stage whose admin API is open to [`TOKEN`].
+/// Configures the admin API to accept [`TOKEN`].
 pub(crate) fn with_token(plot: Plot) -> Plot {
     plot.setting("admin", "token = { file = \"admin-token\" }")
         .file("admin-token", TOKEN)
 }
 
-/// Somebody with a token, or without.
+/// A client that sends its requests with a token or without one.
 #[derive(Debug, Clone)]
 pub(crate) struct Admin<'s> {
     stage: &'s Stage,
@@ -21,12 +21,12 @@ pub(crate) struct Admin<'s> {
 }
 
 impl<'s> Admin<'s> {
-    /// With the configured token.
+    /// A client with the configured token.
     pub(crate) fn of(stage: &'s Stage) -> Self {
         Self::with(stage, TOKEN)
     }
 
-    /// With this token.
+    /// A client with this token.
     pub(crate) fn with(stage: &'s Stage, token: &str) -> Self {
         Self {
             stage,
@@ -34,7 +34,7 @@ impl<'s> Admin<'s> {
         }
     }
 
-    /// Without a token.
+    /// A client without a token.
     pub(crate) fn nobody(stage: &'s Stage) -> Self {
         Self { stage, token: None }
     }
@@ -60,12 +60,12 @@ impl<'s> Admin<'s> {
         connection.answer().await
     }
 
-    /// The answer to a GET that goes well.
+    /// Sends a GET that must succeed, and returns its JSON.
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.send("GET", path, None).await.ok().json()
     }
 
-    /// The answer to a POST that goes well, with any status of success.
+    /// Sends a POST that must succeed with any 2xx status, and returns its JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
         let answer = self.send("POST", path, Some(body)).await;
         assert!(
@@ -78,7 +78,7 @@ impl<'s> Admin<'s> {
     }
 }
 
-/// Checks status, code and envelope of a refusal, and returns its `param`.
+/// Checks status, code and envelope of an error response, and returns its `param`.
 #[track_caller]
 pub(crate) fn assert_refused(answer: &Answer, status: u16, code: &str) -> Value {
     assert_eq!(

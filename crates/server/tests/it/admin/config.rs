@@ -17,7 +17,7 @@ fn text_model(id: &str, channel: &str) -> Value {
     })
 }
 
-/// The configuration with one more model on this channel.
+/// The configuration with one more model, routed to this channel.
 fn with_model(config: &Value, id: &str, channel: &str) -> Value {
     let mut config = config.clone();
     config.as_object_mut().unwrap().remove("kept_in");
@@ -57,7 +57,7 @@ async fn a_model_that_is_added_answers_at_once_and_after_a_restart() {
         let answer = put(&admin, &new).await.ok().json();
         assert_ne!(answer["version"], config["version"]);
         assert_eq!(answer, admin.get("/config").await);
-        // The same version again is too late.
+        // A second change based on the same version is refused.
         let late = put(&admin, &with_model(&config, "maker/late", "main")).await;
         assert_eq!(assert_refused(&late, 409, "version_conflict"), "version");
     }
@@ -165,7 +165,7 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
     );
     let body = with(ask("count to 3"), &json!({ "model": "maker/added" }));
     stage.chat(&key, &body).await.ok();
-    // A new credential replaces the file; what comes back without one keeps it.
+    // A new credential replaces the file. A change without a credential keeps it.
     let mut again = answer.json();
     again.as_object_mut().unwrap().remove("kept_in");
     again["channels"][1]["credential"] = json!("sk-other");
@@ -179,7 +179,7 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
     third["models"][0]["enabled"] = json!(false);
     put(&admin, &third).await.ok();
     assert_eq!(files(&stage).len(), 1);
-    // A change that is refused leaves no file.
+    // A refused change leaves no file.
     third["channels"][1]["credential"] = json!("sk-refused");
     assert_refused(&put(&admin, &third).await, 409, "version_conflict");
     assert_eq!(files(&stage).len(), 1);
@@ -303,7 +303,7 @@ async fn a_probe_calls_the_upstream_once_and_charges_nobody() {
     stage.verify().await;
 }
 
-/// Two nodes of one database take the same catalog; the file only counts until the first change.
+/// Two nodes that share a database use the same catalog. The file counts only until the first change.
 #[tokio::test]
 async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     let plot = with_token(Plot::default()).setting("admin", "config = \"store\"");
@@ -342,7 +342,7 @@ async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     )
     .await;
     assert_refused(&late, 409, "version_conflict");
-    // A secret of one node would be missing on the others.
+    // A pasted secret would be stored on one node only, so it is refused.
     let mut pasted = Admin::of(&stage).get("/config").await;
     pasted.as_object_mut().unwrap().remove("kept_in");
     pasted["channels"][0]["credential"] = json!("sk-pasted");
@@ -358,7 +358,7 @@ async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     assert_eq!(std::fs::read_to_string(stage.config_file()).unwrap(), text);
 }
 
-/// K16: an owner's token reads neither the environment nor the files of the machine.
+/// K16: the token of an owner gives no access to the machine's environment or files.
 #[tokio::test]
 async fn only_credentials_of_upstreams_can_be_named() {
     let stage = with_token(Plot::default()).open().await;
@@ -385,7 +385,7 @@ async fn only_credentials_of_upstreams_can_be_named() {
         let problem = checked["problems"][0].as_str().unwrap();
         assert!(problem.contains(rule), "{checked}");
     }
-    // What the file names may be named again, and a file of the folder may be named.
+    // Allowed are the file that the configuration already names, and files in the `credentials` folder.
     std::fs::write(stage.folder().join("credentials/main"), UPSTREAM_KEY).unwrap();
     for file in ["upstream-key", "credentials/main"] {
         config["channels"][0]["credential"] = json!({ "file": file });

@@ -20,7 +20,7 @@ async fn get(stage: &Stage, path: &str) -> Answer {
     send(stage, Request::get(path)).await
 }
 
-/// A browser that has this content is told so, without the content: the next answer follows at once.
+/// Checks that a matching ETag is answered with 304 and no body, so that the next answer follows directly.
 async fn assert_held(stage: &Stage, path: &str, tag: &str) {
     let mut connection = Connection::open(stage.admin()).await;
     let request = Request::get(path).header("if-none-match", tag);
@@ -30,7 +30,7 @@ async fn assert_held(stage: &Stage, path: &str, tag: &str) {
     assert_eq!(connection.answer().await.status(), 200, "{path}");
 }
 
-/// The paths of the files that a page or module names, in the folder that its version makes.
+/// The versioned paths of the files that a page or module refers to.
 fn named(page: &str) -> Vec<String> {
     let quoted = page.split(['"', '\'']);
     let files = quoted.filter(|it| it.starts_with("console/"));
@@ -61,7 +61,7 @@ async fn the_page_needs_no_token_and_loads_nothing_from_elsewhere() {
             "{part} in {policy}"
         );
     }
-    // Media of tasks are served by the public listener.
+    // The public listener serves the media of tasks.
     let media = format!("http://{}", stage.address());
     assert!(policy.contains(&format!("media-src 'self' data: blob: {media};")));
     assert!(
@@ -114,7 +114,7 @@ async fn files_are_compressed_for_those_who_read_gzip() {
         let answer = send(&stage, request).await.ok();
         assert!(answer.header("vary").unwrap().contains("accept-encoding"));
         if answer.header("content-encoding").is_none() {
-            // A file of a few bytes does not become smaller.
+            // Compression does not make a file of a few bytes smaller.
             assert!(plain.body.len() < 200, "{file}");
             continue;
         }
@@ -145,7 +145,7 @@ async fn head_has_the_headers_and_no_content() {
         assert_eq!(head.header("etag"), shown.header("etag"));
         let length = shown.body.len().to_string();
         assert_eq!(head.header("content-length"), Some(&*length), "{path}");
-        // The next answer follows at once: there was no content before it.
+        // The previous answer had no content, so the next one follows directly.
         connection.send(&Request::get("/healthz")).await;
         assert_eq!(connection.answer().await.status(), 200);
     }
@@ -168,7 +168,7 @@ async fn other_paths_and_methods_are_not_the_console_s() {
         &format!("{folder}/%2e%2e/Cargo.toml"),
         "/favicon.ico",
     ] {
-        // Whoever has no token is not told what exists.
+        // Without a token, the answer does not reveal what exists.
         assert_refused(&get(&stage, path).await, 401, "invalid_admin_token");
         let answer = Admin::of(&stage).send_as_is(Request::get(path)).await;
         assert_refused(&answer, 404, "not_found");
@@ -179,7 +179,7 @@ async fn other_paths_and_methods_are_not_the_console_s() {
     }
 }
 
-/// The page is the same for everybody, so nothing in it can be of this gateway.
+/// The page is the same on every gateway, so it must not contain this one's secrets.
 #[tokio::test]
 async fn nothing_that_is_served_is_a_secret() {
     let stage = stage().await;

@@ -1,4 +1,5 @@
-//! What is asked for at the edges: texts that no database takes, changes without effect, keys that have just changed.
+//! Edge cases of the admin API: texts that databases do not accept, changes without effect, keys that have just
+//! changed.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ fn key_of(made: &Value) -> Key {
     }
 }
 
-/// A stage with a funded wallet `w`, and a key of it that the node has just recognised.
+/// Creates a funded wallet `w` and a key of that wallet which the node has just authenticated and cached.
 async fn with_recognised_key(stage: &Stage) -> Key {
     stage.wallet("w", &["--balance", "5"]).await;
     let made = Admin::of(stage)
@@ -86,7 +87,7 @@ async fn nul_is_refused_in_every_text() {
         let answer = admin.send("GET", path, None).await;
         assert_refused(&answer, 404, "not_found");
     }
-    // An escaped backslash before the digits is a text like any other.
+    // An escaped backslash before the digits makes this an ordinary text.
     let name = r"a\u0000b";
     let made = admin.post("/wallets", &json!({"name": name})).await;
     assert_eq!(made["name"], name);
@@ -172,7 +173,7 @@ async fn a_change_without_effect_writes_nothing() {
     stage.verify().await;
 }
 
-/// K2: the node that changes a key does not go on with what it knew of it.
+/// K2: the node that changes a key does not use its cached copy afterwards.
 #[tokio::test]
 async fn a_change_of_a_key_holds_at_once_on_the_node_that_made_it() {
     let stage = with_token(Plot::default()).open().await;
@@ -213,7 +214,7 @@ async fn a_second_rotation_ends_the_overlap_of_the_first() {
     for key in [&second, &third] {
         stage.get(key, "/v1/models").await.ok();
     }
-    // The audit tells of the overlap that has ended.
+    // The audit shows the overlap that has ended.
     let rows = admin.get("/audit?action=key.rotate").await;
     let newest = &rows["data"][0];
     assert!(newest["before"]["old_secret_until"].is_i64(), "{newest}");
@@ -232,7 +233,7 @@ async fn whoever_guesses_sessions_is_locked_out_and_an_ended_session_is_no_guess
         let request = Request::get("/admin/v1/session").header("cookie", &cookie);
         Admin::nobody(&stage).send_as_is(request).await
     };
-    // A browser goes on with the cookie of a session that has ended.
+    // A browser may still send the cookie of a session that has ended.
     for _ in 0..30 {
         assert_refused(&by_cookie("ended").await, 401, "invalid_admin_token");
     }
@@ -249,6 +250,6 @@ async fn whoever_guesses_sessions_is_locked_out_and_an_ended_session_is_no_guess
     assert_refused(&answer, 429, "rate_limit_exceeded");
     let answer = admin.send("GET", "/session", None).await;
     assert_refused(&answer, 429, "rate_limit_exceeded");
-    // People who are signed in behind the same address go on.
+    // Sessions that are open from the same address stay usable.
     by_cookie(session).await.ok();
 }

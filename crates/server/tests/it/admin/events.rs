@@ -1,4 +1,4 @@
-//! `/admin/v1/events`: what happens, as it happens.
+//! `/admin/v1/events`: a live stream of events.
 
 use serde_json::Value;
 
@@ -42,7 +42,8 @@ fn last_id(stream: &Streaming) -> String {
 async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
     let (stage, key) = with_token(Plot::default()).funded().await;
     let (mut one, mut other) = (listen(&stage, None).await, listen(&stage, None).await);
-    // The first look of the poller tells what was there before, and is silent. Calls are made until one is told.
+    // The poller's first pass records what exists already and sends no event. Calls are repeated until an event
+    // arrives.
     let first = eventually("a first event", async || {
         let answer = stage.chat(&key, &ask("hello")).await.ok();
         let event = tokio::time::timeout(std::time::Duration::from_secs(3), next(&mut one, "call"));
@@ -107,7 +108,7 @@ async fn listeners_are_bounded_and_streams_end_with_the_node() {
         assert_refused(&wrong, 400, "invalid_request"),
         "last-event-id"
     );
-    // One who leaves makes room.
+    // A listener that leaves makes room for another.
     streams.pop().unwrap().leave();
     eventually("room for another", async || {
         let request = Request::get("/admin/v1/events").bearer(TOKEN);

@@ -1,5 +1,5 @@
-//! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are those of the API's
-//! own description and of the command line's own help, so that a new one must be listed here.
+//! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are taken from the API
+//! description and from the help of the command line, so every new operation must be listed here.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,22 @@ use super::client::TOKEN;
 use super::{Admin, with_token};
 use crate::harness::{Answer, Plot, Request, Stage, ask};
 
-/// What the audit tells of an operation that went well.
+/// The audit row that a successful operation leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// A row with this action. Something new and a message that was sent have no `before`, something that ends
-    /// has no `after`.
+    /// A row with this action. Creations and sent messages have no `before`; removals have no `after`.
     Created(&'static str),
     Changed(&'static str),
     Ended(&'static str),
-    /// A row about something that was done and has changed nothing.
+    /// A row about an action that changed nothing.
     Done(&'static str),
-    /// A row about a call to an upstream that is not configured, with what was called.
+    /// A row about a call to an upstream that is not configured. `after` describes the call.
     Called(&'static str),
-    /// No row, because nothing is changed that the audit tells of.
+    /// No row, because nothing changes that the audit covers.
     Nothing,
 }
 
-/// Every operation that is no GET: its method and path as described, a request that goes well, and what is told of it.
+/// An operation other than GET: its method and path as described, a request that succeeds, and the audit row it leaves.
 struct Operation {
     method: &'static str,
     template: &'static str,
@@ -50,7 +49,7 @@ fn operation(
     }
 }
 
-/// In an order in which each goes well.
+/// All operations, in an order in which each succeeds.
 async fn operations(admin: &Admin<'_>) -> Vec<Operation> {
     let mut operations = changes_of_accounts(admin).await;
     operations.extend(changes_of_alerts(admin).await);
@@ -59,7 +58,7 @@ async fn operations(admin: &Admin<'_>) -> Vec<Operation> {
 }
 
 async fn changes_of_alerts(admin: &Admin<'_>) -> Vec<Operation> {
-    // Nobody listens there: a test that is not delivered is told as well.
+    // Nothing listens at this address: a test message that cannot be delivered is audited too.
     let rule = json!({"kinds": ["low_balance"], "url": "http://127.0.0.1:9/hook"});
     let made = admin.post("/alerts/rules", &rule).await;
     let path = format!("/alerts/rules/{}", made["id"].as_str().unwrap());
@@ -208,7 +207,7 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             Some(json!({"token": TOKEN})),
             Told::Created("session.create"),
         ),
-        // Without a cookie there is no session to end; with one, see below.
+        // Without a cookie there is no session to end. `DELETE` with a cookie has its own test.
         operation(
             "delete",
             "/admin/v1/session",
@@ -216,7 +215,7 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             None,
             Told::Nothing,
         ),
-        // A call is a row of the journal.
+        // A call is recorded in the journal, not in the audit.
         operation(
             "post",
             "/admin/v1/play/{path}",
@@ -231,7 +230,7 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             None,
             Told::Nothing,
         ),
-        // The last one, because calls need the channel.
+        // The last one, because the calls above need the channel.
         operation(
             "patch",
             "/admin/v1/channels/{name}",
@@ -258,7 +257,7 @@ impl Operation {
         }
     }
 
-    /// Checks the newest row: who, what, before, after, and by which request.
+    /// Checks actor, action, `before`, `after` and request id of the newest row.
     fn assert_told(&self, row: &Value, answer: &Answer) {
         let (action, before, after) = match self.told {
             Told::Created(action) | Told::Called(action) => (action, false, true),
@@ -315,7 +314,7 @@ async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
     for operation in operations {
         let what = format!("{} {}", operation.method, operation.path);
         let before = rows(&admin).await;
-        // Refused, because of who asks or what is asked.
+        // Requests that are refused because of the caller's role or the body.
         let is_open = operation.template == "/admin/v1/session";
         if !is_open {
             let refused = viewer.send_as_is(operation.request(&key.id)).await;
@@ -355,7 +354,8 @@ async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own
         let before = rows(&admin).await;
         let body = json!({"kind": kind, "amount": "2", "reference": kind});
         admin.post(&path, &body).await;
-        // The same again books nothing and tells nothing; another amount is refused and tells nothing.
+        // A repetition books nothing and leaves no row. The same reference with another amount is refused and leaves no
+        // row.
         admin.post(&path, &body).await;
         let other = json!({"kind": kind, "amount": "3", "reference": kind});
         let conflict = admin.send("POST", &path, Some(&other)).await;
@@ -379,13 +379,13 @@ async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own
     assert_eq!(after.len(), before.len() + 1);
     let ended = operation("delete", "", "", None, Told::Ended("session.end"));
     ended.assert_told(&after[0], &answer);
-    // It has ended, so it cannot end again.
+    // The session has ended, so it cannot be ended again.
     let again = Admin::nobody(&stage).send_as_is(end).await;
     assert_eq!(again.status(), 401);
     assert_eq!(rows(&admin).await, after);
 }
 
-/// A configuration that cannot be written is not told, and leaves no credential behind.
+/// If the configuration cannot be written, no audit row and no credential file remain.
 #[tokio::test]
 async fn a_configuration_that_cannot_be_written_is_not_told() {
     let stage = with_token(Plot::default()).open().await;
@@ -394,7 +394,7 @@ async fn a_configuration_that_cannot_be_written_is_not_told() {
     config.as_object_mut().unwrap().remove("kept_in");
     config["channels"][0]["credential"] = json!("sk-pasted");
     let before = rows(&admin).await;
-    // The name of the new file is taken by a folder.
+    // A folder takes the name of the new file.
     std::fs::create_dir(stage.folder().join(".tollgate.toml.new")).unwrap();
     let failed = admin.send("PUT", "/config", Some(&config)).await;
     assert_eq!(failed.status(), 500);
@@ -474,7 +474,7 @@ async fn every_command_that_changes_accounts_is_told_once() {
             (&json!("cli"), &Value::Null)
         );
     }
-    // What fails or changes nothing is not told.
+    // Commands that fail or change nothing leave no row.
     let before = rows(&admin).await;
     for (command, is_fine) in [
         (&["wallet", "create", "w"][..], false),

@@ -1,4 +1,4 @@
-//! What every operation of the admin API does alike, by the API's own description.
+//! Rules that every operation of the admin API follows, checked for each operation in the API description.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::harness::{Answer, Plot, Request, Stage};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// Larger than any body may be.
+/// A content length above the limit of every operation.
 const TOO_LARGE: &str = "2000000";
 
-/// An operation as the description tells of it.
+/// An operation of the API description.
 struct Operation {
-    /// With a value for each part that varies.
+    /// The template with a value for each parameter.
     path: String,
     template: String,
     method: &'static str,
@@ -36,7 +36,7 @@ impl Operation {
         })
     }
 
-    /// Bodies of this one go to the public API as they are.
+    /// Whether the body is passed to the public API unchanged.
     fn is_play(&self) -> bool {
         self.template.contains("/play/")
     }
@@ -45,7 +45,8 @@ impl Operation {
         self.template == "/admin/v1/session" && self.method == "post"
     }
 
-    /// Checks a refusal of something wrong beside the path. What the path names may be looked for first.
+    /// Checks the refusal of a wrong body or query. An operation may look up the resource in its path first and answer
+    /// 404.
     #[track_caller]
     fn assert_refused_unless_missing(&self, answer: &Answer, status: u16, code: &str) {
         if self.template.contains('{') && answer.status() == 404 {
@@ -54,7 +55,7 @@ impl Operation {
         self.assert_refused(answer, status, code);
     }
 
-    /// Checks that the answer is a refusal that the description names.
+    /// Checks that the answer is this refusal, and that the description lists its status.
     #[track_caller]
     fn assert_refused(&self, answer: &Answer, status: u16, code: &str) {
         let what = format!("{} {}", self.method, self.template);

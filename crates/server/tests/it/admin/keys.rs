@@ -1,4 +1,4 @@
-//! `/admin/v1/keys`.
+//! `/admin/v1/keys`: create, show, change and rotate keys.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     stage.chat(&key, &ask("hello")).await.ok();
 
     let path = format!("/keys/{}", key.id);
-    // Reads see what was committed, which follows the answer.
+    // Reads see committed data only, and the commit may follow the answer.
     let shown = eventually("the charge", async || {
         let shown = admin.get(&path).await;
         (micro(&shown["window"], "used") > 0).then_some(shown)
@@ -77,7 +77,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
         assert_eq!(shown[member], expected, "{member}");
     }
 
-    // Null lifts, what is left out stays.
+    // `null` removes a limit; an absent member keeps its value.
     let change = async |body: Value| admin.send("PATCH", &path, Some(&body)).await;
     let lifted = json!({"limit": null, "window": null, "rpm": null, "tpm": null, "concurrency": null,
         "expires_at": null, "models": null, "tags": null, "name": null});
@@ -112,7 +112,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 401);
     assert_eq!(change(json!({})).await.ok().json(), changed);
 
-    // Each change is a row of the audit, and the one that changed nothing is not.
+    // Each change leaves an audit row; a request that changes nothing leaves none.
     let audit = admin.get(&format!("/audit?target={}", key.id)).await;
     let actions = audit["data"].as_array().unwrap().iter();
     let actions: Vec<_> = actions.map(|row| row["action"].as_str().unwrap()).collect();
@@ -138,7 +138,7 @@ async fn a_rotation_answers_the_new_secret_once() {
     for key in [&old, &new] {
         stage.chat(key, &ask("hello")).await.ok();
     }
-    // Without a body the old secret ends at once.
+    // Without a body, the old secret expires immediately.
     let answer = admin.send("POST", &path, None).await.ok().json();
     let newest = key_of(&answer);
     assert_eq!(answer["old_secret_until"], Value::Null);

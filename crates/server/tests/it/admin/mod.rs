@@ -1,4 +1,4 @@
-//! The admin API, by its own tokens.
+//! Tests of the admin API and its access control.
 
 mod access;
 mod alerts;

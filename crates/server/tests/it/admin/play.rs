@@ -1,4 +1,4 @@
-//! Calls of the public API in the name of a key, without its secret.
+//! The playground: calls of the public API on behalf of a key, without its secret.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn a_call_is_refused_as_the_keys_own_would_be() {
     let refused = admin.send_as_is(chat(&key.id, &unknown)).await;
     assert_eq!(refused.failure(), (404, "model_not_found".to_owned()));
     assert_eq!(refused.openai_error()["param"], "model");
-    // A secret beside the id changes nothing: the operator's token is not taken for one.
+    // A secret that is sent along is ignored, and the operator's token is not mistaken for a key.
     let messages = json!({ "model": "maker/chat", "messages": [] });
     let messages = play("POST", "/v1/messages", &key.id).json(&messages);
     let refused = admin
@@ -129,7 +129,7 @@ async fn only_operators_reach_only_endpoints_that_take_a_key() {
     assert_eq!(stage.upstream_calls(), 0);
 }
 
-/// The way around the secret exists on the admin listener alone.
+/// Only the admin listener accepts a key id instead of a secret.
 #[tokio::test]
 async fn the_public_listener_takes_no_key_by_its_id() {
     let (stage, key) = stage().await;

@@ -1,4 +1,4 @@
-//! Sessions of the playground: sockets of the public API, opened on the admin listener in the name of a key.
+//! Playground sessions: WebSockets of the public API, opened on the admin listener on behalf of a key.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     pairs.iter().map(header).collect()
 }
 
-/// A handshake with the admin listener. Gives the chosen subprotocol too.
+/// Performs a handshake with the admin listener. Returns the socket and the chosen subprotocol.
 async fn open(
     stage: &Stage,
     target: &str,
@@ -50,7 +50,7 @@ async fn open(
     Ok((socket, chosen))
 }
 
-/// The refusal of a handshake: its status and its code.
+/// Status and code of a refused handshake.
 async fn refusal(stage: &Stage, target: &str, given: &[(&str, &str)]) -> (u16, String) {
     let handshake = [
         ("connection", "upgrade"),
@@ -82,7 +82,7 @@ async fn until(socket: &mut Socket, kind: &str) -> Value {
     }
 }
 
-/// The cookie and the CSRF token of a session of a browser.
+/// Signs in like a browser, and returns the session's cookie and CSRF token.
 async fn signed_in(stage: &Stage) -> (String, String) {
     let body = json!({ "token": TOKEN });
     let request = Request::post("/admin/v1/session").json(&body);
@@ -130,7 +130,7 @@ async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
     })
     .await;
     assert!(stage.usage(&key).await >= 4_000);
-    // Neither the key nor the operator's token went further.
+    // The upstream sees neither the key nor the operator's token.
     let call = stage.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("model=sim-voice&x=1"));
     stage.verify().await;
@@ -144,7 +144,7 @@ async fn a_program_opens_a_session_with_its_token() {
     let (mut socket, chosen) = open(&stage, REALTIME, &given).await.unwrap();
     assert_eq!(chosen, None);
     until(&mut socket, "session.created").await;
-    // A client that vanishes ends the session.
+    // The session ends when its client disappears.
     drop(socket);
     eventually("the session is settled", async || {
         (stage.frozen(&key).await == 0).then_some(())
@@ -198,7 +198,7 @@ async fn refusals_come_before_the_upgrade_as_the_public_listener_sends_them() {
     let given = [("authorization", &*low), ("x-play-key", &*key.id)];
     let low = refusal(&stage, REALTIME, &given).await;
     assert_eq!(low, (403, "role_not_sufficient".to_owned()));
-    // Without an upgrade it is what the public listener says of a plain request.
+    // Without an upgrade, the answer is the public listener's answer to a plain request.
     let plain = Request::get(&format!("/admin/v1/play{REALTIME}")).header("x-play-key", &key.id);
     assert_eq!(admin.send_as_is(plain).await.status(), 426);
     assert_eq!(stage.upstream_calls(), 0);

@@ -6,17 +6,17 @@ use tokio::net::TcpListener;
 use super::{Admin, assert_refused, with_token};
 use crate::harness::{Canned, Plot, Stage};
 
-/// The vendor's key that an owner types in.
+/// The upstream key that an owner types into the form.
 const TYPED: &str = "sk-typed-into-the-form-4711";
 
-/// The upstream of the stage, proposed as a second account there.
+/// The stage's upstream, proposed as a second channel.
 async fn proposed(admin: &Admin<'_>) -> Value {
     let config = admin.get("/config").await;
     let base_url = config["channels"][0]["base_url"].clone();
     json!({ "name": "second", "preset": "sim", "base_url": base_url, "credential": TYPED })
 }
 
-/// The typed key is in no file, row or line.
+/// Checks that the typed key is in no file, no database row and no log line.
 async fn assert_not_kept(stage: &Stage, admin: &Admin<'_>) {
     let log = stage.log().join("\n");
     assert!(!log.contains(TYPED), "{log}");
@@ -41,7 +41,7 @@ async fn an_account_tells_its_models_and_what_is_known_of_them() {
     assert_eq!(answer["complete"], true);
     let models = answer["data"].as_array().unwrap();
     let named = |name: &str| models.iter().find(|it| it["id"] == name).unwrap();
-    // A model that has a route to such an upstream is known with its price.
+    // A model that is already routed to this upstream is listed with its price.
     let known = named("sim-embed");
     assert_eq!(known["configured"], true);
     assert_eq!(known["source"], "configuration");
@@ -107,7 +107,7 @@ async fn a_refused_key_and_an_answer_that_is_no_list_are_told_plainly() {
     assert_eq!(answer["ok"], false, "{answer}");
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("not with a list of models"), "{message}");
-    // Vendors repeat the key that they refuse.
+    // Vendors repeat the refused key in their error message.
     let refusal = json!({ "error": { "message": format!("Incorrect API key provided: {TYPED}") } });
     upstream.answers(401, "application/json", &refusal.to_string());
     let answer = admin.post("/channels/discover", &channel).await;
@@ -148,19 +148,19 @@ async fn an_address_that_is_not_public_is_not_called() {
             let message = answer["message"].as_str().unwrap();
             assert!(message.contains("outbound.allow"), "{host}: {message}");
         }
-        // The models of the catalog can be saved without a list of the vendor.
+        // The known models can be saved without the vendor's list.
         let answer = admin.post("/channels/discover", &channel).await;
         let models = answer["data"].as_array().unwrap();
         assert!(!models.is_empty() && models.iter().all(|it| it["by_id"] == true));
         assert!(models.iter().any(|it| it["dialect"] == "responses"));
     }
-    // Nobody has come: the first to arrive is this one.
+    // Nobody has connected yet: the first connection that the listener accepts is this one.
     let ours = tokio::net::TcpStream::connect(("127.0.0.1", port));
     let (ours, accepted) = tokio::join!(ours, private.accept());
     assert_eq!(accepted.unwrap().1, ours.unwrap().local_addr().unwrap());
 }
 
-/// A channel that leads to the gateway itself would call itself, whatever the operator allows.
+/// The gateway refuses to be its own upstream, even where `outbound.allow` permits the address.
 #[tokio::test]
 async fn the_gateway_itself_is_no_channel() {
     let plot = with_token(Plot::default());
@@ -171,11 +171,11 @@ async fn the_gateway_itself_is_no_channel() {
         let base_url = format!("http://{host}:{port}/v1");
         json!({ "preset": "openai", "base_url": base_url, "credential": TYPED })
     };
-    // By the address that callers are told.
+    // By its public address.
     let own = channel("127.0.0.1", stage.address().port());
     let answer = admin.send("POST", "/channels/discover", Some(&own)).await;
     assert_eq!(assert_refused(&answer, 400, "invalid_request"), "base_url");
-    // By any other name of a listener.
+    // By other names and listeners.
     for (host, address) in [
         ("localhost", stage.address()),
         ("127.0.0.1", stage.admin()),

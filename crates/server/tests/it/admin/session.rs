@@ -1,4 +1,4 @@
-//! `/admin/v1/session`: signing in with a browser.
+//! `/admin/v1/session`: signing in from a browser.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ async fn sign_in(stage: &Stage, body: &Value) -> Answer {
     Admin::nobody(stage).send_as_is(request).await
 }
 
-/// The cookie as a browser sends it back.
+/// The cookie that the answer sets, as a browser sends it back.
 fn cookie(answer: &Answer) -> String {
     assert_eq!(answer.status(), 201, "{}", answer.text());
     let set = answer.header("set-cookie").unwrap();

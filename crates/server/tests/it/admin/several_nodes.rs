@@ -1,4 +1,4 @@
-//! The admin API of several nodes on one database.
+//! The admin API of several nodes that share a database.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -7,7 +7,7 @@ use super::client::TOKEN;
 use super::{Admin, with_token};
 use crate::harness::{Connection, Database, Plot, Request};
 
-/// A payment that is sent again and again, because answers were lost, books once.
+/// A payment that is retried because answers were lost is booked once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_retries_over_three_nodes_book_once() {
     let Some(database) = Database::shared() else {
@@ -35,7 +35,7 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
                 let mut connection = Connection::open(node).await;
                 connection.send(&request).await;
                 let answer = connection.answer().await;
-                // A node that is too busy says so, and the client sends the payment again.
+                // A node that is overloaded answers 503, and the client sends the payment again.
                 if answer.status() != 503 {
                     return answer;
                 }
@@ -50,7 +50,7 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
         created += usize::from(answer.status() == 201);
         entries.push(answer.json());
     }
-    // None, if the answer to the first one was that the node is too busy.
+    // Zero if the request that booked the payment was itself answered with 503.
     assert!(created <= 1 && entries.len() == 200, "{created}");
     assert!(entries.iter().all(|entry| *entry == entries[0]));
     let wallet = admin

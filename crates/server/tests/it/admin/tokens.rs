@@ -1,4 +1,4 @@
-//! `/admin/v1/tokens`, and roles.
+//! `/admin/v1/tokens`, and the roles of tokens.
 
 use serde_json::{Value, json};
 

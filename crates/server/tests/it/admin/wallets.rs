@@ -1,4 +1,4 @@
-//! `/admin/v1/wallets`, its entries, statements and history.
+//! `/admin/v1/wallets`: wallets, their entries, statements and history.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn a_wallet_is_created_found_and_changed() {
         (&json!("Acme Inc"), &json!("disabled"))
     );
     assert_eq!(changed["credit_limit"], "7");
-    // The command line tells the same members.
+    // The command line shows the same members.
     let told = stage.cli_json(&["wallet", "show", "Acme Inc"]).await;
     for (name, value) in told.as_object().unwrap() {
         assert_eq!(&changed[name], value, "{name}");
@@ -315,7 +315,7 @@ async fn a_statement_tells_calls_payments_and_months() {
     assert_eq!(micro(&spent["spent_today_micro"]), charged);
     assert_eq!(micro(&spent["spent_this_month_micro"]), charged);
 
-    // By pages, and by time.
+    // The same entries in pages, and within a range of time.
     let mut paged = Vec::new();
     let mut next = format!("{path}?limit=2");
     loop {

@@ -1,4 +1,4 @@
-//! What came back.
+//! Answers of a server: head, body, and checks of error envelopes.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ impl Head {
         Self { status, headers }
     }
 
-    /// The one value of a header.
+    /// The value of a header, which must not occur twice.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(found, _)| found == name);
         let value = values.next().map(|(_, value)| value.as_str());
@@ -65,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// The answer of a call that went well.
+    /// Asserts status 200 and returns the answer.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(
@@ -77,14 +77,14 @@ impl Answer {
         self
     }
 
-    /// Status and code of a failure in the first envelope, whose shape is checked on the way.
+    /// Status and code of an error in the OpenAI envelope, whose shape is checked.
     #[track_caller]
     pub(crate) fn failure(&self) -> (u16, String) {
         let error = self.openai_error();
         (self.status(), error["code"].as_str().unwrap().to_owned())
     }
 
-    /// The error object of the first envelope.
+    /// The error object of the OpenAI envelope.
     #[track_caller]
     pub(crate) fn openai_error(&self) -> Value {
         let whole = self.json();
@@ -103,7 +103,7 @@ impl Answer {
     }
 }
 
-/// The members that every client of the first envelope reads.
+/// Checks the members that clients of the OpenAI envelope read.
 #[track_caller]
 pub(crate) fn assert_openai_error(error: &Value) {
     let mut members: Vec<_> = error.as_object().unwrap().keys().collect();

@@ -1,4 +1,4 @@
-//! An upstream that answers the very bytes a test gives it, and only when it is told to.
+//! A test upstream that answers with exactly the bytes that a test provides, and only when the test allows it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,12 +11,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::request::read_request;
 use super::wait::within;
 
-/// The model of the stage that this upstream serves.
+/// The public id of the model that this upstream serves.
 pub(crate) const CANNED_MODEL: &str = "maker/canned";
 /// The upstream's own name for [`CANNED_MODEL`].
 pub(crate) const CANNED_NAME: &str = "hidden-name-1";
 
-/// A running upstream; it ends when dropped.
+/// A running upstream. It stops when dropped.
 #[derive(Debug)]
 pub(crate) struct Canned {
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub(crate) struct Canned {
 struct Shared {
     answer: Mutex<Vec<u8>>,
     is_open: watch::Sender<bool>,
-    /// Bodies of the requests that came.
+    /// How many requests have arrived.
     bodies: watch::Sender<usize>,
     kept: Mutex<Vec<Vec<u8>>>,
 }
@@ -49,7 +49,7 @@ impl Canned {
         Self::start("application/json", body, false).await
     }
 
-    /// Answers with an event stream in one piece, and never says that it is over.
+    /// Answers with an event stream in one piece, and never ends the body.
     pub(crate) async fn lingering(body: &str) -> Self {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
@@ -84,7 +84,7 @@ impl Canned {
         }
     }
 
-    /// The channel and the model that lead here, priced like the stage's own.
+    /// Configuration entries for this upstream and its model, with the prices of the stage's own model.
     pub(crate) fn entries(&self) -> String {
         self.entries_of(
             "text",
@@ -93,7 +93,7 @@ impl Canned {
         )
     }
 
-    /// The same for a model of another kind.
+    /// Like `entries`, for a model of another kind.
     pub(crate) fn entries_of(&self, kind: &str, price: &str, profile: &str) -> String {
         format!(
             "[[channel]]
@@ -110,12 +110,12 @@ impl Canned {
         )
     }
 
-    /// Where it listens.
+    /// The address on which the upstream listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers the requests to come with this.
+    /// Sets the answer to all further requests.
     pub(crate) fn answers(&self, status: u16, content_type: &str, body: &str) {
         let length = body.len();
         let answer = format!(
@@ -124,17 +124,17 @@ impl Canned {
         *self.shared.answer.lock().unwrap() = answer.into_bytes();
     }
 
-    /// Lets all answers go.
+    /// Releases all answers.
     pub(crate) fn open(&self) {
         self.shared.is_open.send_replace(true);
     }
 
-    /// Holds all answers back again.
+    /// Holds back all answers again.
     pub(crate) fn close(&self) {
         self.shared.is_open.send_replace(false);
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until this many requests have arrived.
     pub(crate) async fn came(&self, count: usize) {
         let mut bodies = self.shared.bodies.subscribe();
         within("the requests", bodies.wait_for(|came| *came >= count))
@@ -142,7 +142,7 @@ impl Canned {
             .unwrap();
     }
 
-    /// The bodies of the requests so far.
+    /// The bodies of all requests so far.
     pub(crate) fn bodies(&self) -> Vec<Vec<u8>> {
         self.shared.kept.lock().unwrap().clone()
     }
@@ -164,7 +164,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One connection: requests one after the other, until the peer leaves.
+/// Serves the requests of one connection one after the other, until the peer closes it.
 async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
     let mut open = shared.is_open.subscribe();
     let _ = socket.set_nodelay(true);

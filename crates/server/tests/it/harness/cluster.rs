@@ -1,7 +1,7 @@
-//! `PostgreSQL` servers of a test's own, which it may stop, kill and promote.
+//! `PostgreSQL` servers that a test starts for itself, so that it can stop, kill and promote them.
 //!
-//! `scripts/with-postgres` names the programs and as whom they run; they listen on free ports of this machine
-//! alone.
+//! `scripts/with-postgres` provides the path of the programs and the user to run them as. The servers listen on free
+//! ports of the loopback interface.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -12,24 +12,24 @@ use tempfile::TempDir;
 
 use super::wait::eventually;
 
-/// The password of the role that every server here has.
+/// The password of the role `tollgate` on every server.
 pub(crate) const DB_PASSWORD: &str = "p@ss word/4711";
 
 const ROLE: &str = "tollgate";
 
-/// A running server; killed when dropped.
+/// A running server, killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     postmaster: Option<Child>,
     data: PathBuf,
     port: u16,
-    // Shared by a primary and its standby; gone with the last of them.
+    // A primary and its standby share the folder. It is deleted with the last of them.
     folder: std::sync::Arc<TempDir>,
 }
 
 impl Cluster {
-    /// A server that wants a password and speaks TLS alone, under a certificate for `localhost`; nothing where
-    /// `PostgreSQL` or openssl are not to be had.
+    /// Starts a server that requires a password and TLS, with a certificate for `localhost`. Returns `None` where
+    /// `PostgreSQL` or openssl is not available.
     pub(crate) async fn start() -> Option<Self> {
         if programs().is_none() || !runs(Command::new("openssl").arg("version")) {
             eprintln!("not played: run it by scripts/with-postgres, and with openssl");
@@ -39,7 +39,7 @@ impl Cluster {
             .prefix("tollgate-cluster.")
             .tempdir_in("/tmp")
             .unwrap();
-        // Another user writes here.
+        // The server runs as another user, who must be able to write here.
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         make_certificates(folder.path());
         let (data, secret) = (folder.path().join("primary"), folder.path().join("secret"));
@@ -80,7 +80,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// A standby of this server, which from here on confirms no commit without it.
+    /// Creates a standby. From then on, this server confirms commits only after the standby has them.
     pub(crate) async fn synchronous_standby(&self) -> Self {
         let data = self.folder.path().join("standby");
         let mut copy = program("pg_basebackup", self.folder.path());
@@ -119,7 +119,7 @@ impl Cluster {
         standby
     }
 
-    /// Starts the server again and waits until it takes connections.
+    /// Starts the server again and waits until it accepts connections.
     pub(crate) async fn resume(&mut self) {
         let log = self.data.with_extension("log");
         let log = std::fs::OpenOptions::new()
@@ -138,7 +138,7 @@ impl Cluster {
         .await;
     }
 
-    /// Ends all its sessions and stops it, in order.
+    /// Stops the server in order, and ends all its sessions.
     pub(crate) fn stop(&mut self) {
         let mut stop = program("pg_ctl", self.folder.path());
         stop.arg("-D").arg(&self.data);
@@ -146,16 +146,16 @@ impl Cluster {
         self.kill();
     }
 
-    /// `kill -9`: what it had not written is lost.
+    /// Sends `kill -9`: the server loses everything that it has not written.
     pub(crate) fn kill(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = postmaster.kill();
             let _ = postmaster.wait();
         }
     }
 
-    /// Makes a primary of a standby.
+    /// Promotes a standby to primary.
     pub(crate) fn promote(&self) {
         let mut promote = program("pg_ctl", self.folder.path());
         promote.arg("-D").arg(&self.data);
@@ -166,12 +166,12 @@ impl Cluster {
         self.port
     }
 
-    /// The authority behind the server's certificate.
+    /// The certificate of the authority that has signed the server's certificate.
     pub(crate) fn ca_file(&self) -> PathBuf {
         self.folder.path().join("ca.crt")
     }
 
-    /// Runs a statement; answers the first column of its rows.
+    /// Runs a statement and returns the first column of its rows.
     pub(crate) fn sql(&self, sql: &str) -> String {
         self.try_sql(sql).unwrap()
     }
@@ -206,7 +206,7 @@ fn programs() -> Option<PathBuf> {
     std::env::var_os("TOLLGATE_TEST_POSTGRES_PROGRAMS").map(PathBuf::from)
 }
 
-/// A program of `PostgreSQL` as the user it may run as.
+/// A command that runs a `PostgreSQL` program as the configured user.
 fn program(name: &str, folder: &Path) -> Command {
     let path = programs().unwrap().join(name);
     as_user(&path, folder)
@@ -223,7 +223,7 @@ fn as_user(path: &Path, folder: &Path) -> Command {
         }
         None => Command::new(path),
     };
-    // Its home too: certificates of ours are not for others to look for.
+    // `psql` looks for certificates in the home folder, where the real user may have some.
     command.current_dir(folder).env("HOME", folder);
     command.stdin(Stdio::null());
     command
@@ -239,7 +239,7 @@ fn runs(command: &mut Command) -> bool {
     output.status.success()
 }
 
-/// An authority, and a certificate for `localhost` from it.
+/// Creates a certificate authority, and a certificate for `localhost` signed by it.
 fn make_certificates(folder: &Path) {
     std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
@@ -260,7 +260,7 @@ fn append(path: &Path, text: &str) {
     std::fs::write(path, whole).unwrap();
 }
 
-/// A port that is free now may be taken a moment later; nobody else here asks for one by number.
+/// Returns a free port. Nothing else on this machine requests ports by number, so it stays free until it is used.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

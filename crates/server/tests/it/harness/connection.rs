@@ -1,4 +1,4 @@
-//! A connection to a server: raw bytes out, HTTP/1.1 in.
+//! A client connection: sends raw bytes and parses HTTP/1.1 answers.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use super::answer::{Answer, Head};
 use super::request::Request;
 use super::wait::within;
 
-/// How a body ended.
+/// Whether a body arrived completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// As its framing says.
+    /// The body was complete according to its framing.
     Cleanly,
-    /// The connection was gone first.
+    /// The connection closed before the body was complete.
     Broken,
 }
 
@@ -26,11 +26,11 @@ enum Framing {
     UntilClose,
 }
 
-/// One connection.
+/// A connection to a server.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
-    /// Read and not yet used.
+    /// Bytes that were read but not yet consumed.
     buffer: Vec<u8>,
 }
 
@@ -48,23 +48,23 @@ impl Connection {
         self.write(&request.bytes()).await;
     }
 
-    /// Writes raw bytes; a peer that has hung up already is seen when its answer is read.
+    /// Writes raw bytes. If the peer has already closed the connection, this is noticed when the answer is read.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         let _ = within("a write", self.socket.write_all(bytes)).await;
     }
 
-    /// Says that no more will come from us.
+    /// Half-closes the connection: nothing more will be sent.
     pub(crate) async fn finish(&mut self) {
         let _ = self.socket.shutdown().await;
     }
 
-    /// The next head; `None` when the server closes instead.
+    /// The head of the next final answer, or `None` if the server closes the connection.
     pub(crate) async fn head(&mut self) -> Option<Head> {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
                 let head = Head::read(std::str::from_utf8(&head[..end]).unwrap());
-                // Interim answers stand before the real one.
+                // Skip interim (1xx) answers.
                 if head.status >= 200 {
                     return Some(head);
                 }
@@ -85,7 +85,7 @@ impl Connection {
         assert!(self.buffer.starts_with(b"HTTP/1.1 100 "));
     }
 
-    /// The next whole answer; `None` when the server closes instead.
+    /// The next complete answer, or `None` if the server closes the connection.
     pub(crate) async fn try_answer(&mut self) -> Option<Answer> {
         let head = self.head().await?;
         let mut reading = BodyReader::new(&head);
@@ -104,7 +104,7 @@ impl Connection {
         answer.expect("the server closed without an answer")
     }
 
-    /// The first bytes of the server, or none when it closes.
+    /// The first bytes that the server sends; empty if it closes the connection.
     pub(crate) async fn first(&mut self) -> Vec<u8> {
         self.fill().await;
         std::mem::take(&mut self.buffer)
@@ -121,11 +121,11 @@ impl Connection {
         self.buffer.is_empty() && !self.fill().await
     }
 
-    /// Reads something; `false` at the end of the stream.
+    /// Reads more bytes; returns `false` at the end of the stream.
     async fn fill(&mut self) -> bool {
         self.buffer.reserve(16 << 10);
         let read = within("an answer", self.socket.read_buf(&mut self.buffer)).await;
-        // A reset is an end like any other here.
+        // A reset counts as the end of the stream.
         read.is_ok_and(|count| count > 0)
     }
 }
@@ -137,7 +137,7 @@ pub(crate) enum Piece {
     End(Ended),
 }
 
-/// Takes a body out of its framing, piece by piece as it arrives.
+/// Removes the framing of a body, piece by piece as the bytes arrive.
 #[derive(Debug)]
 pub(crate) struct BodyReader(Framing);
 
@@ -151,7 +151,7 @@ impl BodyReader {
                 Framing::Chunked
             }
             (None, Some(length)) => Framing::Length(length.parse().unwrap()),
-            // Nothing stands behind such a head, whatever it says.
+            // A 204 answer has no body.
             (None, None) if head.status == 204 => Framing::Length(0),
             (None, None) => Framing::UntilClose,
             (Some(_), Some(_)) => panic!("two framings: {head:?}"),
@@ -173,7 +173,7 @@ impl BodyReader {
         }
     }
 
-    /// What the buffer allows to say.
+    /// The next piece that the buffered bytes contain, if there is one.
     fn take(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
         match &mut self.0 {
             Framing::Length(0) => Some(Piece::End(Ended::Cleanly)),

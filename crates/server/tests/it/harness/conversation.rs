@@ -1,5 +1,5 @@
-//! A conversation with tools as the client libraries lead it: what they keep of an answer and send
-//! back, and nothing more.
+//! A conversation with tools as the client libraries conduct it: the history contains what the libraries keep of an
+//! answer and send back, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ pub(crate) struct Conversation {
     history: Vec<Value>,
 }
 
-/// What a caller acts on.
+/// What an answer asks of the caller, or tells it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// Calls of these functions are wanted, each with its id.
+    /// The model calls these functions: id and name of each.
     Calls(Vec<(String, String)>),
     Text(String),
 }
@@ -48,7 +48,7 @@ impl Conversation {
         let history = self.history.clone();
         let body = match self.dialect {
             Dialect::Chat => json!({ "messages": history }),
-            // Callers who want continuity ask for it.
+            // Callers who want the reasoning to continue across turns must request its encrypted form.
             Dialect::Responses => {
                 json!({ "input": history, "include": ["reasoning.encrypted_content"] })
             }
@@ -59,7 +59,7 @@ impl Conversation {
         with(body, &self.tools)
     }
 
-    /// Takes the answer into the history as the library does.
+    /// Adds an answer to the history as the library does.
     pub(crate) fn hear(&mut self, answer: &Answer, stream: bool) -> Said {
         let turns = if stream {
             self.folded(&events(answer.text()))
@@ -71,7 +71,7 @@ impl Conversation {
         said
     }
 
-    /// What is kept of a whole answer.
+    /// The turns that a library keeps of a whole answer.
     fn kept(&self, answer: &Value) -> Vec<Value> {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         match self.dialect {
@@ -92,7 +92,7 @@ impl Conversation {
         }
     }
 
-    /// What is kept of a stream, by the accumulators of the libraries.
+    /// The turns that a library accumulates from a stream.
     fn folded(&self, events: &[Value]) -> Vec<Value> {
         match self.dialect {
             Dialect::Chat => vec![chat_message(events)],
@@ -104,7 +104,7 @@ impl Conversation {
             Dialect::Messages => {
                 vec![json!({ "role": "assistant", "content": blocks(events) })]
             }
-            // One turn for each chunk, as the chat helper keeps them.
+            // One turn for each chunk, as the library's chat helper keeps them.
             Dialect::Generate => {
                 let content = |event: &Value| reencoded(event["candidates"][0]["content"].clone());
                 events.iter().map(content).collect()
@@ -171,7 +171,7 @@ impl Conversation {
         }
     }
 
-    /// Adds the results of calls.
+    /// Adds the results of function calls to the history.
     pub(crate) fn answer(&mut self, calls: &[(String, String)], result: &str) {
         let results = calls.iter().map(|(id, name)| match self.dialect {
             Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": result }),
@@ -215,7 +215,7 @@ fn events(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The Python library takes a signature for bytes and writes it in the other alphabet.
+/// The Python library decodes a signature to bytes and encodes it again in the URL-safe alphabet.
 fn reencoded(mut content: Value) -> Value {
     let parts = content.get_mut("parts").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {
@@ -312,7 +312,7 @@ fn steps(events: &[Value]) -> Vec<Value> {
     steps
 }
 
-/// Adds an item to a list of a step.
+/// Appends an item to a list member of a step.
 fn grow(step: &mut Value, name: &str, item: Value) {
     let mut list = step[name].as_array().cloned().unwrap_or_default();
     list.push(item);

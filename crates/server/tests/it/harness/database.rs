@@ -1,6 +1,6 @@
-//! The database behind a stage: a file of its own, or a schema of its own on a test server.
+//! The database of a stage: a `SQLite` file, or a schema on a `PostgreSQL` test server.
 //!
-//! `TOLLGATE_TEST_STORE=postgres` plays everything on the server that `TOLLGATE_TEST_POSTGRES` names
+//! With `TOLLGATE_TEST_STORE=postgres`, all tests run on the server that `TOLLGATE_TEST_POSTGRES` names
 //! (`scripts/with-postgres`).
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    /// A fresh one, of the kind that is asked for.
+    /// A new database of the configured kind.
     pub(crate) fn fresh(folder: &Path) -> Self {
         match std::env::var("TOLLGATE_TEST_STORE").as_deref() {
             Ok("postgres") => Self::shared().expect("TOLLGATE_TEST_POSTGRES names the server"),
@@ -25,7 +25,7 @@ impl Database {
         }
     }
 
-    /// A fresh one that nodes can share; nothing where there is no server.
+    /// A new database that several nodes can share, or `None` if there is no server.
     pub(crate) fn shared() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var("TOLLGATE_TEST_POSTGRES").ok()?;
@@ -35,7 +35,7 @@ impl Database {
         Some(Self::Postgres { server, schema })
     }
 
-    /// A fresh one on servers of the test's own, of which one is the primary.
+    /// A new database on servers that the test has started, one of which is the primary.
     pub(crate) fn on(servers: &[&Cluster], primary: &Cluster) -> Self {
         let schema = "it".to_owned();
         primary.sql(&format!("CREATE SCHEMA {schema}"));
@@ -48,7 +48,7 @@ impl Database {
         Self::Postgres { server, schema }
     }
 
-    /// The same by a role of its own, from which a test can take things.
+    /// The same database, used through a separate role whose permissions a test can revoke.
     pub(crate) fn by_a_guest(self) -> (Self, Guest) {
         let Self::Postgres { server, schema } = self else {
             panic!("a server is needed");
@@ -64,7 +64,7 @@ impl Database {
         (Self::Postgres { server, schema }, guest)
     }
 
-    /// The same, reached through a proxy that is started for it.
+    /// The same database, reached through a new proxy.
     pub(crate) async fn behind_a_proxy(self) -> (Self, Cut) {
         let Self::Postgres { server, schema } = self else {
             panic!("a server is needed");
@@ -75,7 +75,7 @@ impl Database {
         (Self::Postgres { server, schema }, cut)
     }
 
-    /// The lines of `[store]`.
+    /// The settings of the section `[store]`.
     pub(crate) fn settings(&self) -> String {
         match self {
             Self::Sqlite(_) => {
@@ -98,12 +98,12 @@ impl Database {
         }
     }
 
-    /// Changes it behind the gateway's back.
+    /// Runs a statement directly, without the gateway.
     pub(crate) fn run(&self, sql: &str) {
         self.try_run(sql).unwrap();
     }
 
-    /// The same, where the database is expected to refuse.
+    /// Like `run`, but returns the error if the database refuses.
     pub(crate) fn try_run(&self, sql: &str) -> Result<(), String> {
         match self {
             Self::Sqlite(path) => {
@@ -119,7 +119,7 @@ impl Database {
         }
     }
 
-    /// Keeps everyone from writing until the answer is dropped.
+    /// Blocks all other writers until the returned lock is dropped.
     pub(crate) fn lock(&self) -> Lock {
         match self {
             Self::Sqlite(path) => {
@@ -143,7 +143,7 @@ impl Database {
                 let mut answers = BufReader::new(child.stdout.take().unwrap());
                 answers.read_line(&mut line).unwrap();
                 assert_eq!(line.trim(), "locked");
-                // At the end of its input it would let go.
+                // `psql` would end at the end of its input and release the lock.
                 child.stdin = Some(words);
                 Lock::Postgres(child)
             }
@@ -151,7 +151,7 @@ impl Database {
     }
 }
 
-/// A role by which a gateway reaches its database.
+/// A role with which a gateway connects to its database.
 #[derive(Debug)]
 pub(crate) struct Guest {
     name: String,
@@ -159,19 +159,19 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Changes the role; its sessions go on.
+    /// Changes the role; its open sessions continue.
     pub(crate) fn alter(&self, change: &str) {
         psql(&self.server, &format!("ALTER ROLE {} {change}", self.name)).unwrap();
     }
 
-    /// Ends its sessions.
+    /// Ends all sessions of the role.
     pub(crate) fn end_sessions(&self) {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename";
         psql(&self.server, &format!("{end} = '{}'", self.name)).unwrap();
     }
 }
 
-/// Somebody who holds on to the database.
+/// A connection that keeps the database locked.
 #[derive(Debug)]
 pub(crate) enum Lock {
     Sqlite(rusqlite::Connection),

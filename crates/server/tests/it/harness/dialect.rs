@@ -1,11 +1,11 @@
-//! The five text dialects as their clients know them; nothing here is shared with the gateway.
+//! The five text dialects from the view of their clients. This file shares no code with the gateway.
 
 use serde_json::{Value, json};
 
 use super::answer::{Answer, assert_openai_error};
 use super::request::Request;
 
-/// A text dialect, spoken to the gateway or by an upstream.
+/// A text dialect of a client or an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dialect {
     Chat,
@@ -24,7 +24,7 @@ impl Dialect {
         Self::Interactions,
     ];
 
-    /// Its name in a configuration.
+    /// The name of the dialect in the configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -35,7 +35,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a path.
+    /// The dialect that an endpoint path belongs to.
     pub(crate) fn of_path(path: &str) -> Self {
         if path.starts_with("/v1/chat/") {
             Self::Chat
@@ -50,7 +50,7 @@ impl Dialect {
         }
     }
 
-    /// Where a model of this id is called.
+    /// The path and query with which this dialect calls a model.
     pub(crate) fn target(self, model: &str, stream: bool) -> String {
         match (self, stream) {
             (Self::Chat, _) => "/v1/chat/completions".to_owned(),
@@ -64,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// A call of a model with a body that names neither it nor the manner of the answer.
+    /// A call of a model. The body names neither the model nor whether to stream; both are added here.
     pub(crate) fn call(self, secret: &str, model: &str, mut body: Value, stream: bool) -> Request {
         if self != Self::Generate {
             body["model"] = model.into();
@@ -117,7 +117,7 @@ impl Dialect {
         }
     }
 
-    /// The status and the code of a failure, whose envelope must be this dialect's.
+    /// Status and code of an error, whose envelope must be that of this dialect.
     #[track_caller]
     pub(crate) fn failure(self, answer: &Answer) -> (u16, String) {
         assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -128,7 +128,7 @@ impl Dialect {
         (answer.status(), code)
     }
 
-    /// The code in an error body, which must be this dialect's.
+    /// The code in an error body, whose shape must be that of this dialect.
     #[track_caller]
     pub(crate) fn failure_code(self, body: &Value) -> String {
         let error = &body["error"];

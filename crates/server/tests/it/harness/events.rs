@@ -1,4 +1,4 @@
-//! A streamed answer, event by event as it arrives.
+//! Reads a streamed answer event by event, as it arrives.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::connection::{BodyReader, Connection, Ended, Piece};
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// What its `event:` line names.
+    /// The value of the `event:` line.
     pub(crate) name: Option<String>,
     pub(crate) data: String,
 }
@@ -26,18 +26,18 @@ impl Event {
     }
 }
 
-/// A stream being read.
+/// A stream that is being read.
 #[derive(Debug)]
 pub(crate) struct Streaming {
     pub(crate) head: Head,
     connection: Connection,
     reader: BodyReader,
-    /// Body bytes that hold no whole event yet.
+    /// Bytes of the body that do not form a whole event yet.
     rest: Vec<u8>,
     /// Every byte of the body so far.
     pub(crate) raw: Vec<u8>,
     ended: Option<Ended>,
-    /// Whether events may have ids, by which a listener goes on.
+    /// Whether events may have ids, from which a client can resume.
     has_ids: bool,
 }
 
@@ -55,7 +55,7 @@ impl Streaming {
         }
     }
 
-    /// A stream whose events have ids. No public stream has.
+    /// A stream whose events have ids. Public streams never have ids.
     pub(crate) fn with_ids(head: Head, connection: Connection) -> Self {
         Self {
             has_ids: true,
@@ -63,7 +63,7 @@ impl Streaming {
         }
     }
 
-    /// The next event; comments are passed over. `None` at the end.
+    /// The next event, or `None` at the end. Comments are skipped.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             while let Some(block) = self.block() {
@@ -89,7 +89,7 @@ impl Streaming {
         }
     }
 
-    /// All events that are left, and how the body ended.
+    /// All remaining events, and how the body ended.
     pub(crate) async fn rest(&mut self) -> (Vec<Event>, Ended) {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
@@ -98,7 +98,7 @@ impl Streaming {
         (events, self.ended.expect("it has ended"))
     }
 
-    /// Hangs up.
+    /// Closes the connection.
     pub(crate) fn leave(self) {
         drop(self);
     }
@@ -110,7 +110,7 @@ impl Streaming {
             let place = place.into_iter().position(|bytes| bytes == line_ends);
             place.map(|place| place + line_ends.len())
         };
-        // Some vendors end lines in two characters, and native routes keep them.
+        // Some vendors end lines with CR LF, and native routes keep those line endings.
         let ends = [after(b"\n\n"), after(b"\r\n\r\n")];
         let end = ends.into_iter().flatten().min()?;
         Some(self.rest.drain(..end).collect())
@@ -140,7 +140,7 @@ fn read(block: &[u8], has_ids: bool) -> Option<Event> {
             _ => panic!("an unexpected line: {line}"),
         }
     }
-    // An event without data crashes clients; it must not exist.
+    // An event with a name but no data crashes clients, so there must be none.
     assert!(
         name.is_none() || data.is_some(),
         "an event without data: {text}"

@@ -1,4 +1,4 @@
-//! A caller over HTTP/2 that decides by itself how much it takes.
+//! An HTTP/2 client that controls how many bytes the server may send.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use super::wait::within;
 pub(crate) struct Http2(SendRequest<Full<Bytes>>);
 
 impl Http2 {
-    /// Connects with so many bytes of room for each answer.
+    /// Connects with a flow-control window of this many bytes for each answer.
     pub(crate) async fn open(address: SocketAddr, window_bytes: u32) -> Self {
         let socket = TcpStream::connect(address).await.unwrap();
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -31,7 +31,7 @@ impl Http2 {
         Self(sender)
     }
 
-    /// The head of the answer to a chat call; its body is taken as it is asked for.
+    /// Sends a chat call and returns the head of its answer. The body is read on demand.
     pub(crate) async fn chat(&self, key: &Key, body: &Value) -> http::Response<Incoming> {
         let request = http::Request::post("http://gateway/v1/chat/completions")
             .header("authorization", format!("Bearer {}", key.secret))
@@ -41,7 +41,7 @@ impl Http2 {
         self.send(request).await
     }
 
-    /// The head of the answer to a request without a body.
+    /// Sends a request without a body and returns the head of its answer.
     pub(crate) async fn ask(
         &self,
         method: &str,
@@ -66,7 +66,7 @@ impl Http2 {
     }
 }
 
-/// All that is left of an answer, or the word that it was reset.
+/// The remaining body of an answer, or the error if the stream was reset.
 pub(crate) async fn take_rest(answer: http::Response<Incoming>) -> Result<Bytes, hyper::Error> {
     let body = within("an answer", answer.into_body().collect()).await?;
     Ok(body.to_bytes())

@@ -1,4 +1,4 @@
-//! A stage for the tests: the simulated upstream in this process, the real program beside it,
+//! The test environment (the "stage"): simulated upstream in this process, the real gateway program as a child process,
 //! and a client that shares no code with either.
 
 mod answer;
@@ -6,7 +6,7 @@ mod canned;
 mod cluster;
 mod connection;
 mod conversation;
-// The store's own faults are made by the same hand.
+// The proxy that the store's tests use to cut connections.
 #[expect(dead_code, reason = "some of its tricks are the store's alone")]
 #[path = "../../../../store/tests/story/cut.rs"]
 mod cut;

@@ -1,24 +1,24 @@
-//! A stage on which every pair of dialects meets: one upstream per dialect, each behind a model.
+//! A stage for all pairs of dialects: one upstream for each dialect, each serving one model.
 
 use std::fmt::Write as _;
 
 use super::dialect::Dialect;
 use super::stage::{Key, Plot, Stage};
 
-/// The public id of the model whose upstream speaks a dialect.
+/// The public id of the model whose upstream uses this dialect.
 pub(crate) fn via(upstream: Dialect) -> String {
     format!("maker/via-{}", upstream.name())
 }
 
-/// Every caller's dialect with every upstream's.
+/// All pairs of a caller's dialect and an upstream's dialect.
 pub(crate) fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     let upstreams = |caller| Dialect::ALL.map(|upstream| (caller, upstream));
     Dialect::ALL.into_iter().flat_map(upstreams)
 }
 
 impl Plot {
-    /// Adds an upstream for each dialect: all know their model by one name. `address` stands for
-    /// the host; `SIM` is the simulated upstream's.
+    /// Adds a channel at `address` that uses this dialect, and a model that the upstream calls `name`. The address
+    /// `SIM` stands for the simulated upstream.
     pub(crate) fn upstream(self, dialect: Dialect, address: &str, name: &str) -> Self {
         let mut entries = String::new();
         let (speaks, model) = (dialect.name(), via(dialect));

@@ -1,4 +1,4 @@
-//! Pictures and forms for the tests, made without the gateway's own code.
+//! Pictures and forms for tests, produced without the gateway's code.
 
 use std::io::Cursor;
 
@@ -53,15 +53,15 @@ pub(crate) fn encoded(picture: &RgbaImage) -> Vec<u8> {
     bytes
 }
 
-/// A PNG of one colour.
+/// A PNG image of one colour.
 pub(crate) fn png(width: u32, height: u32, colour: [u8; 4]) -> Vec<u8> {
     encoded(&RgbaImage::from_pixel(width, height, Rgba(colour)))
 }
 
-/// A PNG of this size in bytes: what it has more stands in a chunk that decoders pass over.
+/// A PNG image of exactly this many bytes. The padding is in a chunk that decoders skip.
 pub(crate) fn padded_png(width: u32, height: u32, bytes: usize) -> Vec<u8> {
     let plain = png(width, height, [7, 7, 7, 255]);
-    // Behind the signature and the header chunk.
+    // After the signature and the header chunk.
     let (head, rest) = plain.split_at(33);
     let length = bytes - plain.len() - 12;
     let mut kind_and_data = b"paDd".to_vec();
@@ -91,7 +91,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// A form of fields and PNG files: its content type and its body.
+/// A multipart form of fields and PNG files. Returns its content type and its body.
 pub(crate) fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "test-boundary-4711";
     let mut body = Vec::new();
@@ -114,7 +114,7 @@ pub(crate) fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> (String,
     (format!("multipart/form-data; boundary={BOUNDARY}"), body)
 }
 
-/// The most memory that a process has had, in bytes.
+/// The peak memory of a process, in bytes.
 pub(crate) fn peak_memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

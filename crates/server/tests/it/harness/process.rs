@@ -1,4 +1,4 @@
-//! The real program as a child process.
+//! Runs the real program as a child process.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::wait::eventually;
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
-/// What a command that ended has said.
+/// Exit status and output of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -21,12 +21,12 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Runs the program to its end.
+/// Runs the program and waits until it ends.
 pub(crate) async fn run(arguments: &[&str], folder: &Path) -> Output {
     run_in(arguments, folder, &[]).await
 }
 
-/// The same with further environment variables.
+/// Like `run`, with additional environment variables.
 pub(crate) async fn run_in(
     arguments: &[&str],
     folder: &Path,
@@ -49,7 +49,7 @@ pub(crate) async fn run_in(
     }
 }
 
-/// Sends a signal by name to one process.
+/// Sends the named signal to a process.
 pub(crate) fn signal(name: &str, pid: u32) {
     let sent = Command::new("sh")
         .args(["-c", &format!("kill -{name} {pid}")])
@@ -58,10 +58,10 @@ pub(crate) fn signal(name: &str, pid: u32) {
     assert!(sent.success(), "kill -{name} {pid}");
 }
 
-/// A file in a stage's folder that says how far the gateway's wall clock is off.
+/// A file in the stage's folder with the offset of the gateway's wall clock.
 pub(crate) const CLOCK_FILE: &str = "clock";
 
-/// Where Debian's `faketime` has its library.
+/// The library of Debian's `faketime` package, if it is installed.
 fn faketime() -> Option<std::path::PathBuf> {
     let machines = std::fs::read_dir("/usr/lib").ok()?;
     let library = |machine: std::fs::DirEntry| machine.path().join("faketime/libfaketimeMT.so.1");
@@ -71,12 +71,12 @@ fn faketime() -> Option<std::path::PathBuf> {
         .find(|library| library.exists())
 }
 
-/// Whether a stage with a [`CLOCK_FILE`] can be played.
+/// Whether this machine can run stages with a [`CLOCK_FILE`].
 pub(crate) fn can_play_clocks() -> bool {
     faketime().is_some()
 }
 
-/// A program that runs until it is stopped; killed when dropped.
+/// A program that runs until it is stopped. It is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -84,12 +84,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the program and listens to one of its outputs.
+    /// Starts the program and collects the lines of one of its outputs.
     pub(crate) fn start(arguments: &[&str], folder: &Path, listen_to: Channel) -> Self {
         Self::start_in(arguments, folder, listen_to, &[])
     }
 
-    /// The same with further environment variables.
+    /// Like `start`, with additional environment variables.
     pub(crate) fn start_in(
         arguments: &[&str],
         folder: &Path,
@@ -138,12 +138,12 @@ impl Running {
         self.child.id()
     }
 
-    /// Everything it has said so far.
+    /// All lines of its output so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// The first line that is as wanted; the program must not end before it.
+    /// Waits for the first line that satisfies `wanted`. The program must not end before.
     pub(crate) async fn line(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         eventually(what, async || {
             let found = self.lines().into_iter().find(|line| wanted(line));
@@ -158,13 +158,13 @@ impl Running {
         .await
     }
 
-    /// `kill -9`.
+    /// Sends `kill -9` and waits for the end of the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the program has ended by itself.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         eventually("its end", async || self.child.try_wait().unwrap()).await
     }
@@ -172,20 +172,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Which output is listened to.
+/// The output that is collected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Channel {
     Stdout,
     Stderr,
 }
 
-/// The addresses in the line a gateway logs when it serves.
+/// The public and the admin address in the line that a gateway logs when it is ready.
 pub(crate) fn addresses(line: &str) -> (SocketAddr, SocketAddr) {
     let line: Value = serde_json::from_str(line).unwrap();
     let address = |name: &str| line[name].as_str().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! A receiver of callbacks, which keeps what it is told.
+//! A receiver of callbacks and webhooks, which records its deliveries.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use super::wait::eventually;
 /// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// The request's line and headers, in small letters.
+    /// The request line and the headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
@@ -24,7 +24,7 @@ pub(crate) enum Reply {
     Never,
 }
 
-/// A running receiver; it ends when dropped.
+/// A running receiver. It stops when dropped.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) url: String,
@@ -33,12 +33,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Answers with each status in turn, with the last one for ever.
+    /// Answers with each status in turn, and repeats the last one.
     pub(crate) async fn start(statuses: &[u16]) -> Self {
         Self::replying(statuses.iter().copied().map(Reply::Status).collect()).await
     }
 
-    /// Replies with each in turn, with the last one for ever.
+    /// Answers with each reply in turn, and repeats the last one.
     pub(crate) async fn replying(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/told?token=t", listener.local_addr().unwrap());
@@ -52,12 +52,12 @@ impl Receiver {
         }
     }
 
-    /// What was told so far.
+    /// All deliveries so far.
     pub(crate) fn told(&self) -> Vec<Told> {
         self.told.lock().unwrap().clone()
     }
 
-    /// What was told, once there are so many deliveries.
+    /// Waits until there are this many deliveries, and returns them.
     pub(crate) async fn heard(&self, count: usize) -> Vec<Told> {
         eventually("the deliveries", async || {
             let told = self.told();

@@ -1,4 +1,4 @@
-//! A request as bytes, exactly as a test wants it.
+//! Requests as exact bytes, valid or not.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-/// A request on its way to a connection.
+/// A request that a test builds and then sends on a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     method: String,
@@ -57,8 +57,8 @@ impl Request {
         self
     }
 
-    /// Everything before the body. A length of its own (`content-length`, `transfer-encoding`
-    /// among the headers) takes the place of the true one.
+    /// Everything before the body. If the headers contain `content-length` or `transfer-encoding`, the true length is
+    /// not added.
     pub(crate) fn head(&self) -> Vec<u8> {
         let mut head = format!(
             "{} {} HTTP/1.1\r\nhost: gateway\r\n",
@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// The head, in small letters, and the body of a request that came; nothing when the peer has left.
+/// Reads a request from a socket: its head in lower case, and its body. Returns `None` if the peer has left.
 pub(super) async fn read_request(socket: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

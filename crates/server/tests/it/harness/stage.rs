@@ -1,4 +1,4 @@
-//! A whole gateway on free ports, with its upstream, wallets and keys.
+//! A complete gateway on free ports, with its upstream, wallets and keys.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,28 +18,28 @@ use super::request::Request;
 use super::talk::{OUTPUT_RESERVE, micro, with};
 use super::wait::eventually;
 
-/// The credential that the gateway shows to its upstream; no caller may ever see it.
+/// The gateway's credential at its upstream, which no caller may ever see.
 pub(crate) const UPSTREAM_KEY: &str = "sk-upstream-secret-4711";
 
-/// A stage before the curtain: settings that differ from the usual.
+/// The configuration of a stage that is not running yet: settings that differ from the defaults.
 #[derive(Debug, Default)]
 pub(crate) struct Plot {
-    /// Lines of sections that a test sets.
+    /// Lines of the configuration by section.
     settings: BTreeMap<String, String>,
     entries: String,
     files: Vec<(String, String)>,
-    /// One of its own unless a test brings one.
+    /// A new database is created if this is `None`.
     database: Option<Database>,
 }
 
 impl Plot {
-    /// Plays on this database.
+    /// Uses this database.
     pub(crate) fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
         self
     }
 
-    /// Adds a line to a section: `.setting("timeouts", "upstream_idle_ms = 300")`.
+    /// Adds a line to a section of the configuration: `.setting("timeouts", "upstream_idle_ms = 300")`.
     pub(crate) fn setting(mut self, section: &str, line: &str) -> Self {
         let lines = self.settings.entry(section.to_owned()).or_default();
         lines.push_str(line);
@@ -47,14 +47,14 @@ impl Plot {
         self
     }
 
-    /// Adds channels and models; `SIM` stands for the upstream's address.
+    /// Adds channels and models. `SIM` stands for the upstream's address.
     pub(crate) fn entries(mut self, toml: &str) -> Self {
         self.entries.push_str(toml);
         self.entries.push('\n');
         self
     }
 
-    /// Puts a file beside the configuration; `http://SIM` stands for the upstream's address.
+    /// Adds a file beside the configuration. `http://SIM` stands for the upstream's address.
     pub(crate) fn file(mut self, name: &str, text: &str) -> Self {
         self.files.push((name.to_owned(), text.to_owned()));
         self
@@ -88,10 +88,10 @@ impl Plot {
     }
 }
 
-/// The line with the name of the first node.
+/// The configuration line with the name of the first node.
 const NODE: &str = "node = \"first\"\n";
 
-/// The usual settings, overridden where a test wants it.
+/// The configuration file: the defaults of a stage, overridden by the test's settings.
 fn config(
     settings: BTreeMap<String, String>,
     entries: &str,
@@ -100,7 +100,7 @@ fn config(
 ) -> String {
     let mut server = "listen = \"127.0.0.1:0\"\n".to_owned();
     if database.is_shared() {
-        // A node of the same name takes over at once what its last life left open.
+        // A restarted node with the same name immediately closes what its previous run left open.
         server.push_str(NODE);
     }
     let mut sections: BTreeMap<String, String> = [
@@ -118,7 +118,7 @@ fn config(
             "output_reserve_tokens",
             OUTPUT_RESERVE.to_string(),
         ),
-        // A slow disk is no outage: calls wait for it, unless a test is about calls that do not.
+        // On a slow disk calls wait and do not fail. Tests of the failing case set a shorter time.
         ("ledger", "queue_wait_ms", "30000".to_owned()),
         ("timeouts", "shutdown_notice_ms", "0".to_owned()),
         ("timeouts", "shutdown_drain_ms", "5000".to_owned()),
@@ -167,33 +167,33 @@ impl Gateway {
     }
 }
 
-/// An API key that was made for a test.
+/// An API key that a test has created.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
 
-/// Everything a test needs; torn down when dropped.
+/// A running gateway with its upstream and database. It is torn down when dropped.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) sim: Sim,
     gateway: Option<Gateway>,
-    /// Further nodes on the same database.
+    /// Further nodes that share the database.
     others: Vec<Gateway>,
     database: Database,
     file: PathBuf,
-    // Last, so that the gateway has ended before its files go.
+    // Declared last, so that the gateway has ended when its files are deleted.
     folder: TempDir,
 }
 
 impl Stage {
-    /// The usual stage.
+    /// A stage with the default settings.
     pub(crate) async fn open() -> Self {
         Plot::default().open().await
     }
 
-    /// The usual stage with a wallet of 100 credits and a key without limits.
+    /// A stage with the default settings, a wallet of 100 credits and a key without limits.
     pub(crate) async fn funded() -> (Self, Key) {
         Plot::default().funded().await
     }
@@ -202,12 +202,12 @@ impl Stage {
         self.folder.path()
     }
 
-    /// The database, behind the gateway's back.
+    /// The database, for direct access without the gateway.
     pub(crate) fn database(&self) -> &Database {
         &self.database
     }
 
-    /// Starts another node on the same database; answers its public address.
+    /// Starts another node on the same database and returns its public address.
     pub(crate) async fn another_node(&mut self) -> SocketAddr {
         let number = self.others.len() + 2;
         let file = format!("tollgate-{number}.toml");
@@ -220,12 +220,12 @@ impl Stage {
         address
     }
 
-    /// The further node that was started last.
+    /// The additional node that was started last.
     pub(crate) fn last_node(&self) -> &Running {
         &self.others.last().expect("another node runs").process
     }
 
-    /// `kill -9` for the node that was started last.
+    /// Sends `kill -9` to the additional node that was started last.
     pub(crate) fn kill_last_node(&mut self) {
         self.others.pop().expect("another node runs").process.kill();
     }
@@ -257,7 +257,7 @@ impl Stage {
         self.running().process.lines()
     }
 
-    /// The first line of the log that is as wanted. Lines arrive after the answer they belong to.
+    /// Waits for the first log line that satisfies `wanted`. Lines may be logged after the answer to their call.
     pub(crate) async fn logged(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         eventually(what, async || {
             self.log().into_iter().find(|line| wanted(line))
@@ -273,7 +273,7 @@ impl Stage {
         self.gateway.as_ref().expect("the gateway runs")
     }
 
-    /// `kill -9`.
+    /// Sends `kill -9` to the gateway.
     pub(crate) fn kill(&mut self) {
         self.gateway
             .take()
@@ -288,14 +288,14 @@ impl Stage {
         self.gateway = Some(Gateway::start(self.folder.path()).await);
     }
 
-    /// Runs a command of the program beside the server.
+    /// Runs a command of the program while the gateway runs.
     pub(crate) async fn cli(&self, arguments: &[&str]) -> Output {
         let mut all = vec!["--config", "tollgate.toml"];
         all.extend_from_slice(arguments);
         run(&all, self.folder()).await
     }
 
-    /// Runs a command that must succeed and answer in JSON.
+    /// Runs a command that must succeed and print JSON.
     pub(crate) async fn cli_json(&self, arguments: &[&str]) -> Value {
         let mut all = arguments.to_vec();
         all.push("--json");
@@ -304,14 +304,14 @@ impl Stage {
         serde_json::from_str(&output.stdout).unwrap()
     }
 
-    /// Makes a wallet: `stage.wallet("w", &["--balance", "100"])`.
+    /// Creates a wallet: `stage.wallet("w", &["--balance", "100"])`.
     pub(crate) async fn wallet(&self, name: &str, options: &[&str]) -> Value {
         let mut arguments = vec!["wallet", "create", name];
         arguments.extend_from_slice(options);
         self.cli_json(&arguments).await
     }
 
-    /// Makes a key of a wallet: `stage.key("w", &["--rpm", "3"])`.
+    /// Creates a key of a wallet: `stage.key("w", &["--rpm", "3"])`.
     pub(crate) async fn key(&self, wallet: &str, options: &[&str]) -> Key {
         let mut arguments = vec!["key", "create", "--wallet", wallet];
         arguments.extend_from_slice(options);
@@ -323,7 +323,7 @@ impl Stage {
         }
     }
 
-    /// Asserts that every rule of the books holds.
+    /// Asserts that `tollgate ledger verify` finds no error.
     pub(crate) async fn verify(&self) {
         let output = self.cli(&["ledger", "verify"]).await;
         assert!(
@@ -334,7 +334,7 @@ impl Stage {
         );
     }
 
-    /// A call on a connection of its own.
+    /// Sends a request on a new connection.
     pub(crate) async fn send(&self, request: &Request) -> Answer {
         let mut connection = Connection::open(self.address()).await;
         connection.send(request).await;
@@ -345,12 +345,12 @@ impl Stage {
         self.send(&Request::get(target).bearer(&key.secret)).await
     }
 
-    /// A chat call.
+    /// Sends a chat call.
     pub(crate) async fn chat(&self, key: &Key, body: &Value) -> Answer {
         self.send(&Request::chat(body).bearer(&key.secret)).await
     }
 
-    /// A streamed chat call, from its head on.
+    /// Sends a streamed chat call and reads the head of the answer.
     pub(crate) async fn stream(&self, key: &Key, body: &Value) -> Streaming {
         let body = with(body.clone(), &serde_json::json!({ "stream": true }));
         let mut connection = Connection::open(self.address()).await;
@@ -360,32 +360,32 @@ impl Stage {
         Streaming::new(head, connection)
     }
 
-    /// The caller's balance.
+    /// The balance of the key and its wallet, as the caller sees it.
     pub(crate) async fn balance(&self, key: &Key) -> Value {
         self.get(key, "/v1/balance").await.ok().json()
     }
 
-    /// What the key has spent, in micro-credits.
+    /// The credits that the key has spent, in micro-credits.
     pub(crate) async fn usage(&self, key: &Key) -> u64 {
         micro(&self.balance(key).await["key"], "usage")
     }
 
-    /// What the wallet has frozen, in micro-credits.
+    /// The credits that are frozen in the wallet, in micro-credits.
     pub(crate) async fn frozen(&self, key: &Key) -> u64 {
         micro(&self.balance(key).await["wallet"], "frozen")
     }
 
-    /// How many calls have reached the upstream.
+    /// The number of calls that have reached the upstream.
     pub(crate) fn upstream_calls(&self) -> u64 {
         self.sim.stats().received
     }
 
-    /// What the gateway's operators see at a path.
+    /// Sends a GET to the admin listener.
     pub(crate) async fn admin_get(&self, target: &str) -> Answer {
         self.admin_send(&Request::get(target)).await
     }
 
-    /// What the gateway's operators get for a request.
+    /// Sends a request to the admin listener.
     pub(crate) async fn admin_send(&self, request: &Request) -> Answer {
         let mut connection = Connection::open(self.admin()).await;
         connection.send(request).await;

@@ -1,4 +1,4 @@
-//! An upstream that sends a stream piece by piece, each only when it is told to.
+//! An upstream that sends a stream piece by piece, each when the test allows it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 
 use super::request::read_request;
 
-/// A running upstream; it ends when dropped.
+/// A running upstream. It stops when dropped.
 #[derive(Debug)]
 pub(crate) struct Stepped {
     pub(crate) address: SocketAddr,
-    /// How many pieces may go.
+    /// One permit for each piece that may be sent.
     steps: Arc<Semaphore>,
     task: JoinHandle<()>,
 }
@@ -33,7 +33,7 @@ impl Stepped {
         }
     }
 
-    /// Lets the next piece go.
+    /// Allows the next piece to be sent.
     pub(crate) fn step(&self) {
         self.steps.add_permits(1);
     }
@@ -45,10 +45,10 @@ impl Drop for Stepped {
     }
 }
 
-/// One connection after the other: the tests call one at a time.
+/// Serves one connection at a time, because the tests make one call at a time.
 async fn accept(listener: TcpListener, pieces: Vec<String>, steps: Arc<Semaphore>) {
     while let Ok((mut socket, _)) = listener.accept().await {
-        // A peer that leaves early is seen by the test, not here.
+        // If the peer leaves early, the test notices it.
         let _ = serve(&mut socket, &pieces, &steps).await;
     }
 }
@@ -59,7 +59,8 @@ async fn serve(
     steps: &Semaphore,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     socket.set_nodelay(true)?;
-    // All of it: a socket that is closed with bytes unread is reset, and the peer loses what it has not read.
+    // Read the whole request. Closing a socket with unread bytes resets it, and the peer would lose data that it has
+    // not read.
     read_request(socket).await.ok_or("the peer left")?;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;

@@ -1,11 +1,11 @@
-//! What the tests say, and what it costs by hand.
+//! Request bodies of the tests, and their cost computed independently of the gateway.
 
 use serde_json::{Value, json};
 
-/// The model most tests call.
+/// The model that most tests call.
 pub(crate) const MODEL: &str = "maker/chat";
 
-/// The output tokens that a hold covers at first, as the stage configures it.
+/// The output tokens that the first hold of a call covers, as the stage configures it.
 pub(crate) const OUTPUT_RESERVE: u64 = 1000;
 
 /// A chat body with one user message.
@@ -13,7 +13,7 @@ pub(crate) fn ask(prompt: &str) -> Value {
     json!({ "model": MODEL, "messages": [{ "role": "user", "content": prompt }] })
 }
 
-/// A body with further members.
+/// Adds members to a body.
 pub(crate) fn with(mut body: Value, more: &Value) -> Value {
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -21,15 +21,15 @@ pub(crate) fn with(mut body: Value, more: &Value) -> Value {
     body
 }
 
-/// What tokens of the stage's model cost in micro-credits: 1.25, 0.125 and 10 credits per
-/// million, summed exactly and rounded up once.
+/// The cost of tokens of the stage's model in micro-credits, at 1.25, 0.125 and 10 credits per million. The exact sum
+/// is rounded up once.
 pub(crate) fn cost(fresh: u64, cached: u64, output: u64) -> u64 {
     let [fresh, cached, output] = [fresh, cached, output].map(u128::from);
     let micro = (fresh * 1250 + cached * 125 + output * 10_000).div_ceil(1000);
     u64::try_from(micro).unwrap()
 }
 
-/// What a reported chat usage costs by the stage's price card.
+/// The cost of a reported chat usage at the stage's prices.
 pub(crate) fn by_hand(usage: &Value) -> u64 {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
@@ -37,7 +37,7 @@ pub(crate) fn by_hand(usage: &Value) -> u64 {
     cost(input - cached, cached, count(&usage["completion_tokens"]))
 }
 
-/// A `_micro` amount of a balance.
+/// An amount of a balance, read from its `_micro` member.
 #[track_caller]
 pub(crate) fn micro(amounts: &Value, name: &str) -> u64 {
     let text = amounts[format!("{name}_micro")].as_str();

@@ -1,4 +1,4 @@
-//! Who is calling: credentials by family, dead keys, and a store that cannot be asked.
+//! Authentication of callers: credentials of each protocol family, invalid keys, and a store that does not respond.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
     }
 }
 
-/// Whoever is known is told what is wrong with the body; whoever is not, learns nothing of it.
+/// A caller with a valid key gets an error about the body; a caller without one gets 401.
 #[tokio::test]
 async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
     let (stage, key) = Stage::funded().await;
@@ -119,7 +119,7 @@ async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
     assert_eq!(stage.upstream_calls(), 0);
 }
 
-/// Limits: one request, one caller.
+/// Input limits: a request has exactly one caller.
 #[tokio::test]
 async fn credentials_that_differ_are_refused() {
     let (stage, key) = Stage::funded().await;
@@ -182,13 +182,14 @@ async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
             texts.push(answer.text().to_owned());
         }
     }
-    // One text for every reason, so that keys cannot be probed.
+    // All reasons have the same message, so that keys cannot be probed.
     texts.dedup();
     assert_eq!(texts.len(), 1, "{texts:?}");
     assert_eq!(stage.upstream_calls(), 0);
 }
 
-/// K2: revocation acts at the next admission, and where a balance is told; on other reads within five seconds.
+/// K2: a revoked key is refused at the next admission and by the balance endpoint, and by other reads within five
+/// seconds.
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once_where_money_moves() {
     let (stage, key) = Stage::funded().await;
@@ -209,7 +210,7 @@ async fn a_revoked_key_is_refused_at_once_where_money_moves() {
     stage.get(&key, "/v1/balance").await.ok();
 }
 
-/// A proxy in front of us sends the calls of many over one connection.
+/// A proxy in front of the gateway may send the calls of many callers over one connection.
 #[tokio::test]
 async fn callers_on_one_connection_are_told_apart() {
     let (stage, one) = Stage::funded().await;
@@ -233,7 +234,7 @@ async fn callers_on_one_connection_are_told_apart() {
     assert_eq!(stage.usage(&other).await, 2 * each);
 }
 
-/// K2: nor does a connection believe a key for longer.
+/// K2: a connection does not cache its last key for longer either.
 #[tokio::test]
 async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
     let (stage, key) = Stage::funded().await;
@@ -254,7 +255,7 @@ async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
     assert!(since.elapsed() < Duration::from_secs(30));
 }
 
-/// K2: a lookup that fails is 503, never 401.
+/// K2: a lookup that fails is answered with 503, never with 401.
 #[tokio::test]
 async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     let (stage, key) = Stage::funded().await;
@@ -271,7 +272,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     stage.verify().await;
 }
 
-/// R8, a locked database: refused in time, and well again afterwards.
+/// R8: while the database is locked, calls are refused within a bounded time. Afterwards they succeed again.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (stage, key) = Plot::default()
@@ -299,7 +300,7 @@ async fn a_locked_database_refuses_calls_for_the_moment() {
     stage.verify().await;
 }
 
-/// Whatever SDKs add is ignored.
+/// Headers that SDKs add are ignored.
 #[tokio::test]
 async fn unknown_headers_are_ignored() {
     let (stage, key) = Stage::funded().await;

@@ -1,4 +1,4 @@
-//! The memory for request bodies: no caller takes it from the others (L4).
+//! Memory for request bodies: one caller cannot use up the memory of the others (L4).
 
 use serde_json::json;
 
@@ -8,15 +8,15 @@ fn post(key: &Key) -> Request {
     Request::post("/v1/chat/completions").bearer(&key.secret)
 }
 
-/// A call whose body has about so many bytes.
+/// A call whose body has about this many bytes.
 fn call_of(key: &Key, bytes: usize) -> Request {
-    // One long word: few tokens, so that it costs little whatever its size.
+    // One long word has few tokens, so the call is cheap at every size.
     let content = "x".repeat(bytes);
     post(key).json(&json!({ "model": MODEL, "max_tokens": 10,
         "messages": [{ "role": "user", "content": content }] }))
 }
 
-/// A connection that announces a body, sends a part of it and falls silent.
+/// Opens a connection that announces a body, sends a part of it and then nothing more.
 async fn stall(stage: &Stage, key: &Key, announced: usize, sent: usize) -> Connection {
     let mut connection = Connection::open(stage.address()).await;
     let head = post(key).header("content-length", &announced.to_string());
@@ -30,8 +30,8 @@ async fn key_of(stage: &Stage, wallet: &str, balance: &str) -> Key {
     stage.key(wallet, &[]).await
 }
 
-/// What the head of a body of so many bytes is answered with: 100 when there is room for it. Nothing of it
-/// is sent, so that asking takes no memory.
+/// The status that answers the head of a body of this size: 100 if there is memory for it. No part of the body is sent,
+/// so the question itself takes no memory.
 async fn claim(stage: &Stage, key: &Key, bytes: usize) -> u16 {
     let mut connection = Connection::open(stage.address()).await;
     let head = post(key)
@@ -45,7 +45,7 @@ async fn claim(stage: &Stage, key: &Key, bytes: usize) -> u16 {
         .unwrap()
 }
 
-/// Claims until the answer is this one.
+/// Repeats `claim` until the status is the expected one.
 async fn until(what: &str, stage: &Stage, key: &Key, bytes: usize, status: u16) {
     eventually(what, async || {
         (claim(stage, key, bytes).await == status).then_some(())
@@ -64,7 +64,7 @@ async fn announced_bodies_take_no_memory_from_others() {
     for _ in 0..6 {
         held.push(stall(&stage, &attacker, 30 << 20, 1_000).await);
     }
-    // Served behind them, so that they are heard by now.
+    // A later request is answered, so the gateway has read the earlier ones by now.
     stage.get(&attacker, "/v1/models").await.ok();
     stage.send(&call_of(&key, 5 << 20)).await.ok();
     stage.send(&call_of(&key, 100)).await.ok();
@@ -76,17 +76,17 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let stage = Stage::open().await;
     let poor = key_of(&stage, "poor", "0").await;
     let refusal = (402, "insufficient_quota".to_owned());
-    // Nothing of the body was sent.
+    // Refused by its announced length: no byte of the body is sent.
     let mut claim = stall(&stage, &poor, 30 << 20, 0).await;
     assert_eq!(claim.answer().await.failure(), refusal);
-    // Without a length, by what has come.
+    // Without an announced length, refused once enough bytes have arrived.
     let mut chunked = Connection::open(stage.address()).await;
     let head = post(&poor).header("transfer-encoding", "chunked");
     chunked.write(&head.head()).await;
     let piece = [b"20000\r\n".as_slice(), &vec![b' '; 0x20000], b"\r\n"].concat();
     chunked.write(&piece).await;
     assert_eq!(chunked.answer().await.failure(), refusal);
-    // What is wrong with a small body is told first.
+    // A small body is read first, so its errors are reported first.
     let broken = stage.send(&post(&poor).body("{")).await;
     assert_eq!(broken.failure(), (400, "invalid_request".to_owned()));
     assert_eq!(stage.send(&call_of(&poor, 100)).await.failure(), refusal);
@@ -96,7 +96,7 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     stage.cli_json(&["wallet", "topup", &id, "10"]).await;
     stage.send(&call_of(&poor, 200_000)).await.ok();
 
-    // What was seen of a wallet is believed for a moment; a new one has not been seen.
+    // The state of a wallet is cached for a moment, so this uses a wallet that is not cached yet.
     let barred = key_of(&stage, "barred", "100").await;
     let wallets = stage.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();

@@ -1,18 +1,18 @@
-//! The model catalog and the paths that do not exist.
+//! The list of models, and paths that do not exist.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Plot, Request, Stage, ask, with};
 
-/// Checks an envelope and gives the code in it.
+/// Checks an error envelope and returns the code in it.
 type ReadCode<'a> = &'a dyn Fn(&Value) -> Value;
 
-/// The members of the contract.
+/// The members of a list entry that the API requires.
 fn entry(id: &str) -> Value {
     json!({ "id": id, "object": "model", "created": 1_767_225_600, "owned_by": "maker" })
 }
 
-/// The whole entry of the model `maker/chat`.
+/// The complete entry of the model `maker/chat`.
 fn chat_entry() -> Value {
     with(
         entry("maker/chat"),
@@ -41,7 +41,7 @@ fn chat_entry() -> Value {
     )
 }
 
-/// Clients show a model of the time 0 as one of 1970.
+/// Clients show a creation time of 0 as the year 1970.
 #[tokio::test]
 async fn a_model_without_a_time_is_not_as_old_as_time() {
     let undated = r#"
@@ -85,7 +85,7 @@ async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
     assert_eq!((listed.len(), &listed[0]), (3, &chat_entry()));
 }
 
-/// Clients plan with these facts, so a fact that nobody configured must not appear.
+/// Clients rely on these facts, so a fact that is not configured must not appear.
 #[tokio::test]
 async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
     let (stage, key) = Plot::default().entries(KINDS).funded().await;
@@ -149,7 +149,7 @@ async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
     );
 }
 
-/// Models of the kinds that the usual stage lacks.
+/// Models of the kinds that the default stage does not have.
 const KINDS: &str = r#"
     [[model]]
     id = "maker/pictures"
@@ -170,7 +170,7 @@ const KINDS: &str = r#"
     price = { tts_characters = "15" }
 "#;
 
-/// The clients of Generate Content choose models by their methods.
+/// Clients of Generate Content choose models by their supported methods.
 #[tokio::test]
 async fn the_methods_of_a_model_are_those_that_serve_it() {
     let text = ["generateContent", "streamGenerateContent", "countTokens"];
@@ -196,7 +196,7 @@ async fn the_methods_of_a_model_are_those_that_serve_it() {
     }
 }
 
-/// N2: no price, no bound, no live channel, no call.
+/// N2: a model without a price, an output bound or a usable channel cannot be called.
 #[tokio::test]
 async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
     let (stage, key) = Plot::default()
@@ -275,7 +275,7 @@ async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
     for target in [
         "/v1/models/maker/none",
         "/v1/models/chat",
-        // Decoded once, so this asks for an id with a percent sign in it.
+        // The path is decoded once, so this id contains a percent sign.
         "/v1/models/maker%252Fchat",
     ] {
         let answer = stage.get(&key, target).await;
@@ -322,7 +322,7 @@ async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
     assert_eq!(error["details"][0]["reason"], "model_not_found");
 }
 
-/// SDKs probe paths that are not exposed and must be able to read the refusal.
+/// SDKs probe paths that do not exist here and must be able to parse the error.
 #[tokio::test]
 async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
     let (stage, key) = Stage::funded().await;

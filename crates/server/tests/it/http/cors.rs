@@ -1,4 +1,4 @@
-//! Pages of other origins: a browser lets them read answers only where an operator allows it.
+//! CORS: pages of other origins can read answers only where the operator allows it.
 
 use crate::harness::{Answer, Connection, Plot, Request, ask};
 
@@ -63,7 +63,7 @@ async fn a_listed_origin_may_ask_and_read_and_no_other() {
         let call = Request::chat(&ask("hi")).bearer(secret);
         call.header("origin", origin)
     };
-    // Errors are read, too.
+    // Pages can read errors too.
     for (secret, status) in [(key.secret.as_str(), 200), ("sk-tg-none", 401)] {
         let answer = stage.send(&call(PAGE, secret)).await;
         assert_eq!(answer.status(), status);
@@ -82,12 +82,12 @@ async fn a_listed_origin_may_ask_and_read_and_no_other() {
     }
     let answer = stage.send(&call(STRANGER, &key.secret)).await.ok();
     assert_silent(&answer);
-    // A plain OPTIONS is no question of a browser.
+    // An OPTIONS request without preflight headers is not a preflight.
     let options = Request::new("OPTIONS", "/v1/models").header("origin", PAGE);
     assert_eq!(stage.send(&options).await.status(), 404);
 }
 
-/// The origin that a preflight allows; nobody needs a key for it.
+/// Checks the answer to a preflight, which needs no key, and returns the allowed origin.
 #[track_caller]
 fn preflighted(answer: &Answer) -> &str {
     assert_eq!(answer.status(), 204);
@@ -122,7 +122,7 @@ async fn every_origin_may_be_allowed_and_sockets_are_not_touched() {
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
         assert_eq!(answer.header("vary"), None);
     }
-    // On one connection with a call behind it: a preflight has no body that could be taken for the next answer.
+    // A call follows on the same connection: a preflight has no body that could be taken for the next answer.
     let mut connection = Connection::open(stage.address()).await;
     connection.send(&preflight("/v1/models", PAGE)).await;
     assert_eq!(connection.answer().await.status(), 204);

@@ -1,8 +1,9 @@
-//! Hostile and odd bytes on the public port: a 4xx or a close, never a 5xx, and the server goes on.
+//! Hostile and malformed bytes on the public port: the answer is a 4xx or a close, never a 5xx, and the server keeps
+//! serving.
 
 use crate::harness::{Connection, Request, Stage, ask, eventually};
 
-/// Headers and bodies whose ends are in doubt, or that no header can be.
+/// Header lines and bodies of requests whose end is ambiguous, or whose headers are invalid.
 fn doubtful(body: &str) -> Vec<(String, String)> {
     let length = body.len();
     let chunk = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
@@ -52,7 +53,7 @@ fn doubtful(body: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Bytes that are no request of this protocol at all.
+/// Bytes that are not an HTTP/1.1 request.
 fn strange() -> Vec<(String, Vec<u8>)> {
     [
         ("no version", b"GET /v1/models\r\n\r\n".to_vec()),
@@ -94,7 +95,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     for (what, message) in doubtful.chain(strange()) {
         let mut connection = Connection::open(stage.address()).await;
         connection.write(&message).await;
-        // Only what is refused at once is not waited for.
+        // Bad headers are refused immediately. In the other cases the server may wait for more bytes, so end the request.
         let bytes = if what.contains(':') {
             connection.first().await
         } else {
@@ -113,7 +114,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     stage.verify().await;
 }
 
-/// Limits, "framing": a message whose end is in doubt must not decide where the next one begins.
+/// Input limits, "framing": a message whose end is ambiguous must not determine where the next one begins.
 #[tokio::test]
 async fn nothing_behind_a_doubtful_message_is_served() {
     let (stage, key) = Stage::funded().await;
@@ -182,8 +183,8 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
     assert_eq!(answer["choices"][0]["message"]["content"], "continued");
 }
 
-/// Whether a half-closed client has gone is HTTP's old riddle. Either reading is good, as long as
-/// it is answered or let go, and pays what its call has cost.
+/// HTTP does not say whether a half-closed client has left. The gateway may answer it or drop it, as long as the call
+/// is charged correctly.
 #[tokio::test]
 async fn a_half_closed_client_is_answered_or_let_go() {
     let (stage, key) = Stage::funded().await;
@@ -221,7 +222,7 @@ async fn broken_off_requests_leave_nothing_behind() {
     stage.verify().await;
 }
 
-/// The statuses of all answers until the server closes.
+/// The statuses of all answers until the server closes the connection.
 async fn statuses(stage: &Stage, bytes: &[u8]) -> Vec<u16> {
     let mut connection = Connection::open(stage.address()).await;
     connection.write(bytes).await;
@@ -237,7 +238,7 @@ async fn statuses(stage: &Stage, bytes: &[u8]) -> Vec<u16> {
     statuses
 }
 
-/// The same in a request that came behind others in one read, and nothing behind it.
+/// A malformed request that follows others in the same read is refused, and nothing after it is served.
 #[tokio::test]
 async fn a_doubtful_message_is_refused_wherever_it_stands() {
     let (stage, key) = Stage::funded().await;
@@ -293,7 +294,7 @@ async fn a_doubtful_message_is_refused_wherever_it_stands() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// A body that looks like the beginning of HTTP/2 makes nothing of what follows HTTP/2.
+/// A body that looks like the HTTP/2 preface does not switch the connection to HTTP/2.
 #[tokio::test]
 async fn a_body_does_not_change_how_the_next_head_is_read() {
     let (stage, key) = Stage::funded().await;
@@ -304,7 +305,7 @@ async fn a_body_does_not_change_how_the_next_head_is_read() {
         .header("expect", "100-continue")
         .header("content-length", &preface.len().to_string());
     connection.write(&request.head()).await;
-    // The body comes in a read of its own.
+    // Makes the body arrive in a read of its own.
     connection.interim().await;
     connection.write(preface.as_bytes()).await;
     assert_eq!(connection.answer().await.status(), 400, "it is no JSON");

@@ -1,4 +1,4 @@
-//! HTTP/2: callers that take nothing, and many streams of one key (L11, S4).
+//! HTTP/2: clients that read nothing, and many streams of one key (L11, S4).
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -10,7 +10,7 @@ use crate::harness::{
 
 const WHOLE: &str = r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
 
-/// Two calls of the node's two places, whose answers nobody takes.
+/// Makes two calls, which fill both places of the node, and reads neither answer.
 async fn fill(stage: &Stage, key: &crate::harness::Key, streamed: bool) -> Vec<impl Sized + use<>> {
     let connection = Http2::open(stage.address(), 0).await;
     let body = with(ask("reply with 40 words"), &json!({ "stream": streamed }));
@@ -41,7 +41,7 @@ async fn an_answer_that_is_settled_keeps_no_place() {
     stage.verify().await;
 }
 
-/// S4 for one stream: no byte taken while data waits.
+/// S4 for a single stream: data is waiting and the client reads no byte.
 #[tokio::test]
 async fn a_stream_with_a_closed_window_is_ended() {
     let (stage, key) = Plot::default()
@@ -91,7 +91,7 @@ async fn a_stalled_stream_leaves_its_neighbours_alone() {
     stage.verify().await;
 }
 
-/// An answer larger than the piece that a reader is timed by arrives whole.
+/// The write timeout is measured in pieces. An answer larger than one piece arrives whole.
 #[tokio::test]
 async fn large_answers_arrive_whole() {
     let text = "x".repeat(700_001);
@@ -146,7 +146,7 @@ async fn requests_of_one_key_are_bounded() {
     admitted(&stage, &key).await;
 }
 
-/// A caller that vanished without a word is noticed by its silence.
+/// A client that disappeared without closing the connection is detected by unanswered pings.
 #[tokio::test]
 async fn a_connection_that_answers_no_ping_is_closed() {
     const PING: u8 = 6;
@@ -176,7 +176,7 @@ async fn a_connection_that_answers_no_ping_is_closed() {
     assert!(kinds.contains(&PING), "{kinds:?}");
 }
 
-/// The threads that serve callers: the name of each, and how many times it has gone to sleep.
+/// The name of each serving thread, and how many times it has gone to sleep.
 fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut found = Vec::new();
@@ -196,7 +196,7 @@ fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
     found
 }
 
-/// One connection with many streams keeps more than its own thread busy.
+/// The streams of one connection use more than the connection's own thread.
 #[tokio::test]
 async fn many_streams_of_one_connection_are_spread_over_the_threads() {
     let canned = Canned::waiting(WHOLE).await;

@@ -1,10 +1,10 @@
-//! Keys that may call some models only.
+//! Keys that may call only some models.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Key, Request, Stage, ask, eventually};
 
-/// A form with a member `model` and a file.
+/// A multipart form with a member `model` and a file.
 fn form(target: &str, model: &str, file: &str) -> Request {
     let part = |head: &str, value: &str| {
         format!("--b0\r\ncontent-disposition: form-data; name={head}\r\n\r\n{value}\r\n")
@@ -31,7 +31,7 @@ fn handshake(target: &str) -> Request {
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
 }
 
-/// A call of this model on every endpoint that calls one.
+/// A call of this model on every endpoint that takes a model.
 fn calls(model: &str) -> Vec<(String, Request)> {
     let message = json!([{"role": "user", "content": "hi"}]);
     let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
@@ -120,7 +120,8 @@ fn calls(model: &str) -> Vec<(String, Request)> {
     calls
 }
 
-/// K12. What another key is told about the same model shows that the list alone refuses it.
+/// K12: a key with a list of models is refused for all others. A key without a list can call the same model, so only
+/// the list causes the refusal.
 #[tokio::test]
 async fn a_key_calls_its_models_only_on_every_endpoint() {
     let (stage, any) = Stage::funded().await;
@@ -174,7 +175,7 @@ async fn the_catalog_of_a_key_has_its_models_only() {
     assert_eq!(google, ["models/maker/vectors"]);
     stage.get(&key, "/v1/models/maker/vectors").await.ok();
 
-    // A change acts within the time for which keys are cached.
+    // A change takes effect once the cached key has expired.
     stage
         .cli_json(&["key", "update", &key.id, "--models", "maker/*"])
         .await;

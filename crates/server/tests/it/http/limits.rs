@@ -1,4 +1,4 @@
-//! Input limits: sizes, forms, times and numbers of requests (L1, L3, L6, L7, L11).
+//! Input limits: size, encoding, duration and number of requests (L1, L3, L6, L7, L11).
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::harness::{Canned, Connection, Plot, Request, Stage, ask, eventually, 
 
 const BODY_MAX: usize = 10_000;
 
-/// A chat body of exactly so many bytes.
+/// A chat body of exactly this many bytes.
 fn body_of(bytes: usize) -> Vec<u8> {
     let empty = ask("").to_string().len();
     ask(&"x".repeat(bytes - empty)).to_string().into_bytes()
@@ -36,14 +36,14 @@ async fn a_body_above_its_limit_is_refused_before_it_is_read() {
     let above = stage.send(&post().body(body_of(BODY_MAX + 1))).await;
     assert_eq!(above.failure(), (413, "request_too_large".to_owned()));
 
-    // A length alone is enough: no byte of the body has been sent.
+    // The announced length is enough: no byte of the body has been sent.
     let mut connection = Connection::open(stage.address()).await;
     let claim = post().header("content-length", &(BODY_MAX + 1).to_string());
     connection.write(&claim.head()).await;
     let refused = connection.answer().await;
     assert_eq!(refused.failure(), (413, "request_too_large".to_owned()));
 
-    // Without a length it is counted.
+    // Without an announced length, the bytes are counted.
     let request = post().header("transfer-encoding", "chunked");
     stage
         .send(&request.clone().body(chunked(&body_of(BODY_MAX), 999)))
@@ -57,7 +57,7 @@ async fn a_body_above_its_limit_is_refused_before_it_is_read() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Framing: what was not read of a refused body is never taken for the next request.
+/// Framing: unread bytes of a refused body are never taken for the next request.
 #[tokio::test]
 async fn a_refused_body_does_not_become_a_request() {
     let (stage, key) = Plot::default()
@@ -74,11 +74,11 @@ async fn a_refused_body_does_not_become_a_request() {
             .body(body);
         connection.send(&request).await;
         connection.send(&Request::get("/v1/nothing")).await;
-        // A reset may overtake the answer when much was left unread.
+        // If much of the body is left unread, a reset may overtake the answer.
         if let Some(answer) = connection.try_answer().await {
             assert_eq!(answer.failure(), (413, "request_too_large".to_owned()));
         }
-        // The body was passed over whole, or the connection closed.
+        // The whole body was skipped, or the connection was closed.
         if let Some(next) = connection.try_answer().await {
             assert_eq!(
                 next.status(),
@@ -90,7 +90,7 @@ async fn a_refused_body_does_not_become_a_request() {
     stage.chat(&key, &ask("hello")).await.ok();
 }
 
-/// Limits: identity only; JSON whatever the header says, but no forms.
+/// Input limits: compressed bodies and multipart forms are refused. A JSON body is accepted with any other content type.
 #[tokio::test]
 async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
     let (stage, key) = Stage::funded().await;
@@ -166,7 +166,7 @@ async fn heads_have_their_bounds() {
     stage.send(&models()).await.ok();
 }
 
-/// Limits, "bodies in memory": a node without room says so before it reads.
+/// Input limits, "bodies in memory": a node without memory for a body refuses it before reading it.
 #[tokio::test]
 async fn a_node_without_room_for_bodies_says_so() {
     let (stage, key) = Plot::default()
@@ -181,13 +181,13 @@ async fn a_node_without_room_for_bodies_says_so() {
     let refused = stage.send(&post(20_001)).await;
     assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
     assert!(refused.header("retry-after").is_some());
-    // What was taken comes back with each call.
+    // Each call returns its memory when it ends.
     for _ in 0..5 {
         stage.send(&post(15_000)).await.ok();
     }
 }
 
-/// Limits, "client time": neither headers nor bodies may trickle for ever.
+/// Input limits, "client time": neither headers nor bodies may arrive slowly without end.
 #[tokio::test]
 async fn slow_heads_and_silent_connections_are_ended() {
     let (stage, key) = Plot::default()
@@ -208,10 +208,10 @@ async fn slow_heads_and_silent_connections_are_ended() {
 
     let start = Instant::now();
     let trickle = async {
-        // One byte at a time, as long as the server listens.
+        // One byte at a time, until the server answers or closes.
         while start.elapsed() < Duration::from_secs(60) {
             trickling.write(b"v").await;
-            // The pause is what is tested: a head that never stops arriving.
+            // The pause is needed: the test is about a head that keeps arriving slowly.
             tokio::time::sleep(Duration::from_millis(50)).await;
             if tokio::time::timeout(Duration::from_millis(1), trickling.try_answer())
                 .await
@@ -253,12 +253,12 @@ async fn a_slow_body_is_a_408() {
     );
     assert!(start.elapsed() >= Duration::from_millis(190));
 
-    // A byte now and then is never idle for long, but the whole has a bound too.
+    // Occasional bytes keep the body from being idle, but its total time is limited too.
     let mut trickling = Connection::open(stage.address()).await;
     trickling.write(&head).await;
     for _ in 0..8 {
         trickling.write(b" ").await;
-        // Half of what counts as idle.
+        // Half of the idle timeout.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(
@@ -303,7 +303,7 @@ async fn connections_are_bounded_by_address() {
     .await;
 }
 
-/// Overload: refused early, before the body and before a hold.
+/// Overload: calls are refused before their body is read and before a hold is opened.
 #[tokio::test]
 async fn calls_above_the_nodes_bound_are_refused() {
     let canned = Canned::waiting("{\"choices\":[{\"index\":0,\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}").await;
@@ -321,7 +321,7 @@ async fn calls_above_the_nodes_bound_are_refused() {
     let above = async {
         canned.came(2).await;
         let refused = stage.chat(&key, &body).await;
-        // Whoever only asks is answered all the same.
+        // Requests that only read are still answered.
         stage.balance(&key).await;
         stage.get(&key, "/v1/models").await.ok();
         canned.open();
@@ -353,7 +353,7 @@ async fn a_converted_request_of_very_many_parts_is_refused_or_charged() {
         .setting("limits", "body_memory_bytes = 8000000")
         .funded()
         .await;
-    // A message of one letter takes some 700 bytes: 5,000 fit into the node, 20,000 do not.
+    // A message of one letter takes about 700 bytes of memory: 5,000 messages fit into the limit, 20,000 do not.
     for (messages, status) in [(5_000, 200), (20_000, 503), (100_001, 400), (5_000, 200)] {
         let messages = vec![json!({ "role": "user", "content": "a" }); messages];
         let body = json!({ "model": "maker/other", "messages": messages });

@@ -1,4 +1,4 @@
-//! The public listener: credentials, paths, headers, limits, and hostile or odd clients.
+//! Tests of the public listener: credentials, paths, headers, limits, and hostile or unusual clients.
 
 mod auth;
 mod body_memory;

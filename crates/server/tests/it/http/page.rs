@@ -2,7 +2,7 @@
 
 use crate::harness::{Connection, Plot, Request, Stage};
 
-/// What a browser sends.
+/// A GET with the `accept` header of a browser.
 fn browser(target: &str) -> Request {
     Request::get(target).header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 }
@@ -78,7 +78,7 @@ async fn programs_get_json_and_head_gets_no_content() {
     assert_eq!(head.header("etag"), shown.header("etag"));
     let length = shown.text().len().to_string();
     assert_eq!(head.header("content-length"), Some(&*length));
-    // No content came: the next answer begins right behind the head.
+    // The answer to HEAD has no content: the next answer follows the head directly.
     connection.send(&browser("/")).await;
     assert_eq!(connection.answer().await.text(), shown.text());
 }
@@ -97,7 +97,7 @@ async fn a_browser_that_has_the_page_is_told_so() {
     assert_eq!(connection.answer().await.text(), first.text());
 }
 
-/// Who may see models and prices without a key is for the operator to decide.
+/// Only the operator can make models and prices visible without a key.
 #[tokio::test]
 async fn models_are_listed_to_strangers_only_where_the_operator_says_so() {
     let stage = Stage::open().await;

@@ -1,4 +1,4 @@
-//! What clients rely on beside the answers: HEAD, handshakes in the wrong place, advice on retries.
+//! Details of HTTP that clients rely on: HEAD, handshakes on endpoints without WebSocket, retry advice.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::harness::{Connection, Dialect, Http2, Key, Request, Stage, ask, take_
 
 const NO_KEY: &str = "sk-tg-none";
 
-/// Every path that GET serves, and some that it refuses.
+/// All paths that GET serves, and some that it refuses.
 const TARGETS: [&str; 12] = [
     "/v1/models",
     "/v1/models/maker/chat",
@@ -24,7 +24,7 @@ const TARGETS: [&str; 12] = [
     "/v1/nothing",
 ];
 
-/// Asks twice on one connection, so that a body behind the first head would be taken for the second.
+/// Sends HEAD and then GET on one connection, so that a body after the first head would be taken for the second answer.
 async fn assert_head_as_get(address: SocketAddr, target: &str, secret: &str) {
     let ask = |method: &str| Request::new(method, target).bearer(secret);
     let mut connection = Connection::open(address).await;
@@ -55,7 +55,7 @@ async fn head_is_get_without_its_body() {
     for target in ["/healthz", "/readyz", "/nothing"] {
         assert_head_as_get(stage.admin(), target, NO_KEY).await;
     }
-    // Its content changes from one moment to the next.
+    // The length of `/metrics` changes between two requests, so only the status is checked.
     let mut connection = Connection::open(stage.admin()).await;
     connection.send(&Request::new("HEAD", "/metrics")).await;
     assert_eq!(connection.head().await.unwrap().status, 200);
@@ -76,7 +76,7 @@ async fn head_is_get_without_its_body_over_http2() {
     }
 }
 
-/// A session is opened by GET alone.
+/// Only GET opens a session.
 #[tokio::test]
 async fn head_opens_no_socket() {
     let (stage, key) = Stage::funded().await;
@@ -95,7 +95,7 @@ fn handshake(method: &str, target: &str, key: &Key) -> Request {
         .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
 }
 
-/// A client that prefers sockets falls back to plain HTTP at a 426; it tries again after a 404.
+/// On 426, clients that prefer WebSockets fall back to plain HTTP; on 404 they retry.
 #[tokio::test]
 async fn a_handshake_where_no_socket_is_gets_426() {
     let (stage, key) = Stage::funded().await;
@@ -116,7 +116,7 @@ async fn a_handshake_where_no_socket_is_gets_426() {
         assert_eq!(dialect.failure(&answer), expected, "{target}");
         assert_eq!(answer.header("upgrade"), Some("HTTP/1.1"), "{target}");
         assert_eq!(answer.header("connection"), Some("upgrade"), "{target}");
-        // Nobody needs to be known to be told so.
+        // The answer does not depend on a valid key.
         let stranger = Key {
             id: String::new(),
             secret: NO_KEY.to_owned(),
@@ -126,7 +126,7 @@ async fn a_handshake_where_no_socket_is_gets_426() {
     }
     let answer = stage.send(&handshake("GET", "/v1/nothing", &key)).await;
     assert_eq!(answer.failure(), (404, "not_found".to_owned()));
-    // A POST that offers an upgrade is served as it is (RFC 9110, 7.8).
+    // A POST that offers an upgrade is served as an ordinary request (RFC 9110, 7.8).
     let offer = Request::chat(&ask("hi"))
         .bearer(&key.secret)
         .header("connection", "Upgrade")
@@ -151,7 +151,7 @@ async fn a_refused_key_is_not_worth_a_retry() {
         let refused = stage.send(&ask(NO_KEY)).await;
         assert_eq!(refused.status(), 401, "{target}");
         assert_eq!(refused.header("x-should-retry"), Some("false"), "{target}");
-        // What clients do not repeat by themselves carries no advice.
+        // Errors that clients do not retry by themselves have no advice header.
         let invalid = stage.send(&ask(&key.secret)).await;
         assert!((400..500).contains(&invalid.status()), "{target}");
         assert_eq!(invalid.header("x-should-retry"), None, "{target}");

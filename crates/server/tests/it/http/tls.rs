@@ -1,4 +1,4 @@
-//! HTTPS on both listeners: versions of HTTP, new certificates, clients' certificates, and files that are wrong.
+//! HTTPS on both listeners: HTTP versions, renewed certificates, client certificates, and invalid files.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn with_files([certificate, key]: [&str; 2]) -> Plot {
         .file("authority.pem", AUTHORITY)
 }
 
-/// A client that trusts our authority and offers these versions of HTTP.
+/// A client that trusts our test authority and offers these HTTP versions.
 fn client(versions: &[&[u8]], certificate: Option<[&str; 2]>) -> TlsConnector {
     let authority = CertificateDer::from_pem_slice(AUTHORITY.as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();
@@ -84,7 +84,7 @@ fn chat(key: &Key) -> http::Request<Full<Bytes>> {
         .unwrap()
 }
 
-/// Sends a request on a connection, with the version of HTTP that its handshake has chosen.
+/// Sends a request with the HTTP version that the handshake has chosen.
 async fn send(socket: TlsStream<TcpStream>, request: http::Request<Full<Bytes>>) -> (u16, Value) {
     let is_http2 = socket.get_ref().1.alpn_protocol() == Some(b"h2");
     let io = TokioIo::new(socket);
@@ -154,7 +154,7 @@ async fn a_client_that_never_ends_its_handshake_is_let_go() {
 async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     let (stage, key) = with_files(FIRST).setting("server", FILES).funded().await;
     let client = client(&[], None);
-    // The key of the first certificate does not fit the second.
+    // The key of the first certificate does not match the second.
     let write = |name: &str, text: &str| std::fs::write(stage.folder().join(name), text).unwrap();
     write("cert.pem", SECOND[0]);
     stage
@@ -175,7 +175,7 @@ async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     });
     let (status, _) = send(renewed.await, chat(&key)).await;
     assert_eq!(status, 200);
-    // A connection that is open already goes on.
+    // A connection that was open before the change continues.
     let (status, _) = send(open, chat(&key)).await;
     assert_eq!(status, 200);
 }
@@ -192,7 +192,7 @@ async fn operators_may_need_a_certificate() {
     let socket = connect(&known, stage.admin(), "first.test").await.unwrap();
     assert_eq!(send(socket, health()).await.0, 200);
 
-    // With TLS 1.3 a client learns only from its first read that it was refused.
+    // With TLS 1.3, a client sees the refusal only at its first read.
     let unknown = client(&[], None);
     let refused = async {
         let socket = connect(&unknown, stage.admin(), "first.test").await?;

@@ -1,4 +1,4 @@
-//! Pictures at the edges: tools beside them, streamed edits, addresses in forms, refusals in streams.
+//! Edge cases of the images endpoints: tools, streamed edits, URLs in forms, refusals in streams.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn generation(key: &Key, more: &Value) -> Request {
         .json(&body)
 }
 
-/// An edit by a form without files.
+/// An edit request as a form without files.
 fn edit(key: &Key, fields: &[(&str, &str)]) -> Request {
     let (content_type, body) = form(fields, &[]);
     Request::post("/v1/images/edits")

@@ -1,4 +1,4 @@
-//! Edits of pictures, of every family, and the limits of uploads.
+//! Image edits for every model family, and the limits of uploads.
 
 use image::RgbaImage;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn an_edit_changes_the_picture_inside_its_mask_alone() {
     stage.verify().await;
 }
 
-/// Several files, unknown parts, file references, and every family's own form of pictures.
+/// Several files, unknown parts, file references, and the form in which each family takes pictures.
 #[tokio::test]
 async fn edits_reach_each_family_in_its_own_form() {
     let (stage, key) = stage().await;
@@ -140,7 +140,7 @@ async fn an_edit_without_what_it_needs_is_refused() {
         assert_eq!(refused.status(), 400, "{fields:?}");
         refused.openai_error();
     }
-    // Only one kind of `multipart` is a form.
+    // Of the `multipart` types, only `form-data` is a form.
     let (content_type, body) = form(
         &[("model", "maker/gpt"), ("prompt", "x")],
         &[("image", &source)],
@@ -171,7 +171,7 @@ async fn an_edit_without_what_it_needs_is_refused() {
     assert_eq!(stage.usage(&key).await, 0);
 }
 
-/// What is too large is refused by its length, before it is read.
+/// An upload that is too large is refused by its announced length, before it is read.
 #[tokio::test]
 async fn an_upload_above_the_limit_is_not_read() {
     let (stage, key) = stage().await;
@@ -189,7 +189,7 @@ async fn an_upload_above_the_limit_is_not_read() {
     }
 }
 
-/// 95 MiB pass, held once: the growth of the peak stays below one and a half of it.
+/// An upload of 95 MiB is held in memory once: the peak grows by less than one and a half times its size.
 #[tokio::test]
 async fn a_large_upload_is_held_once() {
     let (stage, key) = stage().await;

@@ -1,4 +1,4 @@
-//! Images by URL towards upstreams that take them inline only: fetched by us, within bounds.
+//! Images given by URL for upstreams that take only inline data: the gateway fetches them, within limits.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
 const PIXEL_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
 
-/// A web server of pictures and of what is none; it ends when dropped.
+/// A web server with pictures and other content. It stops when dropped.
 struct Gallery {
     address: SocketAddr,
     _serving: JoinSet<()>,
@@ -42,7 +42,7 @@ impl Gallery {
     }
 }
 
-/// Answers one request by its path.
+/// Reads a request and answers according to its path.
 async fn show(mut socket: TcpStream) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -76,7 +76,7 @@ async fn show(mut socket: TcpStream) {
     let _ = socket.write_all(&answer).await;
 }
 
-/// A gateway whose only upstream speaks one dialect and fetches no images.
+/// A gateway whose only upstream uses one dialect and fetches no images.
 async fn stage(upstream: Dialect, channel: &str) -> (Stage, Key) {
     let plot = plot(upstream, channel);
     let plot = plot.setting("timeouts", "image_fetch_ms = 300");
@@ -107,7 +107,7 @@ fn plot(upstream: Dialect, channel: &str) -> Plot {
         .setting("limits", "fetched_images_bytes = 4050")
 }
 
-/// A question about pictures, in the words of a dialect.
+/// A question about pictures in the form of a dialect.
 fn ask(dialect: Dialect, urls: &[String]) -> Value {
     let words = "What is this?";
     let images = urls.iter();
@@ -178,8 +178,8 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
     }
 }
 
-/// Converse has no member for the address of a picture, whatever the model's profile says. Callers whose requests would
-/// otherwise keep their own form are served, too.
+/// Converse has no member for the URL of a picture, so the gateway sends every picture inline. This also holds for
+/// callers whose requests could otherwise be passed on unchanged.
 #[tokio::test]
 async fn converse_gets_all_pictures_inline() {
     let gallery = Gallery::open().await;
@@ -217,7 +217,7 @@ async fn converse_gets_all_pictures_inline() {
 async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/picture", listener.local_addr().unwrap());
-    // Nothing else would end it while this test lasts.
+    // The timeouts are so long that only the caller's departure can end the fetch.
     let (stage, key) = plot(Dialect::Generate, "")
         .setting("timeouts", "image_fetch_ms = 100000")
         .setting("timeouts", "client_gone_drain_ms = 100000")
@@ -324,7 +324,7 @@ async fn pictures_take_no_more_memory_than_the_node_has() {
         .funded()
         .await;
     for (path, status) in [("/pixel", 200), ("/large", 503), ("/pixel", 200)] {
-        // Messages takes addresses, but `https` ones alone.
+        // The Messages dialect accepts URLs, but only `https`.
         let body = ask(Dialect::Chat, &[gallery.url(path)]);
         let answer = stage
             .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))

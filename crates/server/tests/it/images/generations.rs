@@ -1,4 +1,4 @@
-//! Generations of pictures, of every family.
+//! Image generations for every model family.
 
 use image::RgbaImage;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::harness::{
     Answer, CANNED_MODEL, Canned, Dialect, Key, Plot, Request, Stage, eventually, with,
 };
 
-/// A model of each family, priced as the families are billed.
+/// A model of each family, priced in the unit that the family is billed by.
 pub(crate) const ENTRIES: &str = r#"
 [[model]]
 id = "maker/gpt"
@@ -120,7 +120,7 @@ async fn a_picture_shows_what_was_asked_for_at_its_size_and_in_its_format() {
     stage.verify().await;
 }
 
-/// The charge of each family, by hand.
+/// The charge of each family, computed by hand.
 #[tokio::test]
 async fn every_family_is_billed_by_its_own_measure() {
     let (stage, key) = stage().await;
@@ -170,7 +170,7 @@ async fn every_family_is_billed_by_its_own_measure() {
     stage.verify().await;
 }
 
-/// Sequential generation reserves the maximum, whatever comes.
+/// Sequential generation reserves credits for the maximum number of images.
 #[tokio::test]
 async fn a_sequence_needs_credits_for_all_it_may_give() {
     let stage = Plot::default().entries(ENTRIES).open().await;
@@ -252,7 +252,7 @@ async fn the_video_a_family_answers_as_asked() {
     assert_eq!(picture_of(&answer).dimensions(), (1024, 576));
 }
 
-/// Closed dimensions are those of the model's profile; nothing is held or sent.
+/// Parameters and values outside of the model's profile are refused. Nothing is held or sent.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_a_model_cannot_do_is_refused_before_money_moves() {
@@ -364,7 +364,7 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
         assert_eq!(refused.failure().1, code, "{body}");
         assert!(refused.status() < 500);
     }
-    // Pictures through Generate Content are for models that make them there.
+    // Only models that generate images natively do so through Generate Content.
     for model in ["maker/gpt", "maker/video-a", "maker/content"] {
         let body = json!({ "contents": [{ "parts": [{ "text": "x" }] }] });
         let request = Request::post(&format!("/v1beta/models/{model}:generateContent"));
@@ -396,7 +396,7 @@ async fn layers_need_one_picture_and_no_prompt() {
     assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
 }
 
-/// Spans: an answer that is complete passes byte for byte but for the model.
+/// A complete answer is passed on byte for byte, except for the model's name.
 #[tokio::test]
 async fn a_complete_answer_passes_as_it_is() {
     let upstream = "{ \"created\":5, \"data\":[ {\"b64_json\":\"QUJD\",\"x\":1}],\"model\":\"hidden-name-1\",\
@@ -451,7 +451,7 @@ async fn an_upstream_that_fails_costs_nothing() {
     stage.verify().await;
 }
 
-/// What is drawn never stands in the database: markers tell its size.
+/// The journal never contains image data: a marker with the size replaces it.
 #[tokio::test]
 async fn the_journal_keeps_markers_of_pictures() {
     let plot = Plot::default().setting("journal", "bodies = true");
@@ -488,7 +488,7 @@ async fn the_journal_keeps_markers_of_pictures() {
     .await;
     assert_eq!(told.len(), 3);
     let mut kept = serde_json::to_vec(&told).unwrap();
-    // What the command does not show might still stand in the embedded database's files.
+    // The files of the embedded database might contain what the command does not show.
     for entry in std::fs::read_dir(stage.folder().join("data"))
         .into_iter()
         .flatten()

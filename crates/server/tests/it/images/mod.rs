@@ -1,4 +1,4 @@
-//! The images endpoints, and images by URL in text requests.
+//! Tests of the images endpoints, and of images by URL in text requests.
 
 mod edges;
 mod edits;

@@ -1,4 +1,4 @@
-//! What pictures are held for and billed by, however they are asked for and wherever they are made.
+//! Holds and charges for pictures, for every kind of request and every kind of model.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::generations::{ENTRIES, generation};
 use crate::harness::pictures::{form, png};
 use crate::harness::{CANNED_MODEL, Canned, Dialect, Key, Plot, Request, Stage, with};
 
-/// A stage whose one upstream answers `answer`.
+/// A stage with one upstream, which answers with `answer`.
 async fn canned(answer: &str, price: &str, profile: &str) -> (Canned, Stage, Key) {
     let canned = Canned::json(answer).await;
     let entries = canned.entries_of("image", price, profile);
@@ -63,7 +63,7 @@ async fn what_an_answer_tells_is_heeded_where_it_is_dearer() {
     }
 }
 
-/// The video-A family is not sent sizes: they change neither the hold nor the bill.
+/// Models of the video-A family are not sent a size, so it changes neither the hold nor the charge.
 #[tokio::test]
 async fn a_member_that_is_not_sent_has_no_price() {
     let price = r#"{ image = { default = "0.04", "2k" = "0.07" } }"#;
@@ -83,7 +83,7 @@ async fn a_member_that_is_not_sent_has_no_price() {
     );
 }
 
-/// A sequence in a form is held for as one in JSON is, in every spelling that is read.
+/// A sequence in a form needs the same hold as in JSON, in every accepted spelling.
 #[tokio::test]
 async fn a_sequence_in_a_form_needs_credits_for_all_it_may_give() {
     const OPTIONS: &str = "sequential_image_generation_options";
@@ -149,7 +149,7 @@ async fn a_sequence_in_a_form_needs_credits_for_all_it_may_give() {
     stage.verify().await;
 }
 
-/// An answer of a native image model with this usage.
+/// An answer of a native image model with this usage object.
 fn native(usage: &str) -> String {
     let parts = r#"[{"text":"Here."},{"inlineData":{"mimeType":"image/png","data":"QUJD"}},
         {"thought":true,"inlineData":{"mimeType":"image/png","data":"QUJD"}}]"#;
@@ -169,7 +169,7 @@ const NATIVE_PROFILE: &str = r#"{ base = "native-image", image_tokens_max = 2000
 #[tokio::test]
 async fn a_native_picture_costs_its_tokens_also_where_they_are_not_told() {
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "x" }] }] });
-    // What is counted of a few words of text costs less than this.
+    // The counted tokens of the few words of text cost less than this.
     let text = 60;
     let picture = 2_000 * 120;
     for (usage, micro, text) in [
@@ -226,7 +226,7 @@ async fn a_native_picture_is_held_for() {
     let refused = stage.send(&call).await;
     let expected = (402, "insufficient_quota".to_owned());
     assert_eq!(Dialect::Generate.failure(&refused), expected);
-    // Two candidates may be two pictures.
+    // Two candidates may produce two pictures.
     stage.wallet("v", &["--balance", "0.3"]).await;
     let key = stage.key("v", &[]).await;
     let two = with(

@@ -1,4 +1,4 @@
-//! Streams of pictures: previews, results, failures, and what they cost.
+//! Streams of pictures: previews, results, failures and charges.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ async fn single_results_pass_and_the_completion_carries_the_last() {
     stage.verify().await;
 }
 
-/// S2: a stream that breaks ends with an error that clients raise, and costs what was delivered.
+/// S2: a stream that breaks ends with an error event that clients raise, and the delivered pictures are charged.
 #[tokio::test]
 async fn a_broken_stream_ends_with_an_error_event() {
     let cases = [
@@ -131,7 +131,7 @@ async fn a_broken_stream_ends_with_an_error_event() {
     stage.verify().await;
 }
 
-/// What fails before a picture has been shown is an ordinary error.
+/// A failure before the first picture is answered as an ordinary error.
 #[tokio::test]
 async fn a_stream_that_fails_at_once_is_an_error_answer() {
     let entries = "[[model]]\nid = \"maker/a\"\nkind = \"image\"\n\

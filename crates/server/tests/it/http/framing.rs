@@ -95,7 +95,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     for (what, message) in doubtful.chain(strange()) {
         let mut connection = Connection::open(stage.address()).await;
         connection.write(&message).await;
-        // Bad headers are refused immediately. In the other cases the server may wait for more bytes, so end the request.
+        // Bad headers are refused immediately. Otherwise the server may wait for more bytes, so end the request.
         let bytes = if what.contains(':') {
             connection.first().await
         } else {

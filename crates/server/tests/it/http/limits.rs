@@ -90,7 +90,7 @@ async fn a_refused_body_does_not_become_a_request() {
     stage.chat(&key, &ask("hello")).await.ok();
 }
 
-/// Input limits: compressed bodies and multipart forms are refused. A JSON body is accepted with any other content type.
+/// Input limits: compressed bodies and multipart forms are refused. JSON is accepted with any other content type.
 #[tokio::test]
 async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
     let (stage, key) = Stage::funded().await;

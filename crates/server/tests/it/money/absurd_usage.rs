@@ -1,11 +1,11 @@
-//! Reports beyond what a model can do: the call is billed by our own count, and the wallet's next
-//! calls are booked exactly.
+//! Usage reports beyond what a model can produce: the gateway bills the call by its own count, and later calls of the
+//! wallet are booked exactly.
 
 use serde_json::{Value, json};
 
 use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, ask, by_hand, with};
 
-/// Half of what an amount can hold. At two credits per million it is all of it.
+/// Half of the largest amount in micro-credits. This many tokens at two credits per million cost all of it.
 const HALF: u64 = u64::MAX / 4;
 
 const TEXT: &str = r#"{ input = "2", output = "2" }"#;
@@ -17,7 +17,7 @@ struct Case {
     is_stream: bool,
     entries: [&'static str; 3],
     request: fn(&Key) -> Request,
-    /// What is charged at most.
+    /// The maximum charge.
     charge_max: u64,
 }
 
@@ -31,7 +31,7 @@ fn cases() -> Vec<Case> {
     let answer = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"done"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
     );
-    // Beyond the model and far below all money: the output is counted all the same.
+    // More than the model can produce, but not too expensive to book: the output is still counted by us.
     let tenfold = answer.replace(&HALF.to_string(), "10000000");
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
     let usage = format!(

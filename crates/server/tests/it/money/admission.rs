@@ -1,4 +1,4 @@
-//! Admission: all or nothing, exactly as much as the wallet and the key allow (W7).
+//! Admission is all or nothing, and admits exactly what the wallet and the key allow (W7).
 
 use serde_json::{Value, json};
 
@@ -7,19 +7,19 @@ use crate::harness::{
 };
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
-/// What such an answer costs.
+/// The charge of a call with this answer.
 const CHARGE: u64 = 33;
 
 fn call() -> Value {
     with(ask("hello"), &json!({ "model": CANNED_MODEL }))
 }
 
-/// An amount of micro-credits as the command line takes it.
+/// An amount of micro-credits in the notation of the command line.
 fn credits(micro: u64) -> String {
     format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
 }
 
-/// A stage whose upstream answers when it is told to, and what one call freezes there.
+/// A stage whose upstream holds back its answers, and the amount that one call freezes.
 async fn waiting() -> (Stage, Canned, u64) {
     let canned = Canned::waiting(ANSWER).await;
     let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
@@ -37,7 +37,7 @@ async fn waiting() -> (Stage, Canned, u64) {
     (stage, canned, hold)
 }
 
-/// Sends calls all at once; opens the upstream when all but `admitted` have been answered.
+/// Sends all calls at once, and releases the upstream's answers when all but `admitted` calls have been answered.
 async fn rush(
     stage: &Stage,
     key: &Key,
@@ -59,7 +59,7 @@ async fn rush(
     calls.await
 }
 
-/// Runs the same call so many times at once, on this task.
+/// Runs the same call this many times concurrently, in this task.
 async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
     let mut running: Vec<_> = (0..count).map(|_| Box::pin(one())).collect();
     let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
@@ -81,7 +81,7 @@ async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
     done.into_iter().flatten().collect()
 }
 
-/// W7: two hundred at once, credit for seven.
+/// W7: two hundred calls at once, credits for seven.
 #[tokio::test]
 async fn a_wallet_funded_for_seven_admits_exactly_seven() {
     let (stage, canned, hold) = waiting().await;
@@ -109,7 +109,7 @@ async fn a_wallet_funded_for_seven_admits_exactly_seven() {
     stage.verify().await;
 }
 
-/// W7: the key's own limit counts what is frozen too.
+/// W7: a key's spending limit also counts its frozen credits.
 #[tokio::test]
 async fn a_spending_limit_admits_exactly_what_it_covers() {
     let (stage, canned, hold) = waiting().await;
@@ -125,7 +125,7 @@ async fn a_spending_limit_admits_exactly_what_it_covers() {
     for refused in answers.iter().filter(|answer| answer.status() != 200) {
         assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
     }
-    // Two more fit into what the first three left over; the third does not any longer.
+    // Charges are smaller than holds, so the limit has this much left.
     let left = 3 * hold - 3 * CHARGE;
     assert_eq!(
         micro(&stage.balance(&key).await["key"], "limit_remaining"),
@@ -134,7 +134,7 @@ async fn a_spending_limit_admits_exactly_what_it_covers() {
     stage.verify().await;
 }
 
-/// Concurrency is the count of the key's open holds.
+/// The concurrency of a key is its number of open holds.
 #[tokio::test]
 async fn a_concurrency_limit_admits_exactly_its_number() {
     let (stage, canned, _) = waiting().await;
@@ -154,7 +154,7 @@ async fn a_concurrency_limit_admits_exactly_its_number() {
         );
         assert!(refused.header("retry-after").is_some());
     }
-    // Whoever has ended makes room.
+    // A call that has ended makes room for another.
     for _ in 0..10 {
         stage.chat(&key, &call()).await.ok();
     }
@@ -180,7 +180,7 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
         assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
         assert_eq!(refused.openai_error()["type"], "rate_limit_error");
         let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
-        // A place comes back every twenty seconds; refusals do not push it away.
+        // One request becomes available every twenty seconds; refused calls do not delay it.
         assert!((1..=20).contains(&wait), "{wait}");
         assert_eq!(refused.header("x-ratelimit-limit-requests"), Some("3"));
         assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
@@ -189,14 +189,14 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
     }
     assert_eq!(stage.upstream_calls(), 3);
     assert_eq!(stage.usage(&key).await, spent);
-    // Reads are no model calls.
+    // Reads do not count as model calls.
     stage.get(&key, "/v1/models").await.ok();
-    // The limit is the key's own: another key of the wallet is not touched.
+    // Another key of the wallet has its own limit.
     let other = stage.key("w", &[]).await;
     stage.chat(&other, &ask("hello")).await.ok();
 }
 
-/// W7: a refusal for money or concurrency takes no place of the rates either.
+/// W7: a refusal for credits or concurrency does not count against the rate limits.
 #[tokio::test]
 async fn a_refusal_consumes_nothing() {
     let stage = Stage::open().await;
@@ -210,7 +210,7 @@ async fn a_refusal_consumes_nothing() {
     }
     assert_eq!(stage.balance(&key).await, before);
     assert_eq!(stage.upstream_calls(), 0);
-    // W14: money that came by the command line counts at the next call.
+    // W14: a top-up from the command line counts at the next call.
     stage.cli_json(&["wallet", "topup", "poor", "1"]).await;
     for remaining in ["1", "0"] {
         let answer = stage.chat(&key, &ask("hello")).await.ok();
@@ -225,7 +225,7 @@ async fn a_refusal_consumes_nothing() {
 #[tokio::test]
 async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
     let (stage, canned, _) = waiting().await;
-    // Two calls of a little above a thousand tokens each fit, three do not.
+    // Two calls of slightly more than a thousand tokens fit, three do not.
     let key = stage.key("w", &["--tpm", "2500"]).await;
     let answers = rush(&stage, &key, &canned, 12, 2).await;
     let admitted: Vec<_> = answers
@@ -241,7 +241,7 @@ async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
         assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
         assert!(refused.header("retry-after").is_some());
     }
-    // Twelve tokens were used of each thousand: the rest was given back at once.
+    // Each call used twelve tokens of its thousand; the rest was returned immediately.
     let answer = stage.chat(&key, &call()).await.ok();
     let remaining: u64 = answer
         .header("x-ratelimit-remaining-tokens")
@@ -265,11 +265,11 @@ async fn a_call_above_the_whole_bucket_is_told_so() {
     stage.chat(&key, &small).await.ok();
 }
 
-/// The hold is bounded by what the model can give, whatever a caller asks for.
+/// The hold is limited to what the model can produce, even if the caller asks for more.
 #[tokio::test]
 async fn a_bound_above_the_models_own_is_the_models() {
     let canned = Canned::json(ANSWER).await;
-    // The context bounds the output of a model that says nothing closer.
+    // Without an output limit of its own, a model's output is limited by its context.
     let entries = canned.entries().replace(", max_output_tokens = 128000", "");
     let (stage, key) = Plot::default()
         .setting("ledger", "output_reserve_tokens = 0")
@@ -283,7 +283,7 @@ async fn a_bound_above_the_models_own_is_the_models() {
     stage.verify().await;
 }
 
-/// An estimate beyond all money is no fault of ours: no wallet covers it.
+/// An estimate too large for any wallet is refused as insufficient credits, not as an internal error.
 #[tokio::test]
 async fn what_no_wallet_can_cover_is_refused_as_such() {
     let canned = Canned::json(ANSWER).await;
@@ -301,7 +301,7 @@ async fn what_no_wallet_can_cover_is_refused_as_such() {
     assert!(canned.bodies().is_empty());
 }
 
-/// W4, W5: gift, balance, then the credit line, which a top-up repays first.
+/// W4, W5: a charge takes gift credits, then the balance, then the credit line. A top-up repays the credit line first.
 #[tokio::test]
 async fn a_credit_line_is_used_last_and_repaid_first() {
     let stage = Stage::open().await;
@@ -349,7 +349,7 @@ async fn a_credit_line_is_used_last_and_repaid_first() {
     stage.verify().await;
 }
 
-/// W6: what exceeds the hold is booked in full, past every limit, and never below zero.
+/// W6: a charge above the hold is booked in full, beyond every limit, and no balance becomes negative.
 #[tokio::test]
 async fn a_settlement_above_the_hold_is_booked_in_full() {
     let stage = Stage::open().await;
@@ -388,7 +388,7 @@ async fn a_disabled_wallet_admits_nothing() {
     stage.verify().await;
 }
 
-/// W11: what was admitted is finished and settled, whatever happened since.
+/// W11: an admitted call is finished and settled, even if its key and wallet are disabled meanwhile.
 #[tokio::test]
 async fn revoking_a_key_does_not_touch_its_open_calls() {
     let (stage, canned, _) = waiting().await;
@@ -411,7 +411,7 @@ async fn revoking_a_key_does_not_touch_its_open_calls() {
     stage.verify().await;
 }
 
-/// The estimate: a stream's hold grows with its output, and a refusal ends it honestly.
+/// A stream's hold grows with its output. If the next step is refused, the stream ends with an error.
 #[tokio::test]
 async fn a_stream_that_cannot_be_paid_any_further_ends_with_an_error() {
     let stage = Plot::default()
@@ -474,7 +474,7 @@ async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
     stage.verify().await;
 }
 
-/// An expired key is refused where money moves at the very moment.
+/// Admission refuses a key from the moment it expires.
 #[tokio::test]
 async fn a_key_expires_between_two_calls() {
     let (stage, _) = Stage::funded().await;

@@ -1,10 +1,10 @@
-//! `GET /v1/balance`: the contract's shape, and the price card applied by hand.
+//! `GET /v1/balance`: the documented shape, and charges computed by hand from the price card.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Plot, Stage, ask, by_hand, cost, eventually, micro, with};
 
-/// An amount in both spellings.
+/// Sets an amount in credits and in micro-credits.
 fn both(object: &mut Value, name: &str, credits: &str, micro: &str) {
     object[name] = json!(credits);
     object[format!("{name}_micro")] = json!(micro);
@@ -85,7 +85,7 @@ fn now_ms() -> i64 {
     since.as_millis().try_into().unwrap()
 }
 
-/// N3, W5: summed exactly, rounded up once, gift before balance.
+/// N3, W5: the exact sum is rounded up once, and gift credits are used before the balance.
 #[tokio::test]
 async fn a_call_costs_the_price_card_applied_by_hand() {
     let stage = Stage::open().await;
@@ -124,7 +124,7 @@ async fn a_call_costs_the_price_card_applied_by_hand() {
     stage.verify().await;
 }
 
-/// W1, W13: the hold shows while the call runs, the charge when it has ended.
+/// W1, W13: the hold is visible while the call runs, the charge once it has ended.
 #[tokio::test]
 async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     let (stage, key) = Stage::funded().await;
@@ -140,7 +140,7 @@ async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     });
     let (answer, during) = tokio::join!(call, watch);
     let frozen = micro(&during["wallet"], "frozen");
-    // The caller's own output bound is below the reserve, so the hold covers it whole.
+    // The caller's output limit is below the reserve, so the hold covers it completely.
     assert!(
         frozen > cost(0, 0, 300) && frozen < cost(100, 0, 300),
         "{frozen}"
@@ -158,13 +158,13 @@ async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     stage.verify().await;
 }
 
-/// A key at its limit still gets 200.
+/// The balance endpoint still answers 200 to a key at its limit.
 #[tokio::test]
 async fn a_key_at_its_limit_may_still_look() {
     let stage = Stage::open().await;
     stage.wallet("w", &["--balance", "100"]).await;
     let key = stage.key("w", &["--limit", "0.02"]).await;
-    // Reported usage above the hold is booked in full, here past the key's own limit (W6).
+    // Usage above the hold is booked in full, here beyond the key's own limit (W6).
     stage
         .sim
         .queue_faults("sim-chat", "chunks=3000", 1)
@@ -196,7 +196,7 @@ async fn a_disabled_wallet_shows_nothing_available() {
     stage.get(&key, "/v1/models").await.ok();
 }
 
-/// The other mode of the ledger: answers do not wait for the disk, and still add up.
+/// With `ledger.commit = "behind"`, answers do not wait for the disk. The charges are the same.
 #[tokio::test]
 async fn commits_behind_the_answer_bill_the_same() {
     let (stage, key) = Plot::default()

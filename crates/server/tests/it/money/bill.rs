@@ -1,4 +1,4 @@
-//! The bill against an independent witness: what the upstream noted down, priced by hand.
+//! Compares charges with the usage that the simulated upstream has recorded, priced by hand.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::harness::{
 const PRICE: &str = r#"{ input = "1.25", cached_input = "0.125", cache_write = "1.5625", output = "10",
     tools = { web_search = "0.01", url_context = "0.0005", code_interpreter = "0.03", file_search = "0.0025" } }"#;
 
-/// Behaviours of upstreams: caches, reasoning, tools of their own, reports early, late and running.
+/// Behaviours of upstreams: caching, reasoning, server-side tools, and usage reported early, late or continuously.
 const SCRIPTS: [&str; 6] = [
     "sim-chat",
     "sim-chat+cached=5",
@@ -25,10 +25,10 @@ const SCRIPTS: [&str; 6] = [
     "sim-reason+cached=3+searches=1+usage=running",
 ];
 
-/// Calls under way at a time.
+/// The number of concurrent calls.
 const AT_ONCE: usize = 16;
 
-/// A model for each behaviour and each dialect of its upstream; `native` has the caller's.
+/// One model for each behaviour and each upstream dialect. `native` uses the caller's dialect.
 fn entries() -> String {
     let mut text = String::new();
     for (number, script) in SCRIPTS.iter().enumerate() {
@@ -51,7 +51,7 @@ fn entries() -> String {
     text
 }
 
-/// The price of one call, in whole trillionths of a credit until the one rounding.
+/// The price of one call in micro-credits: exact integers, rounded up once at the end.
 fn by_hand(used: &TrueUsage) -> u64 {
     let tools = &used.tools;
     let exact: u128 = [
@@ -74,7 +74,7 @@ fn by_hand(used: &TrueUsage) -> u64 {
 enum Manner {
     Whole,
     Streamed,
-    /// Left after the first event.
+    /// The caller leaves after the first event.
     Left,
 }
 
@@ -99,7 +99,7 @@ async fn call(address: std::net::SocketAddr, request: Request, manner: Manner) {
     }
 }
 
-/// One request of each kind there is.
+/// One request for each combination of behaviour, caller's dialect and upstream dialect.
 fn round(key: &Key, number: usize) -> Vec<(Request, Manner)> {
     let mut calls = Vec::new();
     for script in 0..SCRIPTS.len() {
@@ -123,7 +123,7 @@ fn round(key: &Key, number: usize) -> Vec<(Request, Manner)> {
     calls
 }
 
-/// Sends so many calls and gives what they cost by the upstream's own notes.
+/// Sends this many calls and returns their cost by the upstream's records.
 async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
     let mut left = count;
     let mut expected = 0;
@@ -140,7 +140,7 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
         }
         let sent = running.len();
         within("the calls", running.join_all()).await;
-        // Who has left is still heard out.
+        // Calls whose caller has left are still read to their end.
         let calls = within(
             "the upstream's calls",
             stage.sim.calls_until(|calls| {
@@ -162,8 +162,8 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
     expected
 }
 
-/// The balance of a wallet after many mixed calls is what arithmetic on the upstream's own notes
-/// says, to the micro-credit. `TOLLGATE_BILL_CALLS=10000` makes it long.
+/// After many mixed calls, the balance equals the cost of the usage that the upstream recorded, to the micro-credit.
+/// `TOLLGATE_BILL_CALLS=10000` runs the long version.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_balance_matches_the_upstreams_own_notes_to_the_micro() {
     let count = std::env::var("TOLLGATE_BILL_CALLS").map_or(500, |count| count.parse().unwrap());
@@ -180,7 +180,7 @@ async fn a_balance_matches_the_upstreams_own_notes_to_the_micro() {
     stage.verify().await;
 }
 
-/// Each dialect's own way to tell of its tools, native and converted, whole and streamed.
+/// Each dialect reports tool calls in its own way: native and converted, whole and streamed.
 #[tokio::test]
 async fn tools_that_an_upstream_runs_are_on_the_bill() {
     let (stage, key) = Plot::default().entries(&entries()).funded().await;
@@ -226,13 +226,13 @@ async fn tools_that_an_upstream_runs_are_on_the_bill() {
     }
 }
 
-/// Offers of built-in tools in each dialect's own words.
+/// A request that offers built-in tools, in the form of each dialect.
 fn offer(dialect: Dialect) -> Value {
     let mut body = dialect.ask("hello");
     match dialect {
         Dialect::Chat => body["web_search_options"] = json!({}),
         Dialect::Responses => body["tools"] = json!([{ "type": "web_search" }]),
-        // The simulated upstream knows none of this vendor's dated tools.
+        // The simulated upstream does not know this vendor's dated tools.
         Dialect::Messages => {
             body["tools"] = json!([{ "type": "web_search_20260318", "name": "web_search" }]);
         }
@@ -274,7 +274,7 @@ async fn a_tool_without_a_price_is_refused_where_the_operator_says_so() {
             let served = dialect.call(&key.secret, "bill/priced", offer(dialect), false);
             stage.send(&served).await.ok();
         }
-        // Who offers none is served.
+        // A request that offers no tools is served.
         let plain = dialect.call(&key.secret, "bill/unpriced", dialect.ask("hello"), false);
         stage.send(&plain).await.ok();
     }
@@ -304,7 +304,7 @@ async fn one_call_of_each_offered_tool_is_held_for() {
     let call = |body| Dialect::Responses.call(&key.secret, "bill/dear", body, false);
     let refused = stage.send(&call(offer(Dialect::Responses))).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
-    // Not offered, so not held for; used all the same, so booked (W6).
+    // The tool is not offered, so the hold does not cover it. The upstream uses it anyway, so it is charged (W6).
     stage
         .send(&call(Dialect::Responses.ask("hello")))
         .await

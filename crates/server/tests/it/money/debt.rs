@@ -1,4 +1,4 @@
-//! The bound on debt: parallel calls with the dearest answers, on one node and on three.
+//! The debt limit: parallel calls with the most expensive answers, on one node and on three.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::harness::{
     with,
 };
 
-/// The longest answer that the canned model can give, at 1.28 credits.
+/// The longest answer that the canned model can give. It costs 1.28 credits.
 const DEAREST: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":128000,"total_tokens":128010}}"#;
 const COST: u64 = 1_280_013;
 /// The default of `ledger.debt_limit`, in micro-credits.
@@ -30,8 +30,8 @@ async fn call(node: SocketAddr, key: &Key, body: &Value) -> (u16, String) {
     (answer.status(), answer.text().to_owned())
 }
 
-/// Two hundred buffered calls at once. The upstream keeps all answers until no call is left that is
-/// not refused, so that all admitted ones are open together.
+/// Sends two hundred buffered calls at once. The upstream holds back its answers until all other calls are refused, so
+/// that all admitted calls are open at the same time.
 async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
     stage.wallet("poor", &["--balance", "0.5"]).await;
     let key = stage.key("poor", &[]).await;
@@ -44,7 +44,7 @@ async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
         let (node, key, body) = (nodes[number % nodes.len()], key.clone(), body.clone());
         asked.spawn(async move { call(node, &key, &body).await });
     }
-    // Half a credit and ten of debt are room for eight calls of 1.28.
+    // A balance of 0.5 and a debt limit of 10 allow eight calls of 1.28 credits.
     for _ in 0..192 {
         let (status, text) = asked.join_next().await.unwrap().unwrap();
         assert_eq!(status, 402, "{text}");
@@ -93,7 +93,7 @@ async fn three_nodes_stay_within_the_debt_limit() {
     race(&stage, &canned, &nodes).await;
 }
 
-/// An upstream that keeps the caller's limit exposes a wallet to no more than that.
+/// If an upstream respects the caller's output limit, that limit bounds the exposure.
 #[tokio::test]
 async fn a_limit_that_the_upstream_keeps_is_the_worst_case() {
     let canned = Canned::waiting(DEAREST).await;

@@ -1,4 +1,4 @@
-//! Writes to a cache of one hour: priced as a class of their own, or refused.
+//! Writes to the one-hour cache: they have a price of their own, or are refused.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn call(key: &Key, extra: &Value) -> Request {
     Dialect::Messages.call(&key.secret, CANNED_MODEL, body, false)
 }
 
-/// The places in which a cache can be asked for.
+/// One request for each place in which a cache can be requested.
 fn asks() -> [Value; 3] {
     let long = json!({ "type": "ephemeral", "ttl": "1h" });
     [
@@ -66,13 +66,13 @@ async fn a_card_without_their_price_refuses_them() {
         "refused before the upstream is called"
     );
     assert_eq!(stage.usage(&key).await, 0);
-    // Five minutes are what the price is for.
+    // The configured cache price applies to the five-minute cache.
     let short = json!({ "cache_control": { "type": "ephemeral", "ttl": "5m" } });
     stage.send(&call(&key, &short)).await.ok();
     stage.verify().await;
 }
 
-/// A card without any price for caches bills all writes as input.
+/// A price card without cache prices bills all cache writes as input.
 #[tokio::test]
 async fn a_card_without_cache_prices_takes_the_input_price() {
     let canned = Canned::json(ANSWER).await;

@@ -1,11 +1,11 @@
-//! What calls cost at their upstreams, and what is left of their charges.
+//! Upstream costs of calls, and the margin that their charges leave.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Key, Plot, Request, Stage, ask, by_hand, eventually, with};
 use crate::tasks::videos;
 
-/// Half of each price is paid to the upstream, where that is known.
+/// The upstream charges half of each price; one channel has no known cost.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "near"
@@ -66,7 +66,7 @@ async fn resold(stage: &Stage, key: &Key) -> u64 {
 async fn the_route_that_answers_gives_the_cost_and_no_other() {
     let (stage, key) = Plot::default().entries(ENTRIES).funded().await;
     let costed = resold(&stage, &key).await;
-    // The first route fails, and what the second one costs is not known.
+    // The first route fails, and the cost of the second one is not known.
     stage.sim.queue_faults("*", "status=503", 1).unwrap();
     let unknown = resold(&stage, &key).await;
     assert_eq!(stage.upstream_calls(), 3);
@@ -74,7 +74,7 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
     let known = line(&rows, "near", "maker/resold");
     assert_eq!(known["charge_micro"], costed.to_string(), "{known}");
     let cost = micro(&known, "cost_micro");
-    // Half of an amount that was rounded up, rounded up itself.
+    // The charge was rounded up, and so is half of it.
     let half = i64::try_from(costed).unwrap() / 2;
     assert!((half..=half + 1).contains(&cost), "{known}");
     assert_eq!(
@@ -88,7 +88,7 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
         (&other["cost_micro"], &other["margin_micro"]),
         (&Value::Null, &Value::Null)
     );
-    // Together, the margin is that of the call whose cost is known.
+    // In the total, the margin counts only the call whose cost is known.
     let both = stage.cli_json(&["ledger", "report", "--by", "model"]).await;
     assert_eq!(both["margin_micro"], known["margin_micro"], "{both}");
     assert_eq!(both["charge_micro"], (costed + unknown).to_string());

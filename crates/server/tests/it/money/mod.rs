@@ -1,4 +1,4 @@
-//! Admission, limits, charges and the books: who is admitted, what is held, and what each call costs.
+//! Tests of admission, limits, holds, charges and the ledger.
 
 mod absurd_usage;
 mod admission;

@@ -1,4 +1,4 @@
-//! Output beyond the limit that a request declares: it is held for as it comes, or cut.
+//! Output beyond the declared limit: the hold grows with it, or the stream is cut.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::{
     micro, pairs, via, with,
 };
 
-/// A chat stream of so many words that reports no usage.
+/// A chat stream of this many words, without a usage report.
 fn words(count: usize) -> String {
     let mut stream = String::new();
     for _ in 0..count {
@@ -33,7 +33,7 @@ fn declared(limit: u64) -> Value {
     )
 }
 
-/// Growth follows what is observed, without end, and a refused step cuts the stream.
+/// The hold follows the observed output without an upper limit. When a step is refused, the stream is cut.
 #[tokio::test]
 async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     let canned = Canned::stream(&words(60_000)).await;
@@ -45,7 +45,7 @@ async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
     let wallet = wallet_at_rest(&stage, &key).await;
     assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
-    // What was observed was paid for, up to one step.
+    // The observed output is charged, except for at most one step.
     assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
     stage.verify().await;
 }
@@ -62,7 +62,7 @@ async fn what_comes_beyond_the_limit_is_paid_for() {
     stage.verify().await;
 }
 
-/// A whole answer without usage, and a stream that is over with its first read.
+/// A whole answer without usage, and a stream that arrives completely in one read.
 #[tokio::test]
 async fn short_answers_beyond_the_limit_are_paid_for_too() {
     let text = " wonderful".repeat(1_000);
@@ -84,7 +84,7 @@ async fn short_answers_beyond_the_limit_are_paid_for_too() {
     stage.verify().await;
 }
 
-/// S1: what comes while a left call drains is observed, and paid for.
+/// S1: output that arrives after the client has left is counted and charged.
 #[tokio::test]
 async fn who_hangs_up_pays_for_what_was_observed() {
     let canned = Canned::lingering(words(30_000).trim_end_matches("data: [DONE]\n\n")).await;
@@ -97,13 +97,13 @@ async fn who_hangs_up_pays_for_what_was_observed() {
     stream.next().await.expect("content");
     stream.leave();
     wallet_at_rest(&stage, &key).await;
-    // 256 KiB are heard out at least: more than three thousand words of seventy bytes.
+    // At least 256 KiB are read, which is more than three thousand words of seventy bytes.
     let usage = stage.usage(&key).await;
     assert!(usage >= cost(0, 0, 3_000), "{usage}");
     stage.verify().await;
 }
 
-/// A request with an output limit in its dialect's words.
+/// A request with an output limit in the form of a dialect.
 fn limited(dialect: Dialect, limit: i64) -> Value {
     let extra = match dialect {
         Dialect::Chat | Dialect::Messages => json!({ "max_tokens": limit }),
@@ -114,7 +114,7 @@ fn limited(dialect: Dialect, limit: i64) -> Value {
     with(dialect.ask("go"), &extra)
 }
 
-/// A limit of nothing holds for as much as no limit does, in every dialect.
+/// A limit of zero or less does not reduce the hold, in any dialect.
 #[tokio::test]
 async fn a_limit_of_zero_bounds_nothing() {
     let stage = Stage::open().await;
@@ -136,7 +136,8 @@ async fn a_limit_of_zero_bounds_nothing() {
     assert_eq!(stage.upstream_calls(), 0);
 }
 
-/// Every pair of dialects cuts a stream that cannot be paid any further, in the caller's own words.
+/// For every pair of dialects: when the wallet cannot pay for more output, the stream ends with an error of the
+/// caller's dialect.
 #[tokio::test]
 async fn every_dialect_is_cut_in_its_own_words() {
     let (stage, _) = Plot::default()
@@ -161,7 +162,7 @@ async fn every_dialect_is_cut_in_its_own_words() {
     stage.verify().await;
 }
 
-/// A server that does not know the name of a limit ignores it.
+/// Servers ignore a limit whose member name they do not know.
 #[tokio::test]
 async fn a_converted_request_has_the_limit_in_the_channels_words() {
     let answer = json!({ "choices": [{ "index": 0, "finish_reason": "stop",

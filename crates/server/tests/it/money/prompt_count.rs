@@ -1,4 +1,4 @@
-//! What is held for prompts of callers who know how they are counted (decision 022).
+//! Holds for prompts that are crafted to be undercounted (`docs/decisions/022`).
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::harness::{CANNED_MODEL, Canned, Plot, Stage, ask, with};
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
 
-/// A prompt of two megabytes whose words stand between long blanks.
+/// A prompt of two megabytes with long runs of spaces between its words.
 fn hidden_prompt() -> String {
     format!("{}{}", " ".repeat(16_000), "word ".repeat(25_000)).repeat(14)
 }
@@ -14,7 +14,7 @@ fn hidden_prompt() -> String {
 #[tokio::test]
 async fn a_prompt_between_blanks_is_held_for() {
     let stage = Stage::open().await;
-    // Enough for the blanks, not for the words.
+    // Enough for the spaces, not for the words.
     stage.wallet("thin", &["--balance", "0.1"]).await;
     let key = stage.key("thin", &[]).await;
     let refused = stage.chat(&key, &ask(&hidden_prompt())).await;
@@ -41,12 +41,13 @@ async fn no_shape_of_a_body_counts_for_nothing() {
     assert_eq!(stage.upstream_calls(), 0);
 }
 
-/// A medium that may fill the context is held for as such, and does not lock a small key out.
+/// A file given by URL may fill the context, so the hold covers the whole context. The token limit of the key does not
+/// count it in full.
 #[tokio::test]
 async fn a_file_that_is_only_named_holds_the_whole_context() {
     let canned = Canned::json(ANSWER).await;
     let stage = Plot::default().entries(&canned.entries()).open().await;
-    // The context of 400,000 tokens costs 0.5, the reserve 0.041.
+    // The context of 400,000 tokens costs 0.5 credits, the reserve 0.041.
     stage.wallet("thin", &["--balance", "0.5"]).await;
     stage.wallet("wide", &["--balance", "1"]).await;
     let file = json!({ "model": CANNED_MODEL, "messages": [{ "role": "user", "content": [

@@ -1,4 +1,4 @@
-//! Limits per minute in every dialect: exact headers, and refusals in the called protocol's words.
+//! Limits per minute in every dialect: exact headers, and errors in the envelope of the called protocol.
 
 use crate::harness::{Dialect, Stage};
 
@@ -34,7 +34,7 @@ async fn every_dialect_tells_the_limits_and_refuses_in_its_own_words() {
             let pause: u64 = refused.header("retry-after").unwrap().parse().unwrap();
             assert!((1..=30).contains(&pause), "{pause}");
             assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
-            // It has consumed nothing.
+            // The refused call was not charged and froze nothing.
             assert_eq!(
                 (stage.usage(&key).await, stage.frozen(&key).await),
                 (spent, 0)

@@ -1,17 +1,17 @@
-//! Looking back: reports, pricing again, one call explained, bodies in the journal.
+//! Reports of past calls: ledger reports, repricing, details of one call, bodies in the journal.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Dialect, Key, Plot, Stage, ask, by_hand, eventually, with};
 
-/// One JSON object per line.
+/// Parses one JSON object per line.
 fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
-/// The journal's row of a call, once it is written.
+/// Waits for the journal row of a call.
 async fn shown(stage: &Stage, request_id: &str) -> Value {
     eventually("the row", async || {
         let output = stage.cli(&["logs", "show", request_id, "--json"]).await;
@@ -35,7 +35,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     let other = stage.key("other", &[]).await;
     let spent = spend(&stage, &key, &["count to 5", "count to 9"]).await;
     let beside = spend(&stage, &other, &["count to 3"]).await;
-    // Released: nothing was delivered.
+    // The hold of this call is released, because nothing was delivered.
     stage.sim.queue_faults("*", "status=400", 1).unwrap();
     assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 400);
 
@@ -54,7 +54,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     assert_eq!(row["charge_micro"], spent.to_string());
     assert_eq!(of(&other)["charge_micro"], beside.to_string());
 
-    // The days and models of the same calls, as a table of commas.
+    // The same calls by day and model, as CSV.
     let table = stage
         .cli(&["ledger", "report", "--by", "day,model", "--format", "csv"])
         .await;
@@ -70,7 +70,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
         ("3", (spent + beside).to_string().as_str())
     );
 
-    // People see credits and a total.
+    // The text output shows credits and a total.
     let table = stage
         .cli(&["ledger", "report", "--wallet", "other"])
         .await
@@ -81,7 +81,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
         total.starts_with("total") && total.contains(micro.trim_end_matches('0')),
         "{table}"
     );
-    // Another day has nothing.
+    // There are no calls on another day.
     let none = stage
         .cli(&["ledger", "report", "--day", "2020-01-01", "--json"])
         .await;
@@ -151,7 +151,7 @@ async fn one_call_is_explained_to_the_last_digit() {
     ] {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
-    // A refused call has neither hold nor price.
+    // A refused call has neither a hold nor a price.
     let refused = stage
         .chat(&key, &with(ask("x"), &json!({ "model": "no/model" })))
         .await;
@@ -200,11 +200,11 @@ async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
             .ok();
         let row = shown(&stage, streamed.header("x-request-id").unwrap()).await;
         let kept = row["response_body"].as_str().unwrap();
-        // Signatures are bulk; from the first byte to the last it is what the caller got.
+        // Signatures in the middle are shortened, so only the beginning and the end are compared.
         let ends = |text: &str| (text[..40].to_owned(), text[text.len() - 20..].to_owned());
         assert_eq!(ends(kept), ends(streamed.text()), "{dialect:?}");
     }
-    // A refused request is kept too, and there is a hard cap.
+    // The body of a refused request is kept too, up to a fixed size.
     let long = with(
         ask("x"),
         &json!({ "model": "no/model", "note": "word ".repeat(40_000) }),

@@ -1,5 +1,5 @@
-//! An upstream that reports zeros beside what it delivers has reported nothing: such a call costs
-//! what it costs without a report.
+//! An upstream that delivers output but reports zero usage counts as not reporting: the charge is the same as without a
+//! report.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The operators' listener: health, readiness and metrics, and nothing else without a token (K8).
+//! The operators' listener: health, readiness and metrics; everything else needs a token (K8).
 
 use serde_json::json;
 
@@ -62,13 +62,13 @@ async fn a_token_opens_what_is_behind_it() {
             "{token}"
         );
     }
-    // An API key is no admin token.
+    // An API key is not an admin token.
     stage.wallet("w", &[]).await;
     let key = stage.key("w", &[]).await;
     assert_eq!(admin(&stage, &with_token(&key.secret)).await.status(), 401);
 }
 
-/// K8: an empty secret is a start-up error.
+/// K8: an empty secret prevents the start.
 #[tokio::test]
 async fn an_empty_admin_token_does_not_start() {
     let mut stage = Stage::open().await;
@@ -96,7 +96,7 @@ async fn metrics_show_requests_tokens_credits_and_holds() {
     );
     let watch = async {
         canned.came(1).await;
-        // Holds are counted when their batch is written.
+        // A hold is counted once its batch is written.
         let metrics = eventually("the hold to be counted", async || {
             let metrics = stage.admin_get("/metrics").await.ok();
             metrics
@@ -138,14 +138,14 @@ async fn metrics_show_requests_tokens_credits_and_holds() {
         assert!(text.contains(&line), "{line} is missing in\n{text}");
     }
     assert!(text.trim_end().ends_with("# EOF"));
-    // Labels are bounded: nothing a caller chose stands in them.
+    // Labels have a bounded set of values: nothing that a caller chose appears in them.
     assert!(!text.contains("private"));
     for secret in [key.secret.as_str(), &key.id, crate::harness::UPSTREAM_KEY] {
         assert!(!text.contains(secret));
     }
 }
 
-/// Metrics are for scrapers of this machine, not for callers.
+/// Metrics are for the operator's scrapers, not for callers.
 #[tokio::test]
 async fn the_public_listener_serves_no_operators() {
     let (stage, key) = Stage::funded().await;

@@ -1,4 +1,4 @@
-//! The command line, beside a running server.
+//! The command line while a gateway runs.
 
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ async fn a_secret_is_shown_once() {
     );
     assert_eq!(shown["enabled"], true);
     assert!(key.secret.starts_with(shown["prefix"].as_str().unwrap()));
-    // Nor in any file of the store, where it has files.
+    // Nor is the secret in any file of the store.
     let files = std::fs::read_dir(stage.folder().join("data"));
     assert!(files.is_ok() || stage.database().is_shared());
     for file in files.into_iter().flatten() {
@@ -227,7 +227,7 @@ async fn the_journal_shows_the_calls() {
     );
 }
 
-/// Whoever follows the journal sees calls as they end.
+/// `logs --follow` shows calls as they end.
 #[tokio::test]
 async fn the_journal_can_be_followed() {
     let (stage, key) = Stage::funded().await;
@@ -244,19 +244,19 @@ async fn the_journal_can_be_followed() {
         .await;
     let row: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(row["outcome"], "settled");
-    // Not an interrupt: a shell that runs this in its background has it ignored.
+    // Not SIGINT: a shell ignores it in the programs that it runs in the background.
     signal("TERM", follower.pid());
     follower.ended().await;
 }
 
-/// V1 to V7: a planted difference is found, named, and answered with exit code 1.
+/// V1 to V7: a planted difference is found and named, and the exit code is 1.
 #[tokio::test]
 async fn verify_finds_what_does_not_add_up() {
     let (mut stage, key) = Stage::funded().await;
     for _ in 0..3 {
         stage.chat(&key, &ask("reply with 9 words")).await.ok();
     }
-    // A balance that was read is on disk, so nothing is left open by the kill.
+    // A balance that was read is durable, so the kill leaves nothing open.
     assert_eq!(stage.frozen(&key).await, 0);
     stage.kill();
     let report = stage.cli_json(&["ledger", "verify"]).await;
@@ -306,7 +306,7 @@ async fn verify_finds_what_does_not_add_up() {
         database.run(undo);
     }
     stage.verify().await;
-    // W10: entries cannot be changed at all.
+    // W10: the database refuses every change of an entry.
     assert!(database.try_run("UPDATE entries SET charge = 0").is_err());
     assert!(database.try_run("DELETE FROM entries").is_err());
 }

@@ -1,5 +1,5 @@
-//! A wall clock that jumps under load: limits, leases, deadlines and tasks stay as they are, and only the end of
-//! a key follows it (R6). The clock is played with Debian's `faketime`.
+//! A wall clock that jumps under load: limits, leases, deadlines and tasks are not affected, only the expiry of keys is
+//! (R6). Debian's `faketime` provides the clock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,9 +9,9 @@ use crate::admin::{Admin, with_token};
 use crate::harness::{CLOCK_FILE, Key, Plot, Stage, can_play_clocks};
 use crate::tasks::videos::{create, ended, film, plot};
 
-/// What the gateway's wall clock shows from now on, as `faketime` reads it.
+/// Sets the gateway's wall clock, in the notation of `faketime`.
 fn set_clock(stage: &Stage, offset: &str) {
-    // Replaced as a whole: the gateway reads the file whenever it looks at the clock.
+    // Rename the new file into place: the gateway reads the file whenever it reads the clock.
     let next = stage.folder().join("clock-next");
     std::fs::write(&next, offset).unwrap();
     std::fs::rename(next, stage.folder().join(CLOCK_FILE)).unwrap();
@@ -58,7 +58,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
         }
     };
     let jumps = async {
-        // A third comes back every twenty seconds, whatever the clock says.
+        // A third of the limit becomes available every twenty seconds, independent of the wall clock.
         let (code, wait) = refused().await;
         assert!(
             code == 200 || wait.is_some_and(|wait| wait <= 21),
@@ -74,7 +74,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
                 200
             };
             assert_eq!(status(&stage, &ending).await, expected, "{offset}");
-            // A clock that is set ahead fills the bucket; none that is set back locks the key.
+            // A clock that is set forward may refill the bucket. A clock that is set back does not lock the key.
             let (code, wait) = refused().await;
             assert!(
                 code == 200 || wait.is_some_and(|wait| wait <= 21),
@@ -84,7 +84,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
                 tokio::task::yield_now().await;
             }
         }
-        // The task was not late, and its claim was not lost.
+        // The task met its deadlines and kept its claim.
         let answer = ended(&stage, &busy, &task).await;
         assert_eq!(answer.json()["status"], "done");
         over.store(true, Ordering::SeqCst);
@@ -94,7 +94,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
     stage.verify().await;
 }
 
-/// A window that is set through the API ends with the last millisecond before midnight of its zone.
+/// A window that is set through the API ends at midnight of its time zone.
 #[tokio::test]
 async fn a_window_of_the_api_ends_at_midnight_of_its_zone() {
     /// The beginning of 2 March 2027 in India.
@@ -117,7 +117,7 @@ async fn a_window_of_the_api_ends_at_midnight_of_its_zone() {
     };
     let path = format!("/keys/{}", key.id);
     assert_eq!(status(&stage, &key).await, 200);
-    // Spends the window until the next call no longer fits.
+    // Spend the window until the next call no longer fits.
     let mut calls = 0;
     while status(&stage, &key).await == 200 {
         calls += 1;

@@ -1,4 +1,4 @@
-//! Sudden ends: the books survive `kill -9`, again and again.
+//! The ledger survives `kill -9`, repeatedly and under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Connection, Request, Stage, ask, eventually, micro, run, with};
 
-/// Rounds of load and murder; `TOLLGATE_KILLS=200` is the long proof.
+/// Rounds of load and `kill -9`. `TOLLGATE_KILLS=200` runs the long version.
 const ROUNDS: usize = 20;
 const CALLERS: usize = 8;
 
@@ -28,7 +28,7 @@ fn mixed_requests() -> [Request; 5] {
     ]
 }
 
-/// Calls without end, until its connection breaks; counts answers that came whole.
+/// Sends calls until the connection breaks, and counts complete answers.
 async fn call_on(
     address: std::net::SocketAddr,
     secret: String,
@@ -47,7 +47,7 @@ async fn call_on(
                 whole.fetch_add(1, Ordering::Relaxed);
             }
             Some(answer) if answer.status() == 200 => return,
-            // Nothing was decided: a busy machine.
+            // The machine is busy, and nothing was decided.
             Some(answer) if answer.status() == 503 => {}
             Some(answer) => panic!("{}", answer.text()),
             None => return,
@@ -55,8 +55,8 @@ async fn call_on(
     }
 }
 
-/// B5: killed under load, twenty times in a row. Nothing stays frozen, every rule
-/// holds, and what a caller was told of its spending is still true.
+/// B5: killed under load, twenty times in a row. Nothing stays frozen, the ledger verifies, and the spending that a
+/// caller has seen is not lost.
 #[tokio::test]
 async fn killed_under_load_twenty_times_in_a_row() {
     let (mut stage, key) = Stage::funded().await;
@@ -94,7 +94,7 @@ async fn killed_under_load_twenty_times_in_a_row() {
     stage.chat(&key, &ask("hello")).await.ok();
 }
 
-/// The holds of a dead node are closed as abandoned and charge nothing.
+/// The holds of a dead node are closed as abandoned, at no charge.
 #[tokio::test]
 async fn a_call_that_dies_with_its_node_is_abandoned() {
     let (mut stage, key) = Stage::funded().await;
@@ -120,7 +120,7 @@ async fn a_call_that_dies_with_its_node_is_abandoned() {
     stage.verify().await;
 }
 
-/// R1: one server for one database.
+/// R1: only one server may use a `SQLite` database.
 #[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
     let (stage, key) = Stage::funded().await;
@@ -138,7 +138,7 @@ async fn a_second_server_on_the_same_data_is_refused() {
     stage.verify().await;
 }
 
-/// R10: a damaged file is named and left alone.
+/// R10: the error names the damaged file, and the file is not changed.
 #[tokio::test]
 async fn a_corrupt_database_is_refused_and_not_touched() {
     let (mut stage, _) = Stage::funded().await;

@@ -1,4 +1,4 @@
-//! `tollgate demo`: one command, and a line to paste that works.
+//! `tollgate demo`: one command starts everything and prints a `curl` line that works.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ const FREE_PORTS: [&str; 7] = [
     "data",
 ];
 
-/// Runs a command line as a person would paste it.
+/// Runs a command line in a shell, as a person would paste it.
 fn pasted(line: &str) -> String {
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
     assert!(
@@ -28,7 +28,7 @@ fn pasted(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands among the lines: from `curl` on, as long as they are continued.
+/// The `curl` commands in the output, with their continuation lines.
 fn curl_lines(lines: &[String]) -> Vec<String> {
     let mut commands = Vec::new();
     let mut lines = lines.iter().map(|line| line.trim());
@@ -87,7 +87,7 @@ async fn the_printed_curl_line_answers_and_streams() {
     assert!(demo.ended().await.success());
 }
 
-/// Keys are shown once, so each start makes a new one; the money goes on.
+/// Secrets are shown once, so each start creates a new key. The balance continues.
 #[tokio::test]
 async fn a_second_start_goes_on_with_the_data() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ async fn a_second_start_goes_on_with_the_data() {
             balances.push(shown[name].as_str().unwrap().to_owned());
         }
         keys.push(shown["api_key"].as_str().unwrap().to_owned());
-        // The data is taken as long as it runs.
+        // A second demo cannot use the data while the first one runs.
         let second = run(&arguments, folder.path()).await;
         assert_eq!(second.status.code(), Some(1));
         assert!(second.stderr.contains("--data"), "{}", second.stderr);
@@ -120,7 +120,7 @@ async fn a_second_start_goes_on_with_the_data() {
     assert_ne!(keys[0], keys[1]);
 }
 
-/// Runs a command on the data of a demo that has ended, and reads its rows: a list, or one in each line.
+/// Runs a command on the data of a demo that has ended, and parses its rows: one list, or one row in each line.
 async fn told(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let output = run(&[arguments, &["--json"]].concat(), folder).await;
     assert!(output.status.success(), "{}", output.stderr);
@@ -136,7 +136,7 @@ fn micro(row: &Value) -> i64 {
     row["charge_micro"].as_str().unwrap().parse().unwrap()
 }
 
-/// The invented day is booked like real calls, so that what the console shows adds up.
+/// The simulated past day is booked like real calls, so that the figures in the console add up.
 #[tokio::test]
 async fn the_past_day_of_the_customers_is_in_the_ledger_and_in_the_journal() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn a_taken_port_is_told_with_the_way_out() {
     );
 }
 
-/// `tollgate sim` alone is an upstream that a configuration can name.
+/// `tollgate sim` runs the simulated upstream as a separate process, which a configuration can name.
 #[tokio::test]
 async fn the_simulated_upstream_runs_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `tollgate health`: what the health check of a container learns.
+//! `tollgate health`, the command for health checks of containers.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! `tollgate import`: accounts of other gateways, whole and only once.
+//! `tollgate import`: accounts of other gateways are imported completely and only once.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Channel, Key, Running, Stage, ask, run};
 
-/// The tables of new-api, as its program creates them in an embedded database.
+/// The tables of new-api, as it creates them in `SQLite`.
 const NEW_API: &str = "
 CREATE TABLE `users` (`id` integer PRIMARY KEY AUTOINCREMENT, `username` text UNIQUE, `password` text NOT NULL,
   `display_name` text, `role` int DEFAULT 1, `status` int DEFAULT 1, `email` text, `access_token` char(32),
@@ -30,19 +30,19 @@ CREATE TABLE `redemptions` (`id` integer PRIMARY KEY, `key` char(32), `status` i
   `deleted_at` datetime);
 ";
 
-/// The key of a token, as the database has it.
+/// The key of a token as the database stores it.
 fn token_key(number: i64) -> String {
     format!("{number:048}").replace('0', "a")
 }
 
-/// A database with so many users and tokens. Returns the sum of what the users have, in micro-credits.
+/// Creates a database with this many users and tokens. Returns the sum of the users' balances in micro-credits.
 fn new_api(path: &Path, users: i64, tokens: i64) -> i64 {
     let mut on = Connection::open(path).unwrap();
     on.execute_batch(NEW_API).unwrap();
     let all = on.transaction().unwrap();
     let mut sum = 0;
     for number in 1..=users {
-        // Some owe.
+        // Some users are in debt.
         let quota = number * 7919 % 100_003 - 1_000;
         sum += quota * 2;
         let insert = "INSERT INTO users (id, username, password, quota) VALUES (?1, ?2, 'x', ?3)";
@@ -74,7 +74,7 @@ pub(super) fn text_of(micro: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What the wallets of a gateway have together, in micro-credits.
+/// The sum of all wallets of a gateway, in micro-credits.
 pub(super) async fn net_worth(stage: &Stage) -> i64 {
     let wallets = stage.cli_json(&["wallet", "list"]).await;
     let micro =
@@ -122,7 +122,7 @@ async fn ten_thousand_keys_arrive_to_the_micro_credit_and_only_once() {
     let actions = stage.cli_json(&["audit", "--action", "import"]).await;
     assert_eq!(actions.as_array().unwrap().len(), 1, "{actions}");
 
-    // A balance that changed there since is told, and not booked again.
+    // If a balance has changed at the source, a second import reports the difference and does not book it.
     Connection::open(&source)
         .unwrap()
         .execute("UPDATE users SET quota = quota + 5 WHERE id = 7", [])
@@ -169,7 +169,7 @@ async fn an_import_that_was_killed_is_continued() {
         "--json",
     ];
     let process = Running::start(&words, stage.folder(), Channel::Stderr);
-    // Some wallets exist, and not all of them.
+    // Kill the import when some wallets exist, but not all.
     let deadline = Instant::now() + Duration::from_secs(60);
     while stage.cli_json(&["wallet", "list"]).await == json!([]) && Instant::now() < deadline {}
     process.kill();
@@ -307,7 +307,7 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
         checked.stdout,
         checked.stderr
     );
-    // Nothing is overwritten, and refused before anything is written.
+    // An existing file is not overwritten: the import is refused before it writes anything.
     let refused = stage
         .cli(&["import", "new-api", "one-api.db", "--out", "imported.toml"])
         .await;

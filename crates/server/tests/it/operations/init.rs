@@ -1,4 +1,4 @@
-//! `tollgate init`: from keys in the environment to a call that is answered and billed.
+//! `tollgate init`: from API keys in the environment to a call that is answered and billed.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -9,7 +9,7 @@ use sim::Sim;
 
 use crate::harness::{Channel, Running, eventually, run_in, signal};
 
-/// A port that was free a moment ago.
+/// A port that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
@@ -75,7 +75,7 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     }
     assert!(created["models"].as_u64().unwrap() >= 36, "{created}");
 
-    // What exists is kept.
+    // Existing files are kept.
     let again = run_in(&words, path, &environment).await;
     assert!(!again.status.success());
     assert!(
@@ -132,7 +132,7 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     );
     assert!(key.starts_with("sk-tg-"));
 
-    // The entry of the call is at the marked-up price.
+    // The call is charged at the price with markup.
     eventually("the call is billed", async || {
         let shown = run_in(&["wallet", "show", "main", "--json"], path, &environment).await;
         let wallet: Value = serde_json::from_str(&shown.stdout).unwrap();

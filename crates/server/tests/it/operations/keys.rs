@@ -1,4 +1,4 @@
-//! Keys as operators keep them: windows, rotation, tags and search.
+//! Keys from the operator's view: spending windows, rotation, tags and search.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn a_window_limits_what_a_key_spends() {
     assert!(window["resets_at"].as_i64().unwrap() > shown["created_at"].as_i64().unwrap());
     assert!(shown["last_used_at"].as_i64().unwrap() >= shown["created_at"].as_i64().unwrap());
 
-    // The balance has the contract's shape, and shows the smaller rest.
+    // The balance has its documented shape and shows the smaller of the remaining limits.
     let balance = stage.balance(&key).await;
     assert!(balance["key"].get("window").is_none());
     assert_eq!(balance["key"]["limit"], Value::Null);
@@ -40,7 +40,7 @@ async fn a_window_limits_what_a_key_spends() {
     let balance = stage.balance(&key).await;
     assert_eq!(micro(&balance["key"], "limit_remaining"), 20_000_000 - used);
 
-    // A smaller amount applies to the month that has begun.
+    // A smaller amount applies to the current month.
     let update = [
         "key", "update", &key.id, "--limit", "none", "--window", "0/month",
     ];
@@ -80,7 +80,7 @@ async fn a_window_limits_what_a_key_spends() {
     );
 }
 
-/// K13.
+/// K13: after a rotation, the old secret works until its set time.
 #[tokio::test]
 async fn a_rotated_secret_ends_at_its_time() {
     let (stage, old) = Stage::funded().await;
@@ -97,13 +97,13 @@ async fn a_rotated_secret_ends_at_its_time() {
     assert_ne!(new.secret, old.secret);
     let until = made["old_secret_until"].as_i64().unwrap();
     assert!(until > made["created_at"].as_i64().unwrap());
-    // Both are the same key.
+    // Both secrets belong to the same key.
     for secret in [&new, &old] {
         stage.chat(secret, &ask("hello")).await.ok();
     }
     assert_eq!(stage.usage(&new).await, stage.usage(&old).await);
 
-    // An hour later, the old one is refused wherever it is cached, and the new one is not.
+    // After the overlap, the old secret is refused even where it is cached, and the new one still works.
     stage.database().run("UPDATE keys SET old_secret_until = 1");
     let ended =
         async |key: &Key| (stage.chat(key, &ask("hello")).await.status() == 401).then_some(());
@@ -112,7 +112,7 @@ async fn a_rotated_secret_ends_at_its_time() {
     let shown = stage.cli_json(&["key", "show", &old.id]).await;
     assert_eq!(shown["old_secret_until"], Value::Null);
 
-    // Without an overlap the secret ends at once, which a cache notices within seconds.
+    // Without an overlap the old secret expires immediately. Caches follow within seconds.
     let (newest, made) = rotate(&[]).await;
     assert_eq!(made["old_secret_until"], Value::Null);
     stage.chat(&newest, &ask("hello")).await.ok();

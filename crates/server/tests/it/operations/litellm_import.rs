@@ -1,11 +1,11 @@
-//! `tollgate import litellm`: its database with the types of its schema, and its configuration file.
+//! `tollgate import litellm`: imports LiteLLM's database and its configuration file.
 
 use serde_json::{Value, json};
 
 use super::imports::{net_worth, text_of};
 use crate::harness::{Database, Key, Output, Stage, ask, run, run_in};
 
-/// The tables that an import reads, with the types that the program's schema gives them.
+/// The tables that the import reads, with the column types of LiteLLM's schema.
 const TABLES: &str = r#"
 CREATE TABLE "LiteLLM_BudgetTable" ("budget_id" text PRIMARY KEY, "max_budget" double precision, "soft_budget" double precision,
   "max_parallel_requests" integer, "tpm_limit" bigint, "rpm_limit" bigint, "budget_duration" text, "budget_reset_at" timestamp(3),
@@ -29,7 +29,7 @@ CREATE TABLE "LiteLLM_ProxyModelTable" ("model_id" text PRIMARY KEY, "model_name
 CREATE TABLE "LiteLLM_Config" ("param_name" text PRIMARY KEY, "param_value" jsonb);
 "#;
 
-/// The digest of `sk-1234` is the one that the program's documentation shows.
+/// The digest of `sk-1234` is the example in LiteLLM's documentation.
 const ROWS: &str = r#"
 INSERT INTO "LiteLLM_Config" VALUES ('litellm_settings', '{"timezone": "Europe/Berlin"}');
 INSERT INTO "LiteLLM_BudgetTable" ("budget_id", "max_budget", "rpm_limit") VALUES ('shared', 20, 7);
@@ -94,7 +94,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         "{told}"
     );
     assert_eq!(told["secrets"], json!({ "adopted": 4, "new": 0 }));
-    // 87.654321098765 + (-1.5) + 9.7, of which the team that spent too much is left over.
+    // 87.654321098765 + (-1.5) + 9.7. The team that spent too much is not carried over.
     assert_eq!(told["balances"]["read"], "95.854321098765");
     assert_eq!(told["balances"]["carried"], "97.354321");
     assert_eq!(told["balances"]["left"], "-1.5");
@@ -125,7 +125,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         (&json!(false), &json!("20"))
     );
     assert_eq!(key("blocked")["rpm_limit"], 7);
-    // The secret of a caller, and the one before its rotation, are accepted as before.
+    // A caller's current secret and its secret before the rotation are still accepted.
     for secret in ["sk-1234", "sk-before"] {
         let key = Key {
             id: String::new(),
@@ -170,7 +170,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     stage.verify().await;
 }
 
-/// 500 teams, each with twenty keys, some of which have budgets of their own.
+/// 500 teams with twenty keys each, some of them with their own budgets.
 const MANY: &str = r#"
 INSERT INTO "LiteLLM_TeamTable" ("team_id", "team_alias", "max_budget", "spend")
   SELECT 't-' || n, 'team ' || n, 100, n * 0.001 FROM generate_series(1, 500) AS n;
@@ -337,7 +337,7 @@ async fn keys_of_openrouter_get_new_secrets_in_a_file_of_their_own() {
     let key = Key { id, secret };
     stage.chat(&key, &ask("hello")).await.ok();
     assert!(!told.to_string().contains(&key.secret));
-    // A second run makes no second secret.
+    // A second run creates no second secret.
     let again = report(&stage.cli(&words).await);
     assert_eq!(again["keys"]["existing"], 2);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `tollgate check --live`: what the upstreams, the store and the storage of media say.
+//! `tollgate check --live`: asks the upstreams, the store and the media storage whether they work.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ async fn a_gateway_that_works_says_so() {
     }
     let message = live["store"]["message"].as_str().unwrap();
     assert!(message.contains("as it should be"), "{message}");
-    // Without the word nobody is asked.
+    // Without `--live`, nothing is asked.
     let checked = stage.cli_json(&["check"]).await;
     assert_eq!(checked["live"], Value::Null);
 }
@@ -71,7 +71,7 @@ async fn what_differs_is_named_and_strict_fails_for_it() {
         .open()
         .await;
 
-    // The configuration itself is fine, and so is a check that is not strict.
+    // The configuration itself is valid, and without `--strict` the check succeeds.
     let checked = stage.cli_json(&["check", "--live"]).await;
     assert_eq!(checked["live"]["ok"], false, "{checked}");
     let missing = channel(&checked, "main")["missing"].to_string();
@@ -126,7 +126,7 @@ async fn a_store_or_a_folder_that_cannot_be_used_is_told() {
     assert_eq!(found["live"]["store"]["state"], "failed", "{found}");
     assert_eq!(found["live"]["media"]["state"], "failed", "{found}");
 
-    // What does not exist yet is no fault, and a check does not create it.
+    // A store that does not exist yet is not an error, and the check does not create it.
     write(
         "t.toml",
         "[store]\nurl = 'sqlite:d/new.db'\n[media]\nurl = 'file:d/media'\n",

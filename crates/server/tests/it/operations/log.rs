@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{Channel, Plot, Running, Stage, UPSTREAM_KEY, ask, eventually, signal};
 
-/// The lines of a gateway, from its start to its end, that serves with this configuration.
+/// Runs a gateway with this configuration from start to end, and returns its log lines.
 async fn lines_of_a_life(stage: &mut Stage, until: &str) -> Vec<String> {
     stage.kill();
     let arguments = ["serve", "--config", "tollgate.toml"];

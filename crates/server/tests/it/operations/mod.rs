@@ -1,4 +1,4 @@
-//! What an operator does and lives through: commands, reloads, shutdowns, crashes, outages, several nodes.
+//! Operation of a gateway: commands, reloads, shutdowns, crashes, outages, several nodes.
 
 mod admin;
 mod cli;

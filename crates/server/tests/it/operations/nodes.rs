@@ -1,4 +1,4 @@
-//! Several nodes on one database: one truth for wallets and limits, and no node that matters.
+//! Several nodes on one database: wallets and limits are shared, and any node may fail.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::harness::{
     Connection, Database, Key, Plot, Request, Stage, ask, eventually, micro, signal,
 };
 
-/// A stage with three nodes and short leases; nothing where there is no server for them.
+/// A stage with three nodes and short leases, or `None` if there is no database server.
 async fn three_nodes() -> Option<(Stage, Vec<SocketAddr>)> {
     let Some(database) = Database::shared() else {
         eprintln!("not played: run it by scripts/with-postgres");
@@ -41,7 +41,7 @@ async fn call(node: SocketAddr, key: &Key, prompt: &str) -> u16 {
     connection.answer().await.status()
 }
 
-/// Calls at once, spread over the nodes; answers how many succeeded.
+/// Sends calls at once, spread over the nodes, and returns how many succeeded.
 async fn race(nodes: &[SocketAddr], key: &Key, calls: usize) -> usize {
     let mut asked = JoinSet::new();
     for number in 0..calls {
@@ -67,12 +67,12 @@ async fn limits_hold_over_three_nodes() {
     stage.wallet("w", &["--balance", "100"]).await;
     let key = stage.key("w", &["--rpm", "5"]).await;
     assert_eq!(race(&nodes, &key, 60).await, 5);
-    // A node settles behind its answers: what it has not told the database yet is still frozen.
+    // A node settles after its answers, so credits stay frozen until the database has the settlement.
     eventually("the calls to be settled", async || {
         (stage.frozen(&key).await == 0).then_some(())
     })
     .await;
-    // What each node was told is charged once, and every node shows the same.
+    // Each call is charged once, and every node shows the same usage.
     let spent = stage.usage(&key).await;
     assert!(spent > 0);
     for node in &nodes {
@@ -86,8 +86,8 @@ async fn limits_hold_over_three_nodes() {
     stage.verify().await;
 }
 
-/// Calls at once over the nodes that hang when they are admitted: exactly so many are, and the others
-/// are refused.
+/// Sends calls at once, spread over the nodes. The upstream hangs, so admitted calls stay open: exactly `admitted`
+/// calls are admitted, and all others are refused.
 async fn crowd(stage: &Stage, nodes: &[SocketAddr], key: &Key, admitted: u32) {
     const REFUSED: usize = 27;
     let prompt = "reply with 60 words";
@@ -130,7 +130,7 @@ async fn concurrency_and_tokens_are_counted_over_three_nodes() {
     let answer = stage.chat(&key, &prompt).await.ok();
     let left = answer.header("x-ratelimit-remaining-tokens").unwrap();
     let reserved = 1_000_000 - left.parse::<u32>().unwrap();
-    // What comes back within the race is less than what one call asks for.
+    // The tokens that become available during the race are fewer than one call needs.
     let key = stage
         .key("w", &["--tpm", &(2 * reserved + reserved / 10).to_string()])
         .await;
@@ -138,7 +138,7 @@ async fn concurrency_and_tokens_are_counted_over_three_nodes() {
     stage.verify().await;
 }
 
-/// Text of 20 characters at 15 credits per million: what is held is what is charged.
+/// 20 characters at 15 credits per million. The hold equals the charge.
 const SPEECH_COST: usize = 300;
 
 async fn speak(connection: &mut Connection, key: &Key) -> u16 {
@@ -153,7 +153,7 @@ async fn speak(connection: &mut Connection, key: &Key) -> u16 {
     connection.answer().await.status()
 }
 
-/// `TOLLGATE_RACE_CALLS=10000` is the long proof.
+/// `TOLLGATE_RACE_CALLS=10000` runs the long version.
 #[tokio::test]
 async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
     const CALLERS: usize = 30;
@@ -176,7 +176,7 @@ async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
                 match speak(&mut connection, &key).await {
                     200 => admitted += 1,
                     402 => {}
-                    // Nothing was decided: the wallet's row was wanted by too many.
+                    // Too many calls waited for the wallet's row, so nothing was decided.
                     503 => continue,
                     other => panic!("{other}"),
                 }
@@ -254,7 +254,7 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
         (stage.frozen(&key).await == 0).then_some(())
     })
     .await;
-    // The upstream's answer waits for the node that has stopped.
+    // The upstream's answer is waiting for the stopped node.
     eventually("the upstream's answer", async || {
         let calls = stage.sim.calls_of("sim-chat");
         calls
@@ -265,7 +265,7 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
     .await;
     let spent = stage.usage(&key).await;
     signal("CONT", stage.last_node().pid());
-    // The call may still be answered; it is the house that pays.
+    // The call may still be answered, but its hold is closed, so the operator bears the cost.
     let _ = late.await;
     assert_eq!(stage.usage(&key).await, spent);
     eventually("its return", async || {

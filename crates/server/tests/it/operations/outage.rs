@@ -1,4 +1,4 @@
-//! The database goes away under load and comes back.
+//! Outages of the database under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::harness::{
 
 const CALLERS: u64 = 8;
 
-/// What callers have seen so far.
+/// The answers that callers have received so far.
 #[derive(Debug, Default)]
 struct Seen {
     answered: AtomicU64,
@@ -22,7 +22,7 @@ struct Seen {
     is_over: AtomicBool,
 }
 
-/// `TOLLGATE_OUTAGE_SECONDS=60` is the long proof: longer than a lease.
+/// `TOLLGATE_OUTAGE_SECONDS=60` runs the long version, in which the outage outlasts a lease.
 #[tokio::test]
 async fn an_outage_refuses_calls_and_charges_none_of_them() {
     let Some(database) = Database::shared() else {
@@ -49,7 +49,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
                     }
                     503 => {
                         seen.refused.fetch_add(1, Ordering::Relaxed);
-                        // As a client that backs off.
+                        // Back off like a client.
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                     other => panic!("{other}: {}", answer.text()),
@@ -63,7 +63,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     for away in [Mode::Cut, Mode::BlackHole] {
         let refused = seen.refused.load(Ordering::Relaxed);
         cut.set(away);
-        // The outage lasts this long. Nothing that could be waited for happens in it.
+        // The outage lasts this long, and nothing observable happens meanwhile.
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         eventually("a refusal", async || {
             (seen.refused.load(Ordering::Relaxed) > refused).then_some(())
@@ -83,8 +83,8 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     })
     .await;
     let (usage, told) = (stage.usage(&key).await, answered() * price);
-    // Each caller may have had one answer on its way and one before it, not settled yet, when the
-    // database went, twice. A lease that ends meanwhile gives those back.
+    // In each of the two outages, every caller may have had one answer under way and one earlier call that was not
+    // settled. If the lease ends meanwhile, those holds are closed at no charge.
     let unsettled = 2 * 2 * CALLERS * price;
     assert!(
         usage <= told && told <= usage + unsettled,
@@ -93,7 +93,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     stage.verify().await;
 }
 
-/// A call that nobody can decide: never the caller's fault, and worth another try.
+/// Checks a refusal for a call that could not be decided: 503 with the advice to retry.
 #[track_caller]
 fn assert_undecided(answer: &Answer) {
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
@@ -104,8 +104,7 @@ async fn is_ready(stage: &Stage) -> bool {
     stage.admin_get("/readyz").await.status() == 200
 }
 
-/// Keys that a node has not met: one that nobody has asked with, and one that was recognised and has
-/// paid for nothing yet.
+/// Tests a key that the node has never seen, and one that was authenticated but has not been charged yet.
 #[tokio::test]
 async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away() {
     let Some(database) = Database::shared() else {
@@ -131,8 +130,8 @@ async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away
     stage.verify().await;
 }
 
-/// The connections that find keys are there, and the ledger gets none: a recognised key is not refused, and the
-/// node does not call itself ready.
+/// The gateway gets no connections to the database: a known key is not refused as invalid, and the node reports that it
+/// is not ready.
 #[tokio::test]
 async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
     let Some(database) = Database::shared() else {
@@ -153,7 +152,7 @@ async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
     let told = |line: &str| line.contains("too many connections (max_connections");
     stage.logged("the cause", told).await;
     guest.alter("CONNECTION LIMIT -1");
-    // Nobody calls a node that is not ready: it finds out by itself.
+    // A node that is not ready gets no calls, so it must notice the recovery by itself.
     eventually("readiness", async || is_ready(&stage).await.then_some(())).await;
     stage.chat(&key, &ask("hello")).await.ok();
     stage.verify().await;
@@ -170,8 +169,8 @@ fn on(cluster: &Cluster) -> Plot {
         )
 }
 
-/// Every answer within a restart is 200 or 503, also to keys that the node has not met; followers of the journal
-/// and of tasks miss nothing and tell nothing twice; the next start waits for the database.
+/// During a restart of the database every answer is 200 or 503, even for keys that the node has not seen. Commands that
+/// follow the journal or tasks miss nothing and repeat nothing. The next start waits for the database.
 #[tokio::test]
 async fn a_restart_of_the_database_is_outlived() {
     let Some(mut cluster) = Cluster::start().await else {
@@ -192,7 +191,7 @@ async fn a_restart_of_the_database_is_outlived() {
     let mut told = vec![answered(&stage, &keys[0]).await];
     logs.line("a call", |line| line.contains(&told[0])).await;
     for key in &keys {
-        // Recognised, and not met by the ledger.
+        // The key is authenticated, but the ledger has not loaded it yet.
         stage.get(key, "/v1/models").await.ok();
     }
     cluster.stop();
@@ -222,7 +221,7 @@ async fn a_restart_of_the_database_is_outlived() {
     );
     stage.verify().await;
 
-    // A start while the database is away.
+    // Start the gateway while the database is down.
     cluster.stop();
     stage.kill();
     let mut starting = Running::start(
@@ -250,7 +249,7 @@ async fn a_restart_of_the_database_is_outlived() {
         .await;
     drop(starting);
 
-    // What stays wrong is an error at once.
+    // An error that waiting cannot fix ends the start immediately.
     std::fs::write(stage.folder().join("db-password"), "another").unwrap();
     let refused = stage.cli(&["serve"]).await;
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
@@ -261,7 +260,7 @@ async fn a_restart_of_the_database_is_outlived() {
     );
 }
 
-/// The request id of a call that is answered in the end; nothing else than 503 comes before.
+/// Repeats a call until it is answered, and returns its request id. Every earlier answer must be 503.
 async fn answered(stage: &Stage, key: &crate::harness::Key) -> String {
     eventually("an answer", async || {
         let answer = stage.chat(key, &ask("hello")).await;

@@ -1,4 +1,4 @@
-//! A changed configuration takes effect whole, or not at all.
+//! A changed configuration takes effect as a whole or not at all.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::harness::{Key, Stage, ask, by_hand, eventually, signal, with};
 fn add(file: &Path, text: &str) {
     let mut config = std::fs::read_to_string(file).unwrap();
     config.push_str(text);
-    // Replaced whole, as careful editors and deployments do it.
+    // Rename the new file into place, as careful editors and deployments do.
     let beside = file.with_extension("new");
     std::fs::write(&beside, config).unwrap();
     std::fs::rename(beside, file).unwrap();
@@ -58,7 +58,7 @@ async fn a_hangup_reloads_at_once() {
     assert!(listed(&stage, &key).await.contains(&json!("maker/new")));
 }
 
-/// R5: the old configuration stays, and the error names line and key.
+/// R5: the old configuration stays in force, and the error names line and key.
 #[tokio::test]
 async fn a_bad_file_changes_nothing_and_is_reported() {
     let (mut stage, key) = Stage::funded().await;
@@ -88,7 +88,7 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
     }
     assert_eq!(listed(&stage, &key).await.len(), 3);
     stage.chat(&key, &ask("hello")).await.ok();
-    // A file that is mended is taken up again.
+    // A file that was corrected is loaded again.
     let mended = std::fs::read_to_string(stage.config_file())
         .unwrap()
         .replace(broken, NEW);
@@ -100,7 +100,7 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
     .await;
 }
 
-/// No stream is cut, and a call keeps the prices it was admitted at (N7).
+/// Streams are not cut, and a call keeps the prices that it was admitted at (N7).
 #[tokio::test]
 async fn a_reload_does_not_touch_open_calls() {
     let (mut stage, key) = Stage::funded().await;
@@ -130,7 +130,7 @@ async fn a_reload_does_not_touch_open_calls() {
     let usage = events[events.len() - 2].json()["usage"].clone();
     let spent = stage.usage(&key).await;
     assert_eq!(spent, by_hand(&usage));
-    // The next call pays the new price: twice the old one, rounded up once.
+    // The next call is charged the new price: twice the old one, rounded up once.
     let usage = stage
         .chat(&key, &ask("reply with 9 words"))
         .await
@@ -144,7 +144,7 @@ async fn a_reload_does_not_touch_open_calls() {
     stage.verify().await;
 }
 
-/// Settings other than the catalog are told to need a restart.
+/// For settings outside of the catalog, the log says that a restart is needed.
 #[tokio::test]
 async fn settings_that_need_a_restart_say_so() {
     let (mut stage, _) = Stage::funded().await;

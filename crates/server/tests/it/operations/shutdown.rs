@@ -1,4 +1,4 @@
-//! Being told to stop: open work is finished, and the end is clean (R3).
+//! Shutdown by a signal: open work is finished, and the exit is clean (R3).
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ async fn open_streams_finish_before_the_end() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Load balancers see it first: not ready, but still serving for a while.
+/// For load balancers, the node first reports that it is not ready, and keeps serving for a while.
 #[tokio::test]
 async fn a_stopping_node_says_so_before_it_stops_listening() {
     let (mut stage, key) = Plot::default()
@@ -53,7 +53,7 @@ async fn a_stopping_node_says_so_before_it_stops_listening() {
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
 
-/// Drain: what is still open at its end is ended by 3.3 and settled by 3.2.
+/// Calls that are open when the drain ends get the error of S2 and are settled by B2.
 #[tokio::test]
 async fn a_stream_that_outlasts_the_drain_ends_with_an_error() {
     let (mut stage, key) = Plot::default()
@@ -126,7 +126,7 @@ async fn a_second_signal_ends_it_at_once() {
     stage.verify().await;
 }
 
-/// A caller whose answer is one piece is waited for as well.
+/// Buffered calls are finished too.
 #[tokio::test]
 async fn open_buffered_calls_finish_before_the_end() {
     let (mut stage, key) = Stage::funded().await;

@@ -1,5 +1,5 @@
-//! The primary of a synchronous pair dies under load and its standby takes over. The gateway reaches both by
-//! one URL, over TLS and with a password.
+//! The primary of a synchronous pair dies under load, and its standby takes over. The gateway reaches both with one
+//! URL, over TLS and with a password.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::harness::{
 
 const CALLERS: usize = 8;
 
-/// What callers have seen so far.
+/// The answers that callers have received so far.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Prices by request ids.
+    /// The charge of each call by its request id.
     answered: Mutex<BTreeMap<String, u64>>,
     refused: AtomicU64,
     is_over: AtomicBool,
@@ -30,7 +30,7 @@ impl Seen {
     }
 }
 
-/// A stage on a pair of servers, over TLS and with a password.
+/// A stage on two database servers, over TLS and with a password.
 fn on(primary: &Cluster, standby: &Cluster) -> Plot {
     let ca_file = format!("ca_file = \"{}\"", primary.ca_file().display());
     Plot::default()
@@ -64,7 +64,7 @@ async fn what_was_answered_outlives_the_primary() {
                     }
                     503 => {
                         seen.refused.fetch_add(1, Ordering::Relaxed);
-                        // As a client that backs off.
+                        // Back off like a client.
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                     other => panic!("{other}: {}", answer.text()),
@@ -101,12 +101,12 @@ async fn what_was_answered_outlives_the_primary() {
         "{} answered, {refused} refused; promoted after {promoted:?}, calls went on after {went_on:?}; told {told}, booked {usage}",
         answered.len(),
     );
-    // What was answered is booked. A call whose commit was in doubt is refused, and may have been booked.
+    // Every answered call is booked. A call whose commit was in doubt is refused, but may be booked.
     assert!(
         usage >= told && usage <= told + refused * price,
         "{usage} of {told}, {refused} refused"
     );
-    // The gateway writes the journal after it has answered.
+    // The journal is written after the answer.
     let journal = eventually("the journal to have every answered call", async || {
         let rows = answered_rows(&stage).await;
         answered
@@ -120,7 +120,7 @@ async fn what_was_answered_outlives_the_primary() {
     }
 }
 
-/// How many rows the journal has of each call that was answered with 200.
+/// The number of journal rows of each call that was answered with 200.
 async fn answered_rows(stage: &Stage) -> BTreeMap<String, u64> {
     let rows = stage.cli(&["logs", "--limit", "100000", "--json"]).await;
     let mut counts = BTreeMap::new();
@@ -134,7 +134,8 @@ async fn answered_rows(stage: &Stage) -> BTreeMap<String, u64> {
     counts
 }
 
-/// A primary whose standby is gone commits for itself alone: who is answered on that would be forgotten with it.
+/// Without its standby, the primary still commits locally. Calls must not be answered on such commits, because they
+/// would be lost with the primary.
 #[tokio::test]
 async fn nothing_is_answered_that_the_standby_does_not_have() {
     let Some(mut primary) = Cluster::start().await else {
@@ -149,7 +150,7 @@ async fn nothing_is_answered_that_the_standby_does_not_have() {
         (stage.frozen(&key).await == 0).then_some(())
     })
     .await;
-    // A command that only reads may leave the primary alone.
+    // A command that only reads can use the standby.
     let config = std::fs::read_to_string(stage.config_file()).unwrap();
     let reading = config.replace("?sslmode", "?target_session_attrs=read-only&sslmode");
     std::fs::write(stage.folder().join("reading.toml"), reading).unwrap();

@@ -1,4 +1,4 @@
-//! Traces of calls at the operator's collector, and a collector that is no help.
+//! Traces of calls at the operator's collector, and collectors that fail.
 
 use serde_json::Value;
 
@@ -31,19 +31,19 @@ profile = { context_tokens = 400000, max_output_tokens = 1000 }
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
-/// The address of a receiver, without a path.
+/// The base URL of a receiver, without a path.
 fn base(receiver: &Receiver) -> &str {
     let url = receiver.url.as_str();
     url.strip_suffix("/told?token=t").unwrap()
 }
 
-/// A plot whose traces go to this collector.
+/// Configures this collector.
 fn told_to(collector: &Receiver) -> Plot {
     let url = format!("otlp_url = \"{}\"", base(collector));
     Plot::default().setting("telemetry", &url)
 }
 
-/// The spans of a delivery.
+/// The spans in a delivery.
 fn spans(told: &Told) -> Vec<Value> {
     assert!(
         told.head.starts_with("post /v1/traces http/1.1\r\n"),
@@ -60,7 +60,7 @@ fn spans(told: &Told) -> Vec<Value> {
     scope["spans"].as_array().unwrap().clone()
 }
 
-/// The value of an attribute, whatever its type.
+/// The value of an attribute as text, for every type.
 fn value<'s>(span: &'s Value, key: &str) -> &'s str {
     let attributes = span["attributes"].as_array().unwrap();
     let found = attributes.iter().find(|it| it["key"] == key);
@@ -173,7 +173,7 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
         assert_eq!(value(span, "tollgate.channel"), channel);
         assert_eq!(value(span, "error.type"), error);
     }
-    // The first upstream was told which span it works for. The second channel does not send that.
+    // The first upstream got the id of its span in `traceparent`. The second channel does not send this header.
     let asked = failing.heard(1).await.remove(0);
     let named = format!(
         "traceparent: 00-{TRACE}-{}-01\r\n",
@@ -187,7 +187,7 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     .await;
 }
 
-/// The caller has a status of 200 and an error event, and the upstream an attempt that failed.
+/// The status is 200 and the stream ends with an error event. Both the call and the attempt count as failed.
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
     let collector = Receiver::start(&[200]).await;
@@ -241,7 +241,7 @@ async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
     ] {
         traced(&stage, &key, bad).await.ok();
     }
-    // A caller that does not record its own span gets none of ours.
+    // If the caller does not sample its trace, the call is not traced.
     traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-00"))
         .await
         .ok();
@@ -300,14 +300,14 @@ async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
         .await;
 }
 
-/// Neither a call nor the end of the node waits for it, except for a few seconds at the end.
+/// A collector that does not answer delays no call, and delays the shutdown by a few seconds at most.
 #[tokio::test]
 async fn a_collector_that_never_answers_delays_nobody() {
     let collector = Receiver::replying(vec![Reply::Never]).await;
     let (mut stage, key) = told_to(&collector).funded().await;
     stage.chat(&key, &ask("hello")).await.ok();
     collector.heard(1).await;
-    // The export waits for its answer. Calls do not.
+    // The export waits for the collector's answer. Calls do not.
     for _ in 0..20 {
         stage.chat(&key, &ask("hello")).await.ok();
     }
@@ -460,7 +460,7 @@ async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
     assert!(named("tollgate_uptime_seconds")["gauge"].is_object());
 }
 
-/// The buckets of the latency histograms.
+/// The bucket lines of the latency histograms.
 fn buckets(text: &str) -> Vec<&str> {
     let lines = text.lines();
     lines.filter(|it| it.contains("_seconds_bucket{")).collect()
@@ -496,7 +496,7 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
     assert!(kind.starts_with(OPENMETRICS), "{kind}");
     assert!(told.text().ends_with("# EOF\n"), "{}", told.text());
 
-    // Everybody else gets the text without them.
+    // Without the OpenMetrics format, the same text has no exemplars.
     let plain = stage.admin_get("/metrics").await.ok();
     assert!(!plain.text().contains(" # {"), "{}", plain.text());
     let without = |line: &&str| line.split(" # {").next().unwrap().to_owned();

@@ -1,16 +1,16 @@
-//! `tollgate move`, `backup` and `restore`, with a gateway before and after.
+//! `tollgate move`, `backup` and `restore`, with a gateway running before and after.
 
 use serde_json::Value;
 
 use crate::harness::{Database, Output, Stage, ask, signal};
 
-/// The URL in `[store]`.
+/// The database URL in `[store]`.
 fn url_of(database: &Database) -> String {
     let settings = database.settings();
     settings.split('"').nth(1).unwrap().to_owned()
 }
 
-/// The URL of a fresh database of the other kind, or of the same kind if there is no server.
+/// The URL of a new database of the other kind, or of the same kind if there is no server.
 fn other(stage: &Stage) -> String {
     let server = Database::shared().filter(|_| !stage.database().is_shared());
     server.map_or_else(|| "sqlite:other.db".to_owned(), |server| url_of(&server))
@@ -21,7 +21,7 @@ async fn stop(stage: &mut Stage) {
     assert!(stage.process().ended().await.success());
 }
 
-/// Starts the gateway again on another database.
+/// Restarts the gateway on another database.
 async fn serve_from(stage: &mut Stage, url: &str) {
     let text = std::fs::read_to_string(stage.config_file()).unwrap();
     let changed = text.replace(&url_of(stage.database()), url);
@@ -75,7 +75,7 @@ async fn a_moved_store_serves_the_same_keys() {
     stage.verify().await;
 }
 
-/// Waits until the journal has this many rows: it is written a moment after the answer.
+/// Waits until the journal has this many rows. It is written shortly after the answer.
 async fn journal_rows(stage: &Stage, count: usize) {
     crate::harness::eventually("the rows of the journal", async || {
         let logs = stage.cli(&["logs", "--json"]).await;

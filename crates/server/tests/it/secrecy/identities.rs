@@ -1,8 +1,8 @@
-//! Planted identities: whatever an upstream says in an error or a refusal, on any endpoint, with any
-//! status and in any stream, who it is does not reach a caller.
+//! Planted identities: an upstream's name, host or account in an error or refusal never reaches a caller, on any
+//! endpoint, with any status and in any stream.
 //!
-//! The pure law over the texts alone is in `protocol/tests/it/refusals.rs`. Here they go through the
-//! whole gateway. `TOLLGATE_SCAN_TEXTS=1000` scans more of them.
+//! `protocol/tests/it/refusals.rs` tests the same property of the texts alone. Here the texts pass through the whole
+//! gateway. `TOLLGATE_SCAN_TEXTS=1000` tests more of them.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::leaks::OURS;
 use crate::harness::{Answer, Canned, Dialect, Key, Plot, Request, eventually, pairs, via};
 
-/// The name that the upstream has for every model.
+/// The upstream's name for every model.
 const NAME: &str = "zephyr-large-2026";
 
-/// Texts with places for identities.
+/// Texts with placeholders for identities.
 const SENTENCES: [&str; 6] = [
     "Invalid value for 'temperature' at {}: must be <= 2",
     "{} said: {}: the model does not support 'tools' ({})",
@@ -24,7 +24,7 @@ const SENTENCES: [&str; 6] = [
     "This request was refused by the content policy of {}",
 ];
 
-/// A source of numbers that are the same in every run.
+/// A random number generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -92,7 +92,7 @@ impl Dice {
     }
 }
 
-/// A text, and what must not be found of it.
+/// A text with planted identities, and the parts of it that must not appear in an answer.
 struct Planted {
     text: String,
     code: String,
@@ -130,7 +130,7 @@ impl Planted {
         }
     }
 
-    /// An error body, in one of the forms that upstreams use.
+    /// An error body in one of the forms that upstreams use.
     fn error(&self, form: usize) -> Value {
         let Self { text, code, .. } = self;
         let whole = json!({ "message": text, "type": "invalid_request_error", "code": code, "param": code,
@@ -169,7 +169,7 @@ impl Planted {
     }
 }
 
-/// The beginning of a stream with content, and one that ends in a refusal.
+/// The beginning of a stream with content, and a stream that ends in a refusal.
 fn beginnings(dialect: Dialect, words: &str) -> [String; 2] {
     let words = json!(words);
     let named = |events: &[Value]| -> String {
@@ -289,14 +289,14 @@ async fn no_text_dialect_tells_who_refused() {
     stage.verify().await;
 }
 
-/// Most calls must have reached the upstream: a channel that is taken out tells nothing.
+/// Most calls must have reached the upstream: while a channel is out of use, the test proves nothing.
 #[track_caller]
 fn assert_reached(canned: &Canned, calls: usize) {
     let came = canned.bodies().len();
     assert!(came * 2 > calls, "{came} of {calls} calls");
 }
 
-/// Endpoints beside the text dialects.
+/// Models for the endpoints other than the text dialects.
 fn entries(canned: &Canned) -> String {
     let mut entries = format!(
         "[[channel]]
@@ -422,7 +422,7 @@ async fn no_other_endpoint_tells_who_refused() {
     stage.verify().await;
 }
 
-/// Answers that succeed say as little about who gave them, down to single vectors.
+/// Successful answers do not identify their upstream either, including the members of single vectors.
 #[tokio::test]
 async fn no_answer_tells_who_gave_it() {
     let canned = Canned::json("{}").await;
@@ -469,7 +469,7 @@ async fn no_failed_task_tells_who_failed() {
     stage.verify().await;
 }
 
-/// The operator sees what the caller is not told.
+/// The operator sees the upstream's text that is hidden from the caller.
 #[tokio::test]
 async fn the_journal_keeps_what_an_upstream_said() {
     let canned = Canned::json("{}").await;

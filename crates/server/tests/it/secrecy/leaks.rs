@@ -1,10 +1,10 @@
-//! K3, K5, K6: nothing of an upstream's identity reaches a caller, whatever happens.
+//! K3, K5, K6: nothing that identifies an upstream reaches a caller, in success or failure.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Key, Plot, Stage, UPSTREAM_KEY, ask, with};
 
-/// Headers that are ours to send.
+/// The response headers that the gateway may send.
 pub(crate) const OURS: [&str; 14] = [
     "content-type",
     "content-length",
@@ -22,7 +22,7 @@ pub(crate) const OURS: [&str; 14] = [
     "x-dropped-params",
 ];
 
-/// What gives an upstream away. The texts of the simulator hold all of them.
+/// Texts that identify the upstream. The simulator uses all of them.
 fn signs(stage: &Stage) -> Vec<String> {
     let mut signs: Vec<String> = [
         UPSTREAM_KEY,
@@ -44,7 +44,7 @@ fn signs(stage: &Stage) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    // With its colon: the digits alone may stand in a time or an id by chance.
+    // With its colon, because the digits alone may occur in a time or an id by chance.
     signs.push(format!(":{}", stage.sim.address().port()));
     signs
 }
@@ -63,7 +63,7 @@ fn assert_clean(stage: &Stage, what: &str, answer: &Answer) {
         "req_".len() + 22,
         "{what}: not our request id"
     );
-    // What a model says and its fingerprint are content; they pass as they come.
+    // The model's text and its fingerprint are content, which is passed on unchanged.
     let text = String::from_utf8_lossy(&answer.body);
     let fingerprint = text.find("fp_sim").map(|at| text[at..at + 16].to_owned());
     let text = fingerprint.map_or(text.clone().into_owned(), |it| text.replace(&it, ""));
@@ -76,7 +76,7 @@ async fn stage() -> (Stage, Key) {
     Plot::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
-        // A thousand answers at once are to be refused by the upstream, not by the wallet.
+        // The limit is high, so that the upstream refuses the thousand answers and not the wallet.
         .setting("ledger", "debt_limit = \"2000\"")
         .entries(
             r#"
@@ -162,7 +162,7 @@ async fn no_answer_gives_its_upstream_away() {
     ];
     for faults in faults {
         for stream in [false, true] {
-            // Each on a fresh channel: a refused credential takes one out for a while.
+            // These disable the channel for a while. The channels with bad keys below cover them.
             if matches!(faults, "status=401" | "status=403") {
                 continue;
             }
@@ -197,7 +197,7 @@ async fn no_answer_gives_its_upstream_away() {
     stage.verify().await;
 }
 
-/// K6: the upstream's own name for a model becomes the public one.
+/// K6: the upstream's name for a model is replaced with the public id.
 #[tokio::test]
 async fn refusals_speak_of_the_public_model() {
     let (stage, key) = stage().await;
@@ -232,7 +232,7 @@ async fn refusals_speak_of_the_public_model() {
     );
 }
 
-/// K3, K4: secrets of either side never stand in the log.
+/// K3, K4: secrets of callers and upstreams never appear in the log.
 #[tokio::test]
 async fn the_log_keeps_every_secret() {
     let (stage, key) = stage().await;

@@ -1,14 +1,14 @@
-//! K5, K6 on all pairs of dialects: what an upstream says of itself stays here.
+//! K5, K6 for all pairs of dialects: nothing that an upstream says about itself reaches the caller.
 //!
-//! The simulated upstream signs everything it sends: its model's name and all ids, its headers,
-//! and its error texts, which name hosts, accounts, keys and requests.
+//! The simulated upstream puts its mark into everything it sends: the model's name, all ids, its headers, and error
+//! texts that name hosts, accounts, keys and requests.
 
 use serde_json::Value;
 
 use super::leaks::OURS;
 use crate::harness::{Answer, Connection, Dialect, Plot, Stage, UPSTREAM_KEY, pairs, via, with};
 
-/// What the upstreams call their model.
+/// The upstreams' name for their model.
 const HIDDEN: &str = "sim-reason-hidden77";
 const FAULTS: [&str; 22] = [
     "",
@@ -34,7 +34,7 @@ const FAULTS: [&str; 22] = [
     "content-filter",
     "blocked",
 ];
-/// These take a channel out for a while, so they come last.
+/// These disable a channel for a while, so they come last.
 const LAST: [&str; 2] = ["status=403", "status=401"];
 
 #[tokio::test]
@@ -75,11 +75,11 @@ fn assert_clean(
         assert!(!is_signed(value), "{what}: {name}: {value}");
     }
     let mut text = String::from_utf8_lossy(&answer.body).into_owned();
-    // A refusal's explanation is content, which passes unread where nothing is converted.
+    // The explanation of a refusal is content, which native routes pass on unchanged.
     if caller == upstream {
         text = text.replace("usage policy of sim-upstream.com", "");
     }
-    // With its colon: the digits alone may stand in a time or an id by chance.
+    // With its colon, because the digits alone may occur in a time or an id by chance.
     let port = format!(":{}", stage.sim.address().port());
     for sign in [
         UPSTREAM_KEY,
@@ -107,9 +107,9 @@ fn assert_clean(
     }
     for (path, value) in seen.signed {
         let member = path.rsplit('.').next().unwrap_or_default();
-        // The caller sends a call's id back with its result, and the upstream must know it then.
+        // The caller sends the id of a tool call back with its result, and the upstream must recognise it.
         let is_call = value.starts_with("call_") || value.starts_with("toolu_");
-        // On a route without conversion items keep their ids, and a few members their content.
+        // On native routes, items keep their ids and a few members keep their content.
         let is_native = caller == upstream
             && (matches!(
                 member,
@@ -130,7 +130,7 @@ fn documents(text: &str) -> Vec<Value> {
     }
 }
 
-/// Strings that bear the upstream's signature, and where they stand.
+/// Strings with the upstream's mark, and the paths of their members.
 #[derive(Debug, Default)]
 struct Seen {
     signed: Vec<(String, String)>,
@@ -153,15 +153,15 @@ impl Seen {
     }
 }
 
-/// Whether the upstream's mark is in a text. Random letters may be the mark by chance: sealed
-/// reasoning and our own ids, which hold 22 letters between their prefix and the number of an item.
+/// Whether a text contains the upstream's mark. Random letters may contain it by chance, so this ignores encrypted
+/// reasoning and our own ids, which have a part of 22 random letters.
 fn is_signed(text: &str) -> bool {
     let is_sealed = text.len() > 100 && !text.contains(' ');
     let is_ours = text.split('_').any(|part| part.len() == 22);
     text.to_lowercase().contains("sim") && !is_sealed && !is_ours
 }
 
-/// The signs are there to be found: an answer of the upstream itself has them.
+/// The marks are really there: direct answers of the upstream contain them.
 #[tokio::test]
 async fn the_upstream_signs_what_it_sends() {
     let (stage, _) = Plot::default().paired(HIDDEN).await;

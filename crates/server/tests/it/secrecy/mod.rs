@@ -1,4 +1,4 @@
-//! Nothing that identifies an upstream reaches a caller (K3, K5, K6).
+//! Tests that nothing that identifies an upstream reaches a caller (K3, K5, K6).
 
 mod identities;
 mod leaks;

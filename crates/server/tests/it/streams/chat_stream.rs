@@ -7,7 +7,7 @@ use crate::harness::{
     CANNED_MODEL, Canned, Ended, Event, MODEL, Plot, Request, Stage, ask, by_hand, micro, with,
 };
 
-/// The chunks of a stream that ended well.
+/// The chunks of a stream, which must have ended with `[DONE]`.
 #[track_caller]
 fn chunks(events: &[Event], ended: Ended) -> Vec<Value> {
     let (last, chunks) = events.split_last().unwrap();
@@ -54,7 +54,7 @@ async fn every_chunk_carries_our_id_and_the_public_model() {
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
 }
 
-/// Usage is always asked for upstream, and sent on only to those who asked.
+/// The gateway always requests usage from the upstream, and passes it on only to callers who asked for it.
 #[tokio::test]
 async fn the_usage_chunk_is_withheld_unless_asked_for() {
     let (stage, key) = Stage::funded().await;
@@ -97,7 +97,7 @@ async fn the_usage_chunk_is_withheld_unless_asked_for() {
     }
 }
 
-/// Spans: asking for usage changes nothing else of the caller's bytes.
+/// Requesting usage changes nothing else in the caller's bytes.
 #[tokio::test]
 async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
     let (stage, key) = Stage::funded().await;
@@ -125,8 +125,8 @@ async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
     }
 }
 
-/// Spans: every byte of a frame's data but id and model is the upstream's own. Its comments and the ids
-/// of its events are not passed on: some routers say their name in them.
+/// Native streams change only the id and the model in the data of an event. Comments and event ids are removed, because
+/// some routers name themselves in them.
 #[tokio::test]
 async fn only_the_id_and_the_model_of_a_frame_change() {
     let upstream = concat!(
@@ -156,8 +156,8 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
     assert_eq!(stage.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
 }
 
-/// Its own `stream_options` would make the vendor refuse the request. The chunk that it asks for comes from us, with
-/// what it is charged for, unless the vendor reports usage without being asked.
+/// The vendor would refuse a request with `stream_options`. If the caller asks for the usage chunk and the vendor sends
+/// no usage by itself, the gateway writes the chunk from the charged usage.
 #[tokio::test]
 async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
     let chunk = |rest: &str| {
@@ -217,7 +217,7 @@ async fn a_stream_cut_anywhere_gives_the_same_events() {
     assert!(seen.iter().all(|it| *it == seen[0]), "{seen:?}");
 }
 
-/// S6: each event leaves when it has come, and nothing waits for the next.
+/// S6: each event is sent on arrival and does not wait for the next one.
 #[tokio::test]
 async fn an_event_is_flushed_on_arrival() {
     let (stage, key) = Stage::funded().await;
@@ -235,11 +235,11 @@ async fn an_event_is_flushed_on_arrival() {
                 .unwrap_or_default(),
         );
     }
-    // The upstream hangs behind this event: it was not held back for another.
+    // The upstream hangs after this event, so the gateway did not wait for another.
     assert_eq!(stage.sim.calls()[0].end, CallEnd::Open);
 }
 
-/// S6: signs of life while a model thinks, in a form that clients survive.
+/// S6: keep-alives while a model is silent, in a form that clients accept.
 #[tokio::test]
 async fn silence_is_filled_with_keep_alives() {
     let (stage, key) = Plot::default()
@@ -263,7 +263,7 @@ async fn silence_is_filled_with_keep_alives() {
     assert!(comments >= 2, "{raw}");
 }
 
-/// W13: whoever has seen the end sees the charge.
+/// W13: a caller that has seen the end of a stream sees its charge.
 #[tokio::test]
 async fn the_charge_is_there_when_the_stream_has_ended() {
     let (stage, key) = Stage::funded().await;
@@ -288,8 +288,8 @@ async fn the_charge_is_there_when_the_stream_has_ended() {
     }
 }
 
-/// W13: a stream that is over with its first read is settled all the same, and its caller need
-/// not wait for an upstream that does not hang up.
+/// W13: a stream that arrives in a single read is settled too, and its caller does not wait for an upstream that keeps
+/// the connection open.
 #[tokio::test]
 async fn a_stream_that_comes_in_one_read_is_billed_by_its_usage() {
     let upstream = concat!(
@@ -357,11 +357,10 @@ async fn streams_of_one_connection_follow_each_other() {
         let answer = connection.answer().await.ok();
         assert!(answer.text().ends_with("data: [DONE]\n\n"));
     }
-    // The upstream's connection is used again as well.
     stage.verify().await;
 }
 
-/// The same service over HTTP/2, many calls on one connection.
+/// HTTP/2: many calls share one connection.
 #[tokio::test]
 async fn calls_share_an_http2_connection() {
     let (stage, key) = Stage::funded().await;

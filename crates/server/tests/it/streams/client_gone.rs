@@ -1,4 +1,4 @@
-//! Callers that leave: what they pay, and that the upstream is told (S1, B1, B2).
+//! Callers that leave: what is charged, and when the upstream call is cancelled (S1, B1, B2).
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn input_tokens(body: &Value) -> u64 {
     head.input.tokens
 }
 
-/// Waits until the upstream's only call has ended, and gives it.
+/// Waits until the upstream's last call has ended, and returns it.
 async fn ended(stage: &Stage) -> Call {
     let over = |calls: &[Call]| calls.last().is_some_and(|call| call.end != CallEnd::Open);
     within("the upstream's end", stage.sim.calls_until(over))
@@ -26,7 +26,7 @@ async fn ended(stage: &Stage) -> Call {
         .unwrap()
 }
 
-/// Waits until nothing is frozen, and gives what was charged.
+/// Waits until nothing is frozen, and returns the charged amount.
 async fn settled(stage: &Stage, key: &Key) -> u64 {
     eventually("the settlement", async || {
         (stage.frozen(key).await == 0).then_some(())
@@ -35,7 +35,7 @@ async fn settled(stage: &Stage, key: &Key) -> u64 {
     stage.usage(key).await
 }
 
-/// Reads until there is content, and gives the text so far.
+/// Reads until there is content, and returns the text so far.
 async fn some_content(stream: &mut Streaming) -> String {
     loop {
         let event: Event = stream.next().await.expect("content comes");
@@ -66,7 +66,7 @@ async fn usage_learnt_after_the_caller_left_is_what_is_charged() {
     stage.verify().await;
 }
 
-/// Where a stream has no end mark, the last of its reports is known by its close.
+/// Without an end mark, only the end of the stream shows which usage report is the last.
 #[tokio::test]
 async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
     let mut entries = String::new();
@@ -104,7 +104,7 @@ async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
     }
 }
 
-/// 3.2: input as admitted, output as counted over all deltas received.
+/// B2: input as counted at admission, output as counted over all received deltas.
 #[tokio::test]
 async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
     let (stage, key) = Plot::default()
@@ -136,7 +136,7 @@ async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
     stage.verify().await;
 }
 
-/// S1: 256 KiB are heard out, not more.
+/// S1: after the client has left, at most 256 KiB are read.
 #[tokio::test]
 async fn a_long_answer_is_not_heard_out_to_its_end() {
     let (stage, key) = Stage::funded().await;
@@ -154,7 +154,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     stage.verify().await;
 }
 
-/// B2: hanging up just before a buffered answer does not make it free.
+/// B2: leaving just before a buffered answer does not make it free.
 #[tokio::test]
 async fn leaving_before_a_buffered_answer_costs_the_answer() {
     let (stage, key) = Stage::funded().await;
@@ -216,7 +216,7 @@ async fn leaving_a_silent_upstream_costs_the_input() {
     stage.verify().await;
 }
 
-/// A stream whose caller has gone is not counted while it drains.
+/// A draining stream does not count against the key's concurrency.
 #[tokio::test]
 async fn a_draining_call_does_not_block_the_keys_next_one() {
     let (stage, _) = Stage::funded().await;
@@ -233,7 +233,7 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
         (429, "concurrency_limit_exceeded".to_owned())
     );
     stream.leave();
-    // Well before the five seconds of the drain are over.
+    // Within three seconds, while the drain of five seconds is still running.
     let admitted = eventually("the place", async || {
         let answer = stage.chat(&key, &ask("hello")).await;
         (answer.status() == 200).then_some(())
@@ -249,7 +249,7 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
     assert!(stage.frozen(&key).await > 0, "and still holds its credits");
 }
 
-/// Nor is one whose answer was to come in one piece.
+/// Nor does a buffered call whose caller has left.
 #[tokio::test]
 async fn a_whole_answer_that_nobody_waits_for_does_not_block_the_keys_next_call() {
     let (stage, _) = Stage::funded().await;
@@ -275,7 +275,7 @@ async fn a_whole_answer_that_nobody_waits_for_does_not_block_the_keys_next_call(
     assert!(stage.frozen(&key).await > 0, "it still holds its credits");
 }
 
-/// S4: whoever takes no byte for long is treated as gone.
+/// S4: a client that reads nothing for too long is treated as gone.
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_let_go() {
     let (stage, key) = Plot::default()
@@ -289,7 +289,7 @@ async fn a_reader_that_takes_nothing_is_let_go() {
         .unwrap();
     let stream = stage.stream(&key, &ask("go")).await;
     assert_eq!(stream.head.status, 200);
-    // Nothing more is read from here on.
+    // The client reads nothing more from here on.
     let call = ended(&stage).await;
     assert_eq!(call.end, CallEnd::Cancelled);
     assert!(
@@ -302,7 +302,7 @@ async fn a_reader_that_takes_nothing_is_let_go() {
     stage.verify().await;
 }
 
-/// S9: many callers that leave at odd moments leave nothing open.
+/// S9: many callers that leave at random moments leave no hold open.
 #[tokio::test]
 async fn leaving_at_any_moment_leaves_nothing_behind() {
     let (stage, key) = Plot::default()
@@ -324,7 +324,7 @@ async fn leaving_at_any_moment_leaves_nothing_behind() {
         connection
             .send(&Request::chat(body).bearer(&key.secret))
             .await;
-        // From before the admission to after the end.
+        // From before the admission until after the end.
         tokio::time::sleep(Duration::from_micros(500 * index as u64)).await;
         drop(connection);
     }
@@ -341,7 +341,7 @@ async fn leaving_at_any_moment_leaves_nothing_behind() {
     stage.verify().await;
 }
 
-/// W12: a caller who left while the upstream had the request pays once, however the drain ends.
+/// W8: a caller that left while the upstream had the request is charged once.
 #[tokio::test]
 async fn a_gone_callers_call_is_settled_once() {
     let canned = Canned::waiting(r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":8,"completion_tokens":1}}"#).await;
@@ -357,7 +357,7 @@ async fn a_gone_callers_call_is_settled_once() {
             .await;
         drop(connection);
     }
-    // Some left before their request was even read; those cost nothing.
+    // Some callers left before their request was read, and are charged nothing.
     let mut last = Connection::open(stage.address()).await;
     last.send(&Request::chat(&body).bearer(&key.secret)).await;
     canned.came(1).await;
@@ -369,7 +369,7 @@ async fn a_gone_callers_call_is_settled_once() {
     stage.verify().await;
 }
 
-/// A channel may cancel at once: on a fast engine, whoever leaves pays for what was produced until then.
+/// A channel may be configured without a drain: the caller is charged for the output until the cancellation.
 #[tokio::test]
 async fn a_channel_without_a_drain_is_cancelled_at_once() {
     let (stage, key) = Plot::default()
@@ -398,7 +398,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
     });
     assert_eq!(drains, [Some(5_000), Some(0)]);
 
-    // At each pace the five seconds of the usual drain would hear the answer out.
+    // At each pace, the default drain of five seconds would read the whole answer.
     for (chunks, pace_ms) in [(2_000, 1), (800, 4), (200, 15)] {
         let faults = format!("chunks={chunks}+chunk-delay={pace_ms}ms");
         stage.sim.queue_faults("sim-fast", &faults, 1).unwrap();
@@ -417,7 +417,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
         stage.sim.forget_calls();
     }
 
-    // An answer in one piece: nothing was produced that anybody saw.
+    // A buffered answer: the caller has received nothing, so only the input is charged.
     let before = stage.usage(&key).await;
     stage.sim.queue_faults("sim-fast", "hang=head", 1).unwrap();
     let body = with(ask("hello"), &json!({ "model": "maker/fast" }));

@@ -6,8 +6,8 @@ use crate::harness::{Connection, Dialect, Plot, Stepped, Streaming, pairs, via};
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
-/// The upstream holds each event back until the caller has seen the one before it; a gateway that
-/// keeps one for company would wait for ever.
+/// The upstream sends each event only after the caller has seen the previous one. A gateway that held an event back
+/// would make the test hang.
 #[tokio::test]
 async fn no_event_waits_for_the_next() {
     for (caller, upstream) in pairs() {
@@ -18,7 +18,7 @@ async fn no_event_waits_for_the_next() {
         let mut connection = Connection::open(stage.address()).await;
         let request = caller.call(&key.secret, &via(upstream), caller.ask("go"), true);
         connection.send(&request).await;
-        // What opens the stream, and the first word.
+        // The opening events and the first word.
         source.step();
         source.step();
         let head = connection.head().await.expect("an answer");
@@ -33,14 +33,14 @@ async fn no_event_waits_for_the_next() {
                     break;
                 }
             }
-            // The next word, or what closes the stream.
+            // The next word, or the closing events.
             source.step();
         }
         answer.rest().await;
     }
 }
 
-/// A stream of the dialect: what opens it, one piece for each word, what closes it.
+/// A stream of the dialect: the opening, one piece for each word, and the closing.
 fn stream(dialect: Dialect) -> Vec<String> {
     let mut pieces = vec![opening(dialect)];
     pieces.extend(WORDS.map(|word| written(dialect, &[word_event(dialect, word)])));
@@ -67,7 +67,7 @@ fn opening(dialect: Dialect) -> String {
                 "usage": { "input_tokens": 3, "output_tokens": 1 } } }),
             json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
         ],
-        // Its first chunk has content already.
+        // Its first chunk already has content.
         Dialect::Generate => vec![],
         Dialect::Interactions => vec![
             json!({ "event_type": "interaction.created",
@@ -172,7 +172,7 @@ fn candidate(text: &str, more: &Value) -> Value {
     )
 }
 
-/// Events as the dialect frames them.
+/// Events in the framing of the dialect.
 fn written(dialect: Dialect, events: &[Value]) -> String {
     let framed = |event: &Value| {
         let name = event.get("type").or_else(|| event.get("event_type"));

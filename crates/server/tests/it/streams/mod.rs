@@ -1,4 +1,4 @@
-//! Streamed answers: their events, when they are flushed, and callers that leave.
+//! Tests of streamed answers: events, flushing, and callers that leave.
 
 mod chat_stream;
 mod client_gone;

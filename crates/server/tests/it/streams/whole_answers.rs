@@ -1,4 +1,4 @@
-//! Upstreams that answer with JSON although a stream was asked for (`docs/decisions/056`).
+//! Upstreams that answer with a whole JSON document although a stream was requested (`docs/decisions/056`).
 
 use serde_json::{Value, json};
 
@@ -39,8 +39,8 @@ async fn each_choice_of_a_whole_answer_is_streamed_and_charged() {
     stage.verify().await;
 }
 
-/// S1: what is read after the caller has left is bounded, but an answer that is kept until its end has its usage only
-/// there.
+/// S1 limits how much is read after the caller has left. A whole answer is an exception, because it has its usage at
+/// its end.
 #[tokio::test]
 async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 700 });
@@ -75,7 +75,7 @@ async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
         .send(&Request::chat(&body).bearer(&key.secret))
         .await;
     source.step();
-    // The answer is not complete, so the caller hears nothing but that the call is alive.
+    // The answer is not complete yet, so the caller gets only keep-alives.
     let head = connection.head().await.expect("an answer");
     assert_eq!(head.status, 200);
     Streaming::new(head, connection).leave();

@@ -1,4 +1,4 @@
-//! Callbacks: the end of a task of each protocol, told to whom its creator named.
+//! Callbacks: the end of a task is delivered to the URL that its creator named, in every protocol.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use super::every_protocol::listed;
 use super::{content_task_lists, content_tasks, omni, predict, videos};
 use crate::harness::{Key, Plot, Receiver, Stage, eventually};
 
-/// Lets callbacks reach this machine.
+/// Allows callbacks to this machine.
 fn open(plot: Plot) -> Plot {
     plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
@@ -19,8 +19,8 @@ fn told(mut body: Value, url: &str) -> Value {
     body
 }
 
-/// Asserts that the end of a task was delivered in this many attempts, each of which said what a look-up
-/// shows (`docs/api/videos.md`).
+/// Asserts that the end of a task was delivered in this many attempts, each with the bytes that a lookup returns
+/// (`docs/api/videos.md`).
 async fn is_told(
     (stage, key): &(Stage, Key),
     receiver: &Receiver,
@@ -56,7 +56,7 @@ async fn is_told(
     stage.verify().await;
 }
 
-/// Four attempts at most, and no redirects.
+/// At most four attempts, and redirects are not followed.
 #[tokio::test]
 async fn the_end_of_a_task_is_told_until_it_is_heard() {
     for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
@@ -106,7 +106,7 @@ async fn the_end_of_an_interaction_is_told_once() {
     is_told(&scene, &receiver, (&id, &shown.body), 1).await;
 }
 
-/// Also an end that is no success, and one that its owner brought about.
+/// Failed, expired and cancelled tasks have callbacks too.
 #[tokio::test]
 async fn every_kind_of_end_is_told() {
     let scene = content_tasks::plot().funded().await;
@@ -129,7 +129,7 @@ async fn every_kind_of_end_is_told() {
     }
 }
 
-/// A3: no form of a refused address is ever connected to.
+/// A3: no spelling of a refused address is ever connected to.
 #[tokio::test]
 async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
     let (stage, key) = videos::plot().funded().await;
@@ -166,7 +166,7 @@ async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
         "http://169.254.169.254/latest/meta-data/".to_owned(),
         "http://10.0.0.1/".to_owned(),
         "http://[fd00:ec2::254]/".to_owned(),
-        // Our own listener.
+        // The gateway's own listener.
         format!("http://{}/v1/balance", stage.address()),
     ];
     for url in &urls {

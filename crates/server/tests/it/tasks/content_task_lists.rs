@@ -1,4 +1,4 @@
-//! Lists of content tasks, and what becomes of a task that its owner deletes.
+//! Lists of content tasks, and deletion of tasks by their owner.
 
 use serde_json::json;
 
@@ -6,14 +6,14 @@ use super::content_tasks::{PATH, create, film, plot, reached, text};
 use crate::harness::{Answer, Key, Request, Stage};
 
 pub(crate) async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
-    // The official client sends a body with it.
+    // The official client sends a body with DELETE.
     let request = Request::new("DELETE", &format!("{PATH}/{id}"))
         .json(&json!({}))
         .bearer(&key.secret);
     stage.send(&request).await
 }
 
-/// `docs/api/content-tasks.md`: the state decides what becomes of a task that is deleted.
+/// `docs/api/content-tasks.md`: the effect of a deletion depends on the state of the task.
 #[tokio::test]
 async fn each_state_has_its_own_deletion() {
     let (stage, key) = plot().funded().await;
@@ -21,7 +21,7 @@ async fn each_state_has_its_own_deletion() {
     let running = (409, "task_running".to_owned());
     let cancelled = (409, "task_cancelled".to_owned());
 
-    // Queued: called off here and upstream, and nothing is paid.
+    // Queued: the task is cancelled here and upstream, at no charge.
     let id = create(&stage, &key, &film("[queue]")).await;
     let answer = delete(&stage, &key, &id).await.ok();
     assert_eq!(answer.text(), "{}");
@@ -30,12 +30,12 @@ async fn each_state_has_its_own_deletion() {
     assert_eq!(stage.sim.content_tasks()[0].status, "cancelled");
     assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
 
-    // Cancelled: stays, and clients do not try again.
+    // Cancelled: the task stays, and the answer tells clients not to retry.
     let again = delete(&stage, &key, &id).await;
     assert_eq!(again.failure(), cancelled);
     assert_eq!(again.header("x-should-retry"), Some("false"));
 
-    // Running: stays.
+    // Running: the task stays.
     let id = create(&stage, &key, &film("[run]")).await;
     reached(&stage, &key, &id, &["running"]).await;
     let answer = delete(&stage, &key, &id).await;
@@ -43,7 +43,7 @@ async fn each_state_has_its_own_deletion() {
     assert_eq!(answer.header("x-should-retry"), Some("false"));
     assert_eq!(stage.sim.content_tasks()[1].status, "running");
 
-    // Ended: out of the upstream's records and out of view; what it cost and its history stay.
+    // Ended: the task is deleted upstream and hidden here. Its charge and its history stay.
     for (words, status) in [("[fail]", "failed"), ("[expire]", "expired")] {
         let id = create(&stage, &key, &film(words)).await;
         reached(&stage, &key, &id, &[status]).await;
@@ -67,7 +67,7 @@ async fn a_task_that_begins_under_the_hand_is_not_called_off() {
     let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
     assert_eq!(shown["status"], "queued");
     assert_ne!(stage.frozen(&key).await, 0);
-    // An upstream error is reported as such, and the task can still be deleted afterwards.
+    // An upstream error is reported, and the task can still be deleted afterwards.
     let id = create(&stage, &key, &film("[queue]")).await;
     stage
         .sim
@@ -95,7 +95,7 @@ async fn a_task_is_listed_and_deleted_by_its_own_wallet_alone() {
     assert_eq!(listed, json!({ "items": [], "total": 0 }));
     let listed = stage.get(&key, PATH).await.ok().json();
     assert_eq!(listed["items"][0]["id"], id);
-    // A task of another protocol is none of these, and has no deletion.
+    // Tasks of other protocols are not listed here and cannot be deleted.
     let video = json!({ "model": "maker/video", "prompt": "a boat [polls=1000]" });
     let request = Request::post("/v1/videos/generations")
         .json(&video)

@@ -1,4 +1,4 @@
-//! Content tasks: checked, created once, followed, settled on their tokens.
+//! Content tasks: validation, creation, polling, and settlement by tokens.
 
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ async fn post(stage: &Stage, key: &Key, body: &Value) -> Answer {
     stage.send(&request).await
 }
 
-/// Creates a task and gives its id.
+/// Creates a task and returns its id.
 pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let answer = post(stage, key, body).await.ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
@@ -69,7 +69,7 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// The answer to a look-up once the task has one of these states.
+/// Waits until the task has one of these states, and returns the answer to the lookup.
 pub(crate) async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
     eventually("a state of the task", async || {
         let answer = stage.get(key, &format!("{PATH}/{id}")).await.ok();
@@ -100,7 +100,7 @@ async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
     assert_eq!(shown["model"], "maker/film");
     assert!(shown["created_at"].as_i64().unwrap() > 1_700_000_000);
     assert!(shown["updated_at"].as_i64() >= shown["created_at"].as_i64());
-    // Five seconds of 720p at 10 credits a million: what the vendor counts, and up to a tenth more.
+    // Five seconds of 720p at 10 credits per million tokens: the vendor's count, and up to a tenth more.
     let held = stage.frozen(&key).await;
     assert!((1_089_000..1_200_000).contains(&held), "{held}");
     for (state, words) in [
@@ -146,8 +146,8 @@ async fn what_is_not_made_costs_nothing() {
     stage.verify().await;
 }
 
-/// The official client sends every unset option as `null`; the upstream gets what is set, under its own
-/// names, and nothing of ours.
+/// The official client sends every unset option as `null`. The upstream gets only the options that are set, under its
+/// own names.
 #[tokio::test]
 async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
     let (stage, key) = plot().funded().await;
@@ -187,7 +187,7 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
     );
 }
 
-/// A sentence for each family of rules; every rule has its own row beside the protocol.
+/// One case for each group of rules. The tests of the protocol cover every single rule.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
@@ -315,7 +315,8 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+/// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
+/// repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -339,7 +340,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-/// A medium that a snapshot names, as anybody gets it.
+/// Fetches a file that a snapshot names, without a key.
 async fn fetched(stage: &Stage, url: &Value) -> Answer {
     let path = url.as_str().unwrap().split_once("/media/").unwrap().1;
     let request = Request::get(&format!("/media/{path}"));
@@ -370,7 +371,7 @@ async fn a_result_is_kept_here_and_paid_by_its_tokens() {
     );
     let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     assert_eq!(common.body, answer.body);
-    // 108,900 tokens at 10 credits a million.
+    // 108,900 tokens at 10 credits per million.
     assert_eq!(stage.usage(&key).await, 1_089_000);
     assert_eq!(stage.frozen(&key).await, 0);
     assert_eq!(stage.sim.content_tasks()[0].billed_tokens, 108_900);
@@ -379,7 +380,7 @@ async fn a_result_is_kept_here_and_paid_by_its_tokens() {
     assert_eq!(&video.body[4..12], b"ftypisom");
     let frame = fetched(&stage, &content["last_frame_url"]).await;
     assert_eq!(frame.header("content-type"), Some("image/png"));
-    // Removed from view, it is still paid for, and its media are still there.
+    // A deleted task is still charged, and its media are still served.
     assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
     let gone = stage.get(&key, &format!("{PATH}/{id}")).await;
     assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
@@ -395,18 +396,18 @@ async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
     let mut spent = 0;
     let small = json!({ "resolution": "480p", "duration": 4 });
     for (body, status, charge) in [
-        // 864 x 480 x 97 / 1024 tokens at 5 credits a million.
+        // 864 x 480 x 97 / 1024 tokens at 5 credits per million.
         (with(film("small"), &small), "succeeded", 196_425),
-        // No film is no result.
+        // A result that is not a valid video fails the task.
         (film("[page]"), "failed", 0),
         (film("[cut]"), "failed", 0),
-        // A picture that is none is left out.
+        // An invalid picture is left out.
         (
             with(film("[bad-frame]"), &json!({ "return_last_frame": true })),
             "succeeded",
             1_089_000,
         ),
-        // What is not reported costs what was held for.
+        // Without a usage report, the charge is the amount of the hold.
         (film("[unmetered]"), "succeeded", 1_146_200),
     ] {
         let id = create(&stage, &key, &body).await;
@@ -470,7 +471,8 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
     assert_eq!(stage.sim.calls_of("sim-film-1").len(), calls);
 }
 
-/// T2, T4, T9: killed in a poll, in the copy and around the last commit, it goes on from its row and ends once.
+/// T2, T4, T9: killed during a poll, during the copy and around the last commit, each task continues from its row and
+/// ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

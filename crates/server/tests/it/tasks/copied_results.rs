@@ -1,4 +1,4 @@
-//! Results on their way from an upstream into our storage, and to whoever holds their address.
+//! Results of tasks: copied from the upstream into our storage, and served to anyone who has their URL.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ routes = [{ channel = "main", model = "sim-film" }]
 price = { video_second = "0.1" }
 profile = { base = "predict-3.1" }
 "#;
-/// Eight seconds.
+/// The charge for eight seconds.
 const CHARGE: u64 = 800_000;
 
 fn plot() -> Plot {
@@ -48,12 +48,12 @@ async fn done(stage: &Stage, key: &Key, name: &str) -> Value {
     .await
 }
 
-/// Fetches the film of an operation by the address it shows, without any key.
+/// Fetches the video of an operation from the URL in its snapshot, without a key.
 async fn fetch(stage: &Stage, shown: &Value) -> Vec<u8> {
     let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
     let uri = samples[0]["video"]["uri"].as_str();
     let uri = uri.unwrap_or_else(|| panic!("no film: {shown}"));
-    // No setting says where callers reach the gateway, so it is where it listens.
+    // No public URL is configured, so the gateway uses the address it listens on.
     let home = format!("http://{}", stage.address());
     let target = uri.strip_prefix(&home).unwrap();
     let answer = stage.send(&Request::get(target)).await.ok();
@@ -62,7 +62,7 @@ async fn fetch(stage: &Stage, shown: &Value) -> Vec<u8> {
     answer.body
 }
 
-/// Waits until a copy has gone so.
+/// Waits until a copy has ended with this outcome.
 async fn copied(stage: &Stage, outcome: &str) {
     let counter = format!("tollgate_media_copies_total{{outcome=\"{outcome}\"}} ");
     eventually(outcome, async || {
@@ -72,7 +72,7 @@ async fn copied(stage: &Stage, outcome: &str) {
     .await;
 }
 
-/// Files in a media folder, those on their way aside.
+/// The number of complete files in a media folder.
 pub(crate) fn kept(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).unwrap();
     let files = entries.filter(|entry| entry.as_ref().unwrap().path().is_file());

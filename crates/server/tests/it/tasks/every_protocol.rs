@@ -1,4 +1,4 @@
-//! What holds for tasks of every protocol: several nodes, and what operators see.
+//! Properties of tasks of every protocol: several nodes, and the operators' commands.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use super::videos::{create, ended, film, plot, post};
 use crate::harness::{Connection, Database, Key, Request, Stage, eventually};
 
-/// What eight seconds of film cost, in micro-credits.
+/// The cost of eight seconds of video, in micro-credits.
 const FILM_COST: u64 = 800_000;
 
-/// What operators see of all tasks, as JSON.
+/// The rows of `tasks list`, as JSON.
 pub(crate) async fn listed(stage: &Stage, options: &[&str]) -> Vec<Value> {
     let mut arguments = vec!["tasks", "list", "--limit", "5000", "--json"];
     arguments.extend_from_slice(options);
@@ -23,7 +23,7 @@ pub(crate) async fn listed(stage: &Stage, options: &[&str]) -> Vec<Value> {
     rows.map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-/// Creates a task on a connection of its own to one of the nodes.
+/// Creates a task on a new connection to one of the nodes.
 pub(crate) async fn create_on(node: SocketAddr, key: &Key, prompt: &str) -> String {
     let mut connection = Connection::open(node).await;
     let request = Request::post("/v1/videos/generations");
@@ -34,8 +34,8 @@ pub(crate) async fn create_on(node: SocketAddr, key: &Key, prompt: &str) -> Stri
     answer.json()["request_id"].as_str().unwrap().to_owned()
 }
 
-/// T7: two nodes, one killed midway; all tasks end, none is polled by two at once, each is
-/// settled once. `TOLLGATE_TASKS=1000` is the long proof.
+/// T7: two nodes, one of them killed midway. All tasks end, no task is polled by both nodes at once, and each is
+/// settled once. `TOLLGATE_TASKS=1000` runs the long version.
 #[tokio::test]
 async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
     let Some(database) = Database::shared() else {
@@ -60,7 +60,7 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
             }
         });
     }
-    // The simulator keeps its newest calls alone, so they are gathered on the way.
+    // The simulator keeps only its newest calls, so they are collected repeatedly.
     let mut polls = BTreeMap::new();
     let mut gather = |stage: &Stage| {
         let calls = stage.sim.calls().into_iter();
@@ -74,7 +74,7 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
         while let Some(created) = creators.try_join_next() {
             created.unwrap();
         }
-        // Between two readings of the log, while tasks are created.
+        // Wait between two reads of the simulator's log.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     stage.kill_last_node();
@@ -131,7 +131,7 @@ async fn operators_list_show_and_follow_tasks() {
     let missing = "01987654-0000-7000-8000-000000000000";
     let missing = stage.cli(&["tasks", "show", missing]).await;
     assert!(!missing.status.success() && missing.stderr.contains("no task"));
-    // It stays until nothing is open, and tells each state once.
+    // With `--drain`, the command follows until no task is open.
     let slow = create(&stage, &key, &film("a boat [polls=20]")).await;
     let followed = stage.cli(&["tasks", "follow", "--drain", "--json"]).await;
     let last = followed.stdout.lines().rfind(|line| line.contains(&slow));
@@ -139,7 +139,7 @@ async fn operators_list_show_and_follow_tasks() {
     assert_eq!(last["status"], "done", "{}", followed.stdout);
 }
 
-/// T8: a channel that still has tasks may take no new work, but it may not go.
+/// T8: a channel that still has open tasks can be closed to new work, but cannot be removed.
 #[tokio::test]
 async fn a_channel_with_open_tasks_cannot_be_taken_away() {
     let (stage, key) = plot().funded().await;

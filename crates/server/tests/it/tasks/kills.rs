@@ -1,5 +1,5 @@
-//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). Whatever the point, a task ends once, is settled
-//! once and told one to four times with the bytes that a look-up shows, and the books hold.
+//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). In every case the task ends once and is settled
+//! once, its callback is sent one to four times with the bytes of a lookup, and the ledger verifies.
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -9,10 +9,10 @@ use super::every_protocol::listed;
 use super::{content_task_lists, content_tasks, predict, videos};
 use crate::harness::{Connection, Key, Plot, Receiver, Reply, Request, Stage, eventually, within};
 
-/// What eight seconds of film cost, in micro-credits: by the upstream's word, and by the second.
+/// The cost of eight seconds of video in micro-credits, both as the upstream reports it and by the second.
 const FILM_COST: u64 = 800_000;
 
-/// Lets callbacks and media be reached on this machine.
+/// Allows callbacks and media on this machine.
 fn open(plot: Plot) -> Plot {
     plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
@@ -22,14 +22,14 @@ fn told(mut body: Value, receiver: &Receiver) -> Value {
     body
 }
 
-/// `kill -9`, books that hold, and a new start.
+/// Sends `kill -9`, verifies the ledger and restarts the gateway.
 async fn kill(stage: &mut Stage) {
     stage.kill();
     stage.verify().await;
     stage.restart().await;
 }
 
-/// Asserts that the only task was told as a look-up shows it, one to four times, and that it cost so much.
+/// Asserts that the only task has ended: delivered one to four times with the bytes of a lookup, at this cost.
 async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) -> Value {
     receiver.heard(1).await;
     let rows = listed(stage, &[]).await;
@@ -43,7 +43,7 @@ async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) ->
     let shown = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
     let told = receiver.told();
     assert!((1..=4).contains(&told.len()), "{told:?}");
-    // An attempt that a crash ends is used up, also when nothing of it has arrived.
+    // A crash uses up an attempt, even if nothing of it has arrived.
     let attempts = row["callback_attempts"].as_u64().unwrap();
     assert!((told.len() as u64..=4).contains(&attempts), "{attempts}");
     for delivery in told {
@@ -60,7 +60,7 @@ async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) ->
     shown.json()
 }
 
-/// Sends a creation whose answer nobody will get.
+/// Sends a creation and does not wait for its answer.
 async fn send_creation(stage: &Stage, key: &Key, body: &Value) -> Connection {
     let mut caller = Connection::open(stage.address()).await;
     let request = Request::post("/v1/videos/generations")
@@ -70,10 +70,10 @@ async fn send_creation(stage: &Stage, key: &Key, body: &Value) -> Connection {
     caller
 }
 
-/// `kill@task_row`: the row is there, and no byte of the creation has left us.
+/// `kill@task_row`: the row exists, but no byte of the creation has been sent.
 #[tokio::test]
 async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_it() {
-    // A handshake that is never answered.
+    // The upstream accepts connections but never answers the handshake.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let entries = format!(
         "[[channel]]
@@ -100,7 +100,7 @@ async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_i
     assert_eq!(shown["status"], "failed", "{shown}");
 }
 
-/// `kill@created`: the upstream has the creation, and its answer is never heard.
+/// `kill@created`: the upstream has received the creation, but its answer is lost.
 #[tokio::test]
 async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once() {
     let (mut stage, key) = open(videos::plot()).funded().await;
@@ -118,7 +118,7 @@ async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once
     assert_eq!(stage.upstream_calls(), 1);
 }
 
-/// `kill@poll`.
+/// `kill@poll`: the task continues from its row.
 #[tokio::test]
 async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
     let (mut stage, key) = open(videos::plot()).funded().await;
@@ -138,7 +138,7 @@ async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
     assert_eq!(shown["status"], "done", "{shown}");
 }
 
-/// `kill@copy`: a part of the film is here. What was copied anew takes its place under the same name.
+/// `kill@copy`: a part of the video has been copied. The next copy replaces it under the same name.
 #[tokio::test]
 async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
     let (mut stage, key) = open(predict::plot()).funded().await;
@@ -164,7 +164,7 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
     assert_eq!(kept(&media), 1);
 }
 
-/// `kill@terminal`: the upstream's last word has come, and its commit is under way, is done, or never began.
+/// `kill@terminal`: the upstream has reported the end. The commit has not begun, is under way, or is done.
 #[tokio::test]
 async fn killed_around_its_last_commit_the_task_is_settled_once() {
     const ROUNDS: usize = 5;
@@ -173,14 +173,14 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
         let receiver = Receiver::start(&[200]).await;
         let body = told(videos::film("a boat [polls=1]"), &receiver);
         videos::create(&stage, &key, &body).await;
-        // The creation, one poll while it runs, and the one at its end.
+        // The creation, one poll of the running task, and the final poll.
         within("the last poll", async {
             while stage.sim.stats().completed < 3 {
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        // A little later in each round.
+        // Slightly later in each round.
         for _ in 0..round * 200 {
             tokio::task::yield_now().await;
         }
@@ -190,11 +190,11 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
     }
 }
 
-/// `kill@callback`: an attempt that a crash ends is used up, and the next says the same.
+/// `kill@callback`: a crash uses up the attempt, and the next one sends the same bytes.
 #[tokio::test]
 async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
     let (mut stage, key) = open(videos::plot()).funded().await;
-    // The first delivery is taken and never answered.
+    // The receiver takes the first delivery and never answers.
     let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
     let body = told(videos::film("x"), &receiver);
     videos::create(&stage, &key, &body).await;
@@ -204,7 +204,7 @@ async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
     ended_once(&stage, &key, &receiver, FILM_COST).await;
 }
 
-/// Killed in a deletion: what the upstream has done shows, and the same request goes on from there.
+/// Killed during a deletion: the task shows what the upstream has done, and the caller can repeat the deletion.
 #[tokio::test]
 async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
     let (mut stage, key) = content_tasks::plot().funded().await;

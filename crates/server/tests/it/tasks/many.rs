@@ -1,8 +1,8 @@
-//! Many open tasks on one node: looks keep their schedule, and text calls do not feel them.
+//! Many open tasks on one node: polls keep their schedule and do not slow down text calls.
 //!
-//! It measures the machine too, so it is played when asked for:
-//! `TOLLGATE_OPEN_TASKS=10000 cargo test --release -p tollgate-server --test it many_open -- --ignored --nocapture`.
-//! `TOLLGATE_POLL_MS` is the pause between two looks at a task, 5,000 unless it is set.
+//! The result depends on the machine, so the test runs only on request: `TOLLGATE_OPEN_TASKS=10000 cargo test --release
+//! -p tollgate-server --test it many_open -- --ignored --nocapture`. `TOLLGATE_POLL_MS` is the pause between two polls
+//! of a task, 5,000 by default.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::videos::ENTRIES;
 use crate::harness::{Connection, Key, Plot, Request, Stage, ask};
 
 const CREATORS: usize = 32;
-/// Callers of texts, each of which calls once in this time.
+/// Concurrent callers of text models, each of which sends one call per interval.
 const CALLERS: usize = 8;
 const CALL_EVERY: Duration = Duration::from_millis(40);
 
@@ -23,7 +23,7 @@ fn asked(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |value| value.parse().unwrap())
 }
 
-/// Figures in order of size.
+/// Measurements in ascending order.
 struct Spread(Vec<u64>);
 
 impl Spread {
@@ -32,13 +32,13 @@ impl Spread {
         Self(figures)
     }
 
-    /// The figure that so many of a hundred do not pass.
+    /// The value at a percentile.
     fn at(&self, percent: usize) -> u64 {
         self.0[(self.0.len() - 1) * percent / 100]
     }
 }
 
-/// How long short text calls take, in microseconds, when a steady few are made.
+/// The latencies of short text calls at a constant rate, in microseconds.
 async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
@@ -65,7 +65,7 @@ async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
     Spread::of(callers.join_all().await.concat())
 }
 
-/// The pauses between two looks at the same task, in milliseconds, over some time.
+/// The pauses between two polls of the same task during this time, in milliseconds.
 async fn pauses(stage: &Stage, during: Duration) -> Spread {
     let mut looks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut seen = stage.sim.stats().received;
@@ -78,7 +78,7 @@ async fn pauses(stage: &Stage, during: Duration) -> Spread {
                 looks.entry(call.path).or_default().push(call.at_ms);
             }
         }
-        // The sim keeps a thousand, and looks come in flocks.
+        // The simulator keeps a thousand calls, and polls come in bursts.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let pauses = looks.values().flat_map(|times| times.windows(2));
@@ -111,7 +111,7 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
         });
     }
     creators.join_all().await;
-    // Three rounds of looks and more.
+    // At least three rounds of polls.
     let during = Duration::from_millis(4 * pause_ms);
     let (pauses, beside) = tokio::join!(pauses(&stage, during), calls(during));
     eprintln!(
@@ -131,6 +131,6 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
             took.at(99)
         );
     }
-    // The pause, its jitter of a tenth, and a tenth for being late.
+    // The configured pause, a tenth for its jitter, and a tenth of tolerance.
     assert!(pauses.at(99) <= pause_ms * 12 / 10);
 }

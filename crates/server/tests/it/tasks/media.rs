@@ -1,4 +1,4 @@
-//! Kept media as anybody sees them: by their address alone, whole and in ranges, until they expire.
+//! Stored media as anyone sees them: served by their URL alone, whole and in ranges, until they expire.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::harness::{
 
 const ID: &str = "0123456789abcdefghijklmnopqrstuv";
 
-/// Bytes of which no two stretches are alike.
+/// Bytes in which no two ranges are equal.
 fn film() -> Vec<u8> {
     (0..50_000_u32).flat_map(u32::to_be_bytes).collect()
 }
 
-/// Puts a file where the gateway of a stage keeps its media.
+/// Puts a file into the media folder of a stage.
 fn keep(stage: &Stage, name: &str, bytes: &[u8]) -> PathBuf {
     let path = stage.folder().join("tollgate-data/media").join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -65,7 +65,7 @@ async fn media_are_served_without_a_key_under_fixed_types() {
 async fn clients_of_generate_content_find_their_file() {
     let stage = Stage::open().await;
     keep(&stage, &format!("{ID}.mp4"), &film());
-    // The newest SDK asks under `/v1`.
+    // The newest SDK uses `/v1`.
     for version in ["v1beta", "v1"] {
         let target = format!("/{version}/files/{ID}:download?alt=media");
         let answer = get(&stage, &target, &[]).await.ok();
@@ -73,7 +73,7 @@ async fn clients_of_generate_content_find_their_file() {
         assert_eq!(answer.header("content-type"), Some("video/mp4"));
         let disposition = format!("attachment; filename=\"{ID}.mp4\"");
         assert_eq!(answer.header("content-disposition"), Some(&*disposition));
-        // It sends its key along, which is no reason to refuse.
+        // The SDK sends its key along, which must not cause a refusal.
         let answer = get(&stage, &target, &[("x-goog-api-key", "whatever")]).await;
         assert_eq!(answer.ok().body, film());
     }
@@ -130,7 +130,7 @@ async fn conditions_are_judged_by_the_mark() {
     let head = connection.head().await.unwrap();
     assert_eq!((head.status, head.header("etag")), (304, Some(&*etag)));
 
-    // Another file under the name has another mark.
+    // Another file under the same name has another ETag.
     keep(&stage, &name, b"another film");
     let answer = get(&stage, &target, &[range, ("if-range", &etag)]).await;
     assert_eq!(
@@ -160,7 +160,7 @@ async fn a_head_tells_what_a_get_would() {
     ] {
         assert_eq!(head.header(header), got.header(header), "{header}");
     }
-    // There was no body: the next answer on the connection begins with its head.
+    // The previous answer had no body, so the next one begins with its head.
     connection
         .send(&Request::get(&target).header("range", "bytes=0-3"))
         .await;
@@ -253,7 +253,7 @@ async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
     );
 }
 
-/// A gateway that keeps its media in a bucket.
+/// A gateway that stores its media in a bucket.
 fn in_bucket(address: SocketAddr) -> Plot {
     Plot::default()
         .setting("media", &format!("url = \"s3://{BUCKET}/videos\""))
@@ -294,7 +294,7 @@ async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
         .open()
         .await;
     let target = format!("/media/{ID}.mp4");
-    // More than the buffers of both sockets hold, so that the answer cannot end unread.
+    // More than the socket buffers hold, so the answer cannot end before it is read.
     keep(&stage, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
     let mut reader = Connection::open(stage.address()).await;
     reader.send(&Request::get(&target)).await;
@@ -307,7 +307,7 @@ async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
         assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
         assert!(refused.header("retry-after").is_some());
     }
-    // Nothing is opened for a name that cannot be one.
+    // An invalid name takes no place, so it is still answered with 404.
     assert_eq!(get(&stage, "/media/none", &[]).await.status(), 404);
     drop(reader);
     let is_served = async || {
@@ -338,7 +338,7 @@ async fn storage_becomes(stage: &Stage, word: &str) {
     eventually("the storage's state", is_told).await;
 }
 
-/// Calls that need no storage are served, so the node is ready; that it lacks its bucket is told.
+/// Calls that need no storage are served, so the node is ready. `/readyz` reports that the bucket cannot be reached.
 #[tokio::test]
 async fn readiness_tells_of_a_bucket_that_cannot_be_reached() {
     let s3 = S3::start().await;

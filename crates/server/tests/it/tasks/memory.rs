@@ -1,14 +1,14 @@
-//! S5: what upstreams send about tasks stays within the node's memory, and leaves callers theirs.
+//! S5: upstream answers about tasks stay within the node's memory and leave enough for callers.
 
 use serde_json::json;
 
 use super::{omni, videos};
 use crate::harness::{Key, Plot, Stage, ask, eventually, with};
 
-/// More polls than failures that open a channel's breaker.
+/// More polls than the failures that would open a channel's breaker.
 const POLLS: u32 = 8;
 
-/// Half a mebibyte of it is for tasks, the least that an answer above the free size needs is the same.
+/// Tasks may use half of this memory, 512 KiB. An answer above the free size needs at least as much.
 fn small(plot: Plot) -> Plot {
     plot.setting("limits", "body_memory_bytes = 1048576")
 }
@@ -18,7 +18,7 @@ async fn channel_is(stage: &Stage, wanted: &str) -> bool {
     stage.admin_get("/metrics").await.text().contains(&line)
 }
 
-/// A request that needs nearly all of the memory that large bodies may take, seven eighths of the whole.
+/// Sends a request that needs nearly all the memory for large bodies, which is seven eighths of the total.
 async fn all_memory_is_free(stage: &Stage, key: &Key) {
     let body = with(ask("hello"), &json!({ "user": "x".repeat(910_000) }));
     stage.chat(key, &body).await.ok();
@@ -47,7 +47,7 @@ async fn a_poll_that_there_is_no_memory_for_ends_no_task_and_blames_no_channel()
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_the_channels_fault_and_no_end() {
     let (stage, key) = videos::plot().funded().await;
-    // Five in a row open the breaker.
+    // Five failures in a row open the breaker.
     stage
         .sim
         .queue_faults("poll/sim-video", "endless-line", 5)
@@ -61,7 +61,7 @@ async fn an_answer_that_is_too_large_is_the_channels_fault_and_no_end() {
     assert_eq!(shown.json()["status"], "pending");
 }
 
-/// What the upstream has made cannot be had again: it is told as an outcome that nobody knows.
+/// The result cannot be fetched again, so the task fails as one with an unknown outcome.
 #[tokio::test]
 async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
     let (stage, key) = small(omni::plot()).funded().await;
@@ -74,7 +74,7 @@ async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
     assert!(channel_is(&stage, "closed").await);
-    // The next one finds its room.
+    // There is memory for the next result.
     let id = omni::create(&stage, &key, &omni::film("[inline]")).await;
     let shown = omni::ended(&stage, &key, &id).await.json();
     assert_eq!(shown["status"], "completed", "{shown}");

@@ -1,4 +1,4 @@
-//! Video tasks of every protocol, their callbacks and their kept media.
+//! Tests of video tasks of every protocol, their callbacks and their stored media.
 
 mod callbacks;
 mod content_task_lists;

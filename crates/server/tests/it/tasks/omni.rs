@@ -1,4 +1,4 @@
-//! Videos through Interactions: a task at once, one blocking call behind it.
+//! Videos through Interactions: the task is created immediately, and one blocking upstream call follows.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn call(key: &Key, body: &Value) -> Request {
         .header("x-goog-api-key", &key.secret)
 }
 
-/// Creates a task and gives its id.
+/// Creates a task and returns its id.
 pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let shown = stage.send(&call(key, body)).await.ok().json();
     assert_eq!(
@@ -73,7 +73,7 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     shown["id"].as_str().unwrap().to_owned()
 }
 
-/// The interaction once it has ended, as the protocol's own clients ask for it.
+/// Waits until the interaction has ended, polled as the protocol's own clients do.
 pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");
@@ -118,13 +118,13 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
     stage.verify().await;
 }
 
-/// The caller has a task before the upstream has said anything: what goes wrong later shows in it.
+/// The caller gets its task before the upstream answers, so later errors appear in the task.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     for (faults, is_code) in [
         ("status=400", 3),
         ("status=429", 8),
-        // Our own credential, which the caller cannot mend.
+        // The gateway's own credential, which the caller cannot correct.
         ("status=401", 13),
         ("status=500", 13),
         ("empty-object", 13),
@@ -159,7 +159,7 @@ async fn an_upstream_that_cannot_be_reached_is_told_as_such() {
     stage.verify().await;
 }
 
-/// T7: a blocking call whose worker died is never sent again.
+/// T7: a blocking call whose worker has died is never sent again.
 #[tokio::test]
 async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
     let (mut stage, key) = plot().funded().await;
@@ -169,7 +169,7 @@ async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
         (stage.upstream_calls() == 1).then_some(())
     })
     .await;
-    // Ten seconds at 0.1, held by the task.
+    // Ten seconds at 0.1 credits, held by the task.
     assert_eq!(stage.frozen(&key).await, 1_000_000);
     stage.kill();
     stage.verify().await;
@@ -249,7 +249,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
             "service_tier_not_supported",
         ),
         (with(json!({ "input": "" })), "invalid_request"),
-        // A text model that is asked for a video makes none.
+        // A text model cannot produce a video.
         (
             json!({ "model": "maker/chat", "input": "x", "response_format": { "type": "video" } }),
             "model_not_supported",
@@ -308,11 +308,11 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
         ("maker/omni", "fog", "720p", 300_000),
         ("maker/omni", "fog", "4k", 900_000),
         ("maker/omni", "[inline]", "720p", 300_000),
-        // 3 x 5,792 tokens at 20 credits the million; by the second when none are told.
+        // 3 x 5,792 tokens at 20 credits per million; by the second if no tokens are reported.
         ("maker/omni-tokens", "fog", "720p", 347_520),
         ("maker/omni-tokens", "[unpriced]", "720p", 300_000),
         ("maker/omni-tokens", "[totals]", "720p", 347_520),
-        // Without usage and seconds a film costs the tokens that its length and resolution mean.
+        // Without a usage report and a price per second, the tokens are derived from length and resolution.
         ("maker/omni-tokens-alone", "[totals]", "720p", 347_520),
         ("maker/omni-tokens-alone", "[unpriced]", "360p", 104_260),
         ("maker/omni-tokens-alone", "[unpriced]", "720p", 347_520),

@@ -1,4 +1,4 @@
-//! Long-running predict: operations that are created once, polled by name, filmed, settled.
+//! Long-running predict: operations are created once, polled by name, and settled. Their videos are copied.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn call(key: &Key, model: &str, body: &Value) -> Request {
         .header("x-goog-api-key", &key.secret)
 }
 
-/// Creates an operation and gives its name, which is the task's id.
+/// Creates an operation and returns its name, which is the task's id.
 pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let answer = stage.send(&call(key, "maker/film", body)).await.ok();
     let shown = answer.json();
@@ -45,7 +45,7 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     name
 }
 
-/// The operation once it is done, as the protocol's own clients ask for it.
+/// Waits until the operation is done, polled as the protocol's own clients do.
 pub(crate) async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
     eventually("the end of the operation", async || {
         let request = Request::get(&format!("/v1beta/{name}"));
@@ -203,7 +203,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = Dialect::Generate.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
-    // The channel speaks every protocol; the model is asked in one.
+    // The channel supports every protocol, but the model is served by one.
     for (path, body) in [
         ("/v1/videos/generations", json!({ "prompt": "x" })),
         (
@@ -227,7 +227,8 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
 }
 
-/// T3: a refusal is told as one; anything else without a name is ambiguous, and sent once.
+/// T3: a clear refusal is reported as such. Every other answer without a name is ambiguous, and the creation is not
+/// repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -248,7 +249,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-/// T11: trouble with a poll is no end.
+/// T11: a failed poll does not end the operation.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_an_operation() {
     let (stage, key) = plot().funded().await;
@@ -267,7 +268,7 @@ async fn polls_that_fail_do_not_end_an_operation() {
     stage.verify().await;
 }
 
-/// A film of four seconds that ends well, and the address it is shown at.
+/// Creates a video of four seconds, waits until it is done, and returns its URL.
 async fn filmed(stage: &Stage, key: &Key, prompt: &str) -> String {
     let mut body = film(prompt);
     body["parameters"] = json!({ "durationSeconds": 4 });
@@ -295,7 +296,7 @@ async fn a_film_is_ours_wherever_the_upstream_had_it() {
         let id = id.strip_suffix(":download?alt=media").unwrap();
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         assert!(id.len() == 32 && id.bytes().all(is_plain), "{id}");
-        // Clients add their key, which is not needed.
+        // Clients add their key to the URL, which is not needed.
         for target in [path.to_owned(), format!("{path}&key=k")] {
             let file = stage.send(&Request::get(&target)).await.ok();
             assert_eq!(file.header("content-type"), Some("video/mp4"));
@@ -329,7 +330,8 @@ async fn what_is_no_film_is_not_paid_for() {
     stage.verify().await;
 }
 
-/// T2, T4, T9: killed in a poll, in the copy and around the last commit, it goes on from its row and ends once.
+/// T2, T4, T9: killed during a poll, during the copy and around the last commit, each operation continues from its row
+/// and ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_operation_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

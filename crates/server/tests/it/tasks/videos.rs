@@ -1,4 +1,4 @@
-//! Video-A tasks: created once, followed, settled, told; also through sudden ends.
+//! Video-A tasks: creation, polling and settlement, also with `kill -9` in between.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) async fn post(stage: &Stage, key: &Key, path: &str, body: &Value) -> 
     stage.send(&request).await
 }
 
-/// Creates a task and gives its id.
+/// Creates a task and returns its id.
 pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let answer = post(stage, key, "/v1/videos/generations", body).await.ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
@@ -44,7 +44,7 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     answer.json()["request_id"].as_str().unwrap().to_owned()
 }
 
-/// The answer to a look-up once the task has ended.
+/// Waits until the task has ended, and returns the answer to the lookup.
 pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
     eventually("the end of the task", async || {
         let answer = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
@@ -58,7 +58,7 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
     let (stage, key) = plot().funded().await;
     let body = json!({ "model": "maker/video", "prompt": "a boat [polls=3]", "seconds": "6", "user": null });
     let id = create(&stage, &key, &body).await;
-    // Six seconds at 0.05, held by the task until it ends.
+    // Six seconds at 0.05 credits, held until the task ends.
     let held = stage.frozen(&key).await;
     assert!(held == 300_000 || held == 0, "{held}");
     let answer = ended(&stage, &key, &id).await;
@@ -72,14 +72,14 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
             "usage": { "cost_in_usd_ticks": 3_000_000_000_u64 },
         })
     );
-    // The path that the protocol's own clients poll shows the same bytes.
+    // The path that the protocol's own clients poll returns the same bytes.
     let native = stage.get(&key, &format!("/v1/videos/{id}")).await.ok();
     assert_eq!(native.body, answer.body);
-    // 0.3 dollars at 2 credits each.
+    // 0.3 dollars at 2 credits per dollar.
     assert_eq!(stage.usage(&key).await, 600_000);
     assert_eq!(stage.frozen(&key).await, 0);
     stage.verify().await;
-    // The film is the upstream's own, and a real one.
+    // The URL leads to the upstream's own file, which is a valid video.
     let path = url.split_once("/v1/").unwrap().1;
     let mut upstream = crate::harness::Connection::open(stage.sim.address()).await;
     upstream.send(&Request::get(&format!("/v1/{path}"))).await;
@@ -112,14 +112,14 @@ async fn each_end_costs_what_it_should() {
     for (prompt, status, charge) in [
         ("[fail]", "failed", 0),
         ("[expire]", "expired", 0),
-        // Eight seconds: 0.4 dollars at 2 credits each, also when moderation refused after the work.
+        // Eight seconds: 0.4 dollars at 2 credits per dollar, also if moderation refused the finished video.
         ("[refuse]", "failed", 800_000),
         ("[withhold]", "done", 800_000),
         ("[withhold] [unpriced]", "done", 0),
-        // What is not there is no result, whatever is reported.
+        // Without a result the task fails at no charge, even if a cost is reported.
         ("[nothing]", "failed", 0),
         ("[nothing] [unpriced]", "failed", 0),
-        // By the second where nothing is reported.
+        // By the second if no cost is reported.
         ("[unpriced]", "done", 400_000),
     ] {
         let id = create(&stage, &key, &film(prompt)).await;
@@ -207,7 +207,8 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+/// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
+/// repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -228,7 +229,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-/// T11: trouble with a poll is no end.
+/// T11: a failed poll does not end the task.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_a_task() {
     let (stage, key) = plot().funded().await;
@@ -246,7 +247,8 @@ async fn polls_that_fail_do_not_end_a_task() {
     stage.verify().await;
 }
 
-/// T2, T4, killed in a poll and around the last commit: from the row it goes on, ends once and settles once.
+/// T2, T4: killed during a poll and around the last commit, each task continues from its row, ends once and is settled
+/// once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

@@ -1,7 +1,7 @@
-//! What the real client libraries send, replayed as they sent it.
+//! Replays requests that real client libraries have sent.
 //!
-//! `tests/fixtures/captures.jsonl` holds one recorded request per line: credentials replaced by
-//! `KEY`, header names in lower case, the body last and in the bytes that go out.
+//! `tests/fixtures/captures.jsonl` has one recorded request per line. Credentials are replaced with `KEY`, header names
+//! are in lower case, and the body comes last, with its original bytes.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use sim::Call;
 
 use crate::harness::{Answer, Dialect, Ended, Key, Plot, Request, Stage, UPSTREAM_KEY};
 
-/// The ids that the recorded clients were told to call.
+/// The model ids in the recorded requests.
 const MODELS: [&str; 8] = [
     "anthropic/claude-x",
     "bytedance/seed-x",
@@ -23,9 +23,9 @@ const MODELS: [&str; 8] = [
     "openai/gpt-x",
     "xai/grok-4",
 ];
-/// The upstream's name for all of them, found nowhere in a recorded request.
+/// The upstream's name for all models, which occurs in no recorded request.
 const UPSTREAM_NAME: &str = "sim-hidden-name";
-/// The headers that an upstream of the caller's dialect may see.
+/// The headers that an upstream of the caller's dialect may receive.
 const UPSTREAM_HEADERS: [&str; 9] = [
     "accept-encoding",
     "host",
@@ -69,7 +69,7 @@ impl Capture<'_> {
         self.target.contains(":stream") || self.body.is_some_and(stream)
     }
 
-    /// A request that is counted is written anew, from the members that its count depends on.
+    /// Token-count requests are written anew, with only the members that the count depends on.
     fn is_count(&self) -> bool {
         ["/count_tokens", "/input_tokens", ":countTokens"]
             .iter()
@@ -92,7 +92,7 @@ impl Capture<'_> {
     }
 }
 
-/// A gateway whose only upstream speaks one dialect.
+/// A gateway whose only upstream uses one dialect.
 async fn stage(upstream: Dialect) -> (Stage, Key) {
     let mut entries = format!(
         "[[channel]]
@@ -138,7 +138,7 @@ async fn an_upstream_of_the_callers_dialect_receives_the_very_bytes() {
     }
 }
 
-/// The upstream received what was sent, when the edits that the contract demands are undone.
+/// Asserts that the upstream received the recorded bytes, except for the documented edits.
 #[track_caller]
 fn assert_untouched(capture: &Capture<'_>, call: &Call) {
     let what = format!("{} {}", capture.sdk, capture.name);
@@ -174,7 +174,7 @@ fn assert_untouched(capture: &Capture<'_>, call: &Call) {
     }
 }
 
-/// A received body without our edits. Each edit is asserted to be there exactly once.
+/// The received body with our edits undone. Each edit must occur exactly once.
 #[track_caller]
 fn undone(capture: &Capture<'_>, received: &str) -> String {
     let once = |text: &str, from: &str, to: &str| {
@@ -209,8 +209,8 @@ fn undone(capture: &Capture<'_>, received: &str) -> String {
     }
 }
 
-/// Every capture on all five upstream dialects: answered, or refused in the envelope of the
-/// endpoint that was called. The table is the record of which.
+/// Sends every capture to all five upstream dialects: it is answered, or refused in the envelope of its endpoint. The
+/// snapshot records the outcome of each.
 #[tokio::test]
 async fn every_capture_is_answered_or_refused_in_its_own_envelope() {
     let captures = Capture::all();

@@ -1,4 +1,4 @@
-//! Chat calls that are answered in one piece.
+//! Chat calls with buffered answers.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn an_answer_carries_our_id_and_the_public_model() {
     assert_ne!(again.json()["id"], answer["id"]);
 }
 
-/// Spans: every byte of an answer but id and model is the upstream's own.
+/// Only the id and the model of an answer are changed; all other bytes are the upstream's.
 #[tokio::test]
 async fn only_the_id_and_the_model_of_an_answer_change() {
     let upstream = concat!(
@@ -67,7 +67,7 @@ async fn only_the_id_and_the_model_of_an_answer_change() {
     );
 }
 
-/// Spans: every byte of a request but the model is the caller's own.
+/// Only the model of a request is changed; all other bytes are the caller's.
 #[tokio::test]
 async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
     let (stage, key) = Stage::funded().await;
@@ -85,7 +85,7 @@ async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
     assert_eq!(std::str::from_utf8(&call.body).unwrap(), expected);
 }
 
-/// K5: headers pass by allow-list.
+/// K5: only headers of an allow-list reach the upstream.
 #[tokio::test]
 async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
     let (stage, key) = Stage::funded().await;
@@ -116,7 +116,7 @@ async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
     }
 }
 
-/// Messages callers ask for betas in a header; the version is ours to choose.
+/// Callers of Messages request betas in a header. The gateway chooses the version.
 #[tokio::test]
 async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
     let (stage, key) = Stage::funded().await;
@@ -143,7 +143,7 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
     }
 }
 
-/// An explicit null means absent.
+/// A member that is `null` counts as absent.
 #[tokio::test]
 async fn members_that_are_null_are_absent() {
     let (stage, key) = Stage::funded().await;
@@ -160,7 +160,7 @@ async fn members_that_are_null_are_absent() {
     assert_eq!(answer.json()["choices"][0]["message"]["content"], "nulls");
 }
 
-/// Upstreams that refuse every name they do not know hear nothing of what is refused here.
+/// Members that the gateway refuses are removed if they are `null`, because some upstreams refuse unknown names.
 #[tokio::test]
 async fn controls_that_are_null_do_not_reach_an_upstream() {
     let (stage, key) = Stage::funded().await;
@@ -260,7 +260,7 @@ async fn tools_schemas_images_and_choices_go_through() {
     stage.verify().await;
 }
 
-/// History comes back as an SDK dumped it.
+/// Messages that an SDK has dumped are accepted as history.
 #[tokio::test]
 async fn dumped_history_is_taken_back() {
     let (stage, key) = Stage::funded().await;
@@ -281,7 +281,7 @@ async fn dumped_history_is_taken_back() {
     );
 }
 
-/// A 1 MB prompt is no special case.
+/// A prompt of 1 MB passes unchanged.
 #[tokio::test]
 async fn a_large_body_goes_through_unchanged() {
     let stage = Stage::open().await;

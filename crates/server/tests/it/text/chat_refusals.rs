@@ -1,5 +1,4 @@
-//! Every refusal of a chat call: the right status, code and envelope, before any hold and before
-//! any upstream call.
+//! Refusals of chat calls: the right status, code and envelope, before any hold and any upstream call.
 
 use std::fmt::Write as _;
 
@@ -7,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{CANNED_MODEL, CANNED_NAME, Canned, Plot, Request, Stage, ask, with};
 
-/// What is refused, with which status and code, and which member is named.
+/// Case name, body, status, code, and the member that the error names.
 type Refusal = (String, Vec<u8>, u16, &'static str, Option<&'static str>);
 
-/// Good bodies with one member that is not.
+/// Valid bodies with one invalid member.
 fn members() -> Vec<Refusal> {
     let long_id = format!("maker/{}", "m".repeat(251));
     let kinds = ["maker/vectors", "maker/painter"].map(Value::from);
@@ -183,7 +182,7 @@ fn shapes() -> Vec<Refusal> {
         .collect()
 }
 
-/// L5, and what `docs/api/chat-completions.md` says is refused.
+/// L5, and the refusals that `docs/api/chat-completions.md` lists.
 #[tokio::test]
 async fn a_refused_call_costs_nothing_and_reaches_nobody() {
     let (stage, key) = Stage::funded().await;
@@ -217,7 +216,7 @@ async fn a_refused_call_costs_nothing_and_reaches_nobody() {
     stage.verify().await;
 }
 
-/// Limits: what stands exactly at a bound is taken.
+/// Input limits: a value exactly at its limit is accepted.
 #[tokio::test]
 async fn a_body_at_its_bounds_is_served() {
     let upstream = json!({
@@ -252,7 +251,7 @@ async fn a_body_at_its_bounds_is_served() {
     }
 }
 
-/// `docs/api/README.md`: an `Idempotency-Key` is refused.
+/// `docs/api/README.md`: an `Idempotency-Key` is refused on model calls.
 #[tokio::test]
 async fn an_idempotency_key_is_refused_on_model_calls_alone() {
     let (stage, key) = Stage::funded().await;
@@ -273,7 +272,7 @@ async fn an_idempotency_key_is_refused_on_model_calls_alone() {
     stage.send(&request).await.ok();
 }
 
-/// What is wrong is told before who is asking pays for it, and never to strangers.
+/// Without a valid key, the answer says nothing about the body.
 #[tokio::test]
 async fn a_stranger_learns_nothing_from_a_wrong_body() {
     let stage = Stage::open().await;
@@ -284,7 +283,7 @@ async fn a_stranger_learns_nothing_from_a_wrong_body() {
     assert_eq!(answer.failure(), (401, "invalid_api_key".to_owned()));
 }
 
-/// All callers share the operator's account with an upstream: nobody may name what is kept there.
+/// All callers share the operator's account at an upstream, so no caller may refer to objects that are stored there.
 #[tokio::test]
 async fn what_is_kept_upstream_cannot_be_named() {
     let (stage, key) = Stage::funded().await;
@@ -309,7 +308,7 @@ async fn what_is_kept_upstream_cannot_be_named() {
         ),
     ] {
         let body = with(json!({ "model": "maker/chat" }), &more).to_string();
-        // An escape hides nothing.
+        // An escaped name is recognised too.
         for body in [body.replace("_id", "\\u005fid"), body] {
             let request = Request::post(path).bearer(&key.secret).body(body.as_str());
             let answer = stage.send(&request).await;

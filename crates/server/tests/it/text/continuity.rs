@@ -1,14 +1,14 @@
-//! Continuity without state: an upstream that demands its reasoning back gets it through every
-//! client dialect, though the gateway remembers nothing.
+//! Reasoning across turns without state: an upstream that requires its earlier reasoning gets it back through every
+//! client dialect, although the gateway stores nothing.
 
 use serde_json::Value;
 
 use crate::harness::{Conversation, Dialect, Key, Plot, Said, Stage, pairs, via};
 
-/// Thinks by itself, and refuses calls that come back without what it thought before them.
+/// Reasons by itself, and refuses tool results that come without its earlier reasoning.
 const DEMANDING: &str = "sim-reason+demand-reasoning";
 const NAME: &str = "sim-reason";
-/// What a gateway that lost a signature could send in its place.
+/// The value with which a gateway could replace a lost signature.
 const BYPASS: &str = "skip_thought_signature_validator";
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn three_turns_with_tools_work_through_every_pair() {
     stage.verify().await;
 }
 
-/// A call, with its result another call, with that result the answer.
+/// The model calls a tool, then a second one, then answers.
 async fn three_turns(stage: &Stage, key: &Key, pair: (Dialect, Dialect), stream: bool) {
     let (caller, upstream) = pair;
     let what = format!("{caller:?} by {upstream:?}, streamed: {stream}");

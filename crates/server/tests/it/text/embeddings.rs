@@ -1,4 +1,4 @@
-//! Vectors: `/v1/embeddings`, and `:embedContent` with its batch.
+//! Embeddings: `/v1/embeddings`, `:embedContent` and its batch.
 #![expect(clippy::float_arithmetic, reason = "vectors are compared")]
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, Stage, with};
 
 const MODEL: &str = "maker/vectors";
 
-/// Models on upstreams of one form each, priced like the stage's own.
+/// Models on upstreams that each support one form, with the stage's prices.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "contents"
@@ -68,7 +68,7 @@ fn contents(key: &Key, model: &str, action: &str, body: &Value) -> Request {
         .header("x-goog-api-key", &key.secret)
 }
 
-/// What tokens cost at 0.1 credits per million.
+/// The cost of tokens at 0.1 credits per million.
 fn price(tokens: u64) -> u64 {
     tokens.div_ceil(10)
 }
@@ -139,7 +139,7 @@ async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_token
     stage.verify().await;
 }
 
-/// Spans: every byte of an answer but the model is the upstream's own.
+/// Only the model of an answer is changed; all other bytes are the upstream's.
 #[tokio::test]
 async fn only_the_model_of_an_answer_changes() {
     let upstream = "{ \"object\":\"list\",\n\"data\":[{\"index\":0,\"embedding\":[1.0e-2, -0.50],\
@@ -162,7 +162,7 @@ async fn only_the_model_of_an_answer_changes() {
     assert_eq!(stage.usage(&key).await, 1, "7 tokens at 0.1, rounded up");
 }
 
-/// Both encodings are given, whichever of them the upstream knows.
+/// Callers can request both encodings, even if the upstream knows only one.
 #[tokio::test]
 async fn vectors_come_in_the_encoding_that_was_asked_for() {
     let (stage, key) = stage().await;
@@ -180,7 +180,7 @@ async fn vectors_come_in_the_encoding_that_was_asked_for() {
     }
 }
 
-/// The admission estimate is billed instead of zero, and told.
+/// Without a usage report, the estimate is billed and shown to the caller.
 #[tokio::test]
 async fn missing_usage_is_the_estimate() {
     let (stage, key) = stage().await;
@@ -337,7 +337,7 @@ async fn an_upstream_that_fails_costs_nothing() {
     stage.verify().await;
 }
 
-/// A report of no tokens is none: the request is counted, and the caller is told so.
+/// A report of zero tokens counts as missing: the tokens are counted, and the caller sees the count.
 #[tokio::test]
 async fn vectors_are_not_free_where_no_tokens_are_reported() {
     let answer = r#"{"object":"list","data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":0,"total_tokens":0}}"#;

@@ -1,4 +1,4 @@
-//! Log probabilities across the dialects that have them.
+//! Log probabilities between the dialects that support them.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Dialect, Plot, with};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Generate];
 
-/// The text of an answer, its tokens put together, and the alternatives of each.
+/// The text of an answer, the concatenation of its tokens, and the number of alternatives of each token.
 fn told(dialect: Dialect, answer: &Value) -> (String, String, Vec<usize>) {
     let list = |value: &Value| value.as_array().cloned().unwrap();
     let (text, tokens, tops) = match dialect {

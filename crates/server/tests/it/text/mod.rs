@@ -1,4 +1,4 @@
-//! The text dialects and embeddings: answers, refusals, conversions and token counts.
+//! Tests of the text dialects and embeddings: answers, refusals, conversions and token counts.
 
 mod captures;
 mod chat_plain;

@@ -1,10 +1,10 @@
-//! Token counts: an upstream's own where it counts, else ours, and free either way.
+//! Token counts: the upstream's count if it provides one, otherwise ours. Both are free.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
 
-/// The same upstream three times: one that counts, one that does not, one that speaks chat alone.
+/// The same upstream three times: with token counting, without it, and with the chat dialect alone.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "uncounted"
@@ -85,7 +85,7 @@ async fn an_upstream_that_counts_is_asked_and_names_nothing_of_its_own() {
         let body = body_of(dialect, "maker/chat", &text_of(7));
         let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
         assert_eq!(stage.upstream_calls(), before + 1, "{dialect:?}");
-        // The simulated upstream's own cut: a word is a token, the role is one more where it is text.
+        // The simulator counts a word as one token, and the role as one more if it is text.
         let told = tokens_of(dialect, &answer);
         assert!((7..=8).contains(&told), "{dialect:?} {told}");
         let call = stage.sim.calls().pop().unwrap();
@@ -124,7 +124,7 @@ async fn an_upstream_that_does_not_count_or_fails_leaves_it_to_us() {
         assert!(own.windows(2).all(|pair| pair[0] == pair[1]), "{own:?}");
         assert!((100..=130).contains(&own[0]), "{dialect:?} {own:?}");
     }
-    // A refused count is no sign of a refused credential: the channel still answers.
+    // A refused count does not mean that the credential is refused: the channel still answers.
     let body = json!({ "model": "maker/chat", "messages": [{ "role": "user", "content": "hi" }] });
     stage.chat(&key, &body).await.ok();
     stage.verify().await;
@@ -138,7 +138,7 @@ async fn a_count_needs_a_key_and_a_request_that_would_be_answered_but_no_money()
     for dialect in DIALECTS {
         let body = body_of(dialect, "maker/chat", "hi");
         count(&stage, &key, dialect, "maker/chat", &body).await.ok();
-        // A large body takes memory, which is kept for callers who can pay.
+        // A large body needs memory, which is reserved for callers who can pay.
         let large = body_of(dialect, "maker/uncounted", &text_of(40_000));
         let answer = count(&stage, &key, dialect, "maker/uncounted", &large).await;
         let expected = (402, "insufficient_quota".to_owned());
@@ -180,8 +180,8 @@ async fn a_count_needs_a_key_and_a_request_that_would_be_answered_but_no_money()
     stage.verify().await;
 }
 
-/// `max_tokens` is required of a message, and not of one that is counted; members that only an answer needs are
-/// not sent to an endpoint that would refuse them.
+/// `max_tokens` is required in a message, but not in a token count. Members that matter only for an answer are not sent
+/// to a counting endpoint, which would refuse them.
 #[tokio::test]
 async fn a_whole_request_can_be_counted_as_it_is() {
     let (stage, key) = plot().funded().await;
@@ -202,7 +202,7 @@ async fn a_whole_request_can_be_counted_as_it_is() {
         (Dialect::Responses, response),
     ] {
         let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
-        // Ours would count the frame of a request, too: the upstream has not refused it.
+        // Our own count would be larger, so this is the upstream's: it has not refused the request.
         assert!(tokens_of(dialect, &answer) <= 4, "{dialect:?}");
         assert_eq!(
             stage.sim.calls().pop().unwrap().status,

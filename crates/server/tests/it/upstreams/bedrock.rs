@@ -1,4 +1,4 @@
-//! Models at Amazon Bedrock: keys and signatures, models that the path names, binary streams, its errors. The simulated
+//! Models at Amazon Bedrock: keys and signatures, model names in the path, binary streams, errors. The simulated
 //! upstream checks every signature.
 
 use serde_json::json;
@@ -10,10 +10,10 @@ use crate::harness::{
 const ARN: &str =
     "arn:aws:bedrock:us-east-1:471147114711:application-inference-profile/ab12cd34ef56";
 const PROFILE: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
-/// Thinks by itself, and refuses calls that come back without what it thought before them.
+/// Reasons by itself, and refuses tool results that come without its earlier reasoning.
 const DEMANDING: &str = "sim-reason+demand-reasoning";
 
-/// A channel for each credential, with a model at each.
+/// A channel for each kind of credential.
 pub(super) const CHANNELS: [(&str, &str); 5] = [
     (
         "by-key",
@@ -76,7 +76,7 @@ pub(super) fn model(id: &str, routes: &[(&str, &str)]) -> String {
     )
 }
 
-/// All channels, each with a model of this name.
+/// A stage with all channels, each with a model of this name.
 async fn stage(name: &str) -> (Stage, Key) {
     let add = |plot: Plot, (id, settings): (&str, &str)| {
         plot.entries(&channel(id, settings))
@@ -150,7 +150,7 @@ async fn turn(
     talk.hear(&answer, stream)
 }
 
-/// Names of profiles and accounts, and what the host adds to answers.
+/// Checks that the answer contains no profile or account names and no additions of the host.
 #[track_caller]
 fn assert_clean(what: &str, answer: &Answer) {
     let text = answer.text();
@@ -234,7 +234,7 @@ async fn profiles_never_reach_callers(channel_name: &str, settings: &str) {
                         assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
                         assert!(answer.text().contains("plain"), "{what}: {}", answer.text());
                     }
-                    // Only refused credentials take a channel out.
+                    // A refused credential disables the channel, so one call is enough.
                     if faults == "status=403" {
                         break;
                     }
@@ -274,7 +274,7 @@ async fn the_bill_is_that_of_the_models_own_usage() {
     stage.verify().await;
 }
 
-/// Features are named in the body at a host, and in a header elsewhere.
+/// Some endpoints of Bedrock take betas in the body, others in a header.
 #[tokio::test]
 async fn betas_go_where_the_endpoint_takes_them() {
     let (stage, key) = stage("sim-chat").await;
@@ -339,7 +339,7 @@ async fn another_route_answers_when_this_one_is_refused() {
     stage.verify().await;
 }
 
-/// The model's words under the vendor's own chat endpoint, with a signature.
+/// Models with an OpenAI-compatible endpoint are called there, with signed requests.
 #[tokio::test]
 async fn models_with_a_compatible_endpoint_are_called_there() {
     let settings = r#"preset = "bedrock-openai"

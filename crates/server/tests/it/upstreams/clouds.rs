@@ -1,4 +1,4 @@
-//! Clouds that host the vendors' models: whatever dialect a caller speaks, each of them answers, and none shows itself.
+//! Clouds that host vendors' models: each serves callers of every dialect, and none can be identified by its answers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Conversation, Dialect, Key, Plot, Request, Said, Stage, UPSTREAM_KEY, with};
 
-/// Names of the accounts, which no caller may see.
+/// Names of the operator's accounts, which no caller may see.
 const PROJECT: &str = "acme-project-7788";
 const RESOURCE: &str = "acme-resource-7788";
 const TENANT: &str = "acme-tenant-7788";
 const CLIENT: &str = "acme-client-7788";
 
-/// The channels by name: their settings, and what the upstream calls the model.
+/// For each channel: its name, its settings, and the upstream's name of the model.
 const CLOUDS: [(&str, &str, &str); 9] = [
     (
         "azure",
@@ -91,7 +91,7 @@ credential = { file = "account.json" }"#,
     ),
 ];
 
-/// The public id of the model behind a channel.
+/// The public id of the model of a channel.
 fn model_of(channel: &str) -> String {
     format!("maker/{channel}")
 }
@@ -115,7 +115,7 @@ profile = {{ max_output_tokens = 128000, vision = true, tools = true }}
     entry
 }
 
-/// A stage with these channels. The key file names a token endpoint of the simulated upstream.
+/// A stage with these channels. The key file refers to a token endpoint of the simulated upstream.
 async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (Stage, Key) {
     let add = |plot: Plot, (name, settings, model): &(&str, &str, &str)| {
         plot.entries(&entry(name, settings, model))
@@ -129,7 +129,7 @@ async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (Stage, Ke
         .await
 }
 
-/// What no answer may contain.
+/// Checks that a text contains nothing that identifies the cloud or the account.
 #[track_caller]
 fn assert_clean(what: &str, text: &str) {
     for sign in [
@@ -151,7 +151,7 @@ fn assert_clean(what: &str, text: &str) {
     }
 }
 
-/// Every caller, whole and streamed, through a tool call and its result.
+/// All dialects, whole and streamed, with a tool call and its result.
 #[tokio::test]
 async fn every_cloud_serves_every_caller() {
     let (stage, key) = stage_of(&CLOUDS, "/token").await;
@@ -164,7 +164,7 @@ async fn every_cloud_serves_every_caller() {
                     let request = caller.call(&key.secret, &model_of(cloud), talk.body(), stream);
                     let answer = stage.send(&request).await;
                     assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
-                    // On a route without conversion the members of the filter pass, as all members do.
+                    // Native routes pass all members on, including those of the content filter.
                     let is_native = cloud.starts_with("azure") && caller == Dialect::Chat;
                     let text = answer.text();
                     let text = if is_native {
@@ -188,12 +188,12 @@ async fn every_cloud_serves_every_caller() {
         }
     }
     let asked = stage.sim.calls_of("token");
-    // Two channels at each of two token endpoints, each asked once.
+    // Two token endpoints with two channels each; every channel asks once.
     assert_eq!(asked.len(), 4, "{asked:?}");
     stage.verify().await;
 }
 
-/// Chat clients read `choices[0].delta` of every chunk that is not the usage.
+/// Chat clients read `choices[0].delta` of every chunk except the usage chunk.
 #[tokio::test]
 async fn no_chunk_of_a_content_filter_reaches_chat_clients() {
     let (stage, key) = stage_of(&CLOUDS[..1], "/token").await;
@@ -218,7 +218,7 @@ async fn no_chunk_of_a_content_filter_reaches_chat_clients() {
     }
 }
 
-/// Tokens that live for two seconds are replaced under load, and no call notices.
+/// Tokens that expire after two seconds are renewed under load, and no call fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_are_renewed_under_load_without_a_lost_call() {
     let cloud = CLOUDS
@@ -244,7 +244,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
                 let answer = stage.send(&call).await;
                 assert_eq!(answer.status(), 200, "{}", answer.text());
                 served += 1;
-                // The log of the simulator is bounded, and must still have the first call for a token.
+                // The simulator's log is bounded and must still contain the first token request.
                 tokio::time::sleep(Duration::from_millis(60)).await;
             }
             served
@@ -264,7 +264,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
     );
 }
 
-/// A token endpoint that refuses our secret is an outage of the channel, and the log says so in clear words.
+/// If the token endpoint refuses our secret, the channel is unavailable and the log names the cause.
 #[tokio::test]
 async fn a_refused_client_secret_is_an_outage_with_a_clear_log_line() {
     let (name, settings, model) = CLOUDS[2];
@@ -292,7 +292,7 @@ async fn a_refused_client_secret_is_an_outage_with_a_clear_log_line() {
     assert_eq!(asked, 1, "a final refusal is not asked again at once");
 }
 
-/// A token that has just been issued is not replaced, because the next one would be refused too.
+/// A token that was just issued is not renewed when it is refused, because the next one would be refused too.
 #[tokio::test]
 async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
     let (name, settings, model) = CLOUDS[2];
@@ -312,7 +312,7 @@ async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
     assert_eq!(stage.sim.calls_of("token").len(), 1);
 }
 
-/// What a cloud says about projects, resources and places stays here.
+/// A cloud's texts about projects, resources and regions do not reach the caller.
 #[tokio::test]
 async fn refusals_do_not_name_the_account() {
     let clouds = CLOUDS.map(|(name, settings, _)| (name, settings, "sim-misplaced"));
@@ -334,7 +334,7 @@ async fn refusals_do_not_name_the_account() {
     }
 }
 
-/// Messages callers may name betas that the cloud does not know, and count tokens.
+/// Callers of Messages may name betas that the cloud does not know, and may count tokens.
 #[tokio::test]
 async fn hosted_messages_have_the_clouds_form() {
     let cloud = CLOUDS[8];
@@ -375,7 +375,7 @@ async fn hosted_messages_have_the_clouds_form() {
     );
 }
 
-/// Newer models of Vertex AI embed one content a call, in a form of their own.
+/// Newer embedding models of Vertex AI take one content per call, in a form of their own.
 #[tokio::test]
 async fn newer_models_embed_one_content_a_call() {
     let settings = CLOUDS[6].1;
@@ -440,7 +440,7 @@ async fn newer_models_embed_one_content_a_call() {
     stage.verify().await;
 }
 
-/// A batch, and tokens instead of texts, pass over a route that takes one text a call.
+/// Batches, and tokens instead of texts, skip a route that takes one text per call.
 #[tokio::test]
 async fn a_batch_goes_to_a_route_that_takes_it() {
     let mut entries = String::new();
@@ -496,14 +496,14 @@ price = {{ input = "1" }}
         assert_eq!(stage.sim.calls_of("sim-embed").len(), before + 4);
         assert_eq!(stage.sim.calls_of(at_vertex).len(), 0, "{model}");
     }
-    // One text is taken by the first route.
+    // The first route takes a single text.
     let answer = stage.send(&list("maker/newer", json!(["one"]))).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
     assert_eq!(stage.sim.calls_of("sim-gemini-embedding-2").len(), 1);
     stage.verify().await;
 }
 
-/// Embeddings in both forms of callers, through the clouds' own forms.
+/// Embeddings in both forms of callers, converted to the forms of the clouds.
 #[tokio::test]
 async fn clouds_make_embeddings() {
     let mut plot = Plot::default();

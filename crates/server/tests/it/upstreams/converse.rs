@@ -1,5 +1,5 @@
-//! Models in the notation of Converse: what becomes of a request's members, and streams that fail on the way. The tests
-//! of `bedrock.rs` hold for these models, too.
+//! Models in the notation of Converse: how the members of a request are converted, and streams that break. The tests of
+//! `bedrock.rs` cover these models too.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn members_arrive_under_their_names_and_others_are_reported() {
     }
 }
 
-/// A Messages client keeps what only Messages and Converse have: marks of the cache and betas.
+/// Cache marks and betas, which only Messages and Converse have, are kept for callers of Messages.
 #[tokio::test]
 async fn messages_keep_their_cache_marks_and_betas() {
     let (stage, key) = stage("sim-chat").await;
@@ -83,7 +83,7 @@ async fn messages_keep_their_cache_marks_and_betas() {
     stage.verify().await;
 }
 
-/// A stream that breaks after some words is an error for the caller, who pays for what was counted and no more.
+/// A stream that breaks after some words ends with an error, and the caller is charged for the counted output.
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_came() {
     let (stage, key) = stage("sim-chat").await;
@@ -114,7 +114,7 @@ async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_
     stage.verify().await;
 }
 
-/// An exception before the first word leaves the call to another route.
+/// If a stream begins with an exception, another route is tried.
 #[tokio::test]
 async fn an_exception_at_the_start_of_a_stream_is_answered_by_another_route() {
     let (id, settings) = CHANNELS[4];

@@ -1,10 +1,10 @@
-//! What a caller sees, and pays, when an upstream fails a call that is answered in one piece.
+//! Failures of upstreams during buffered calls: what the caller sees and what is charged.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Key, Plot, Stage, ask, by_hand, cost, with};
 
-/// A stage that loses patience soon, with small bounds.
+/// A stage with short timeouts and small limits.
 async fn impatient() -> (Stage, Key) {
     Plot::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
@@ -78,7 +78,7 @@ async fn a_call_that_gets_no_answer_costs_nothing() {
         }
         assert_eq!(stage.usage(&key).await, spent, "{faults}");
         assert_eq!(stage.frozen(&key).await, 0, "{faults}");
-        // The next call is served as if nothing had been.
+        // The next call is not affected.
         let answer = stage.chat(&key, &ask("say exactly: fine")).await.ok();
         spent += by_hand(&answer.json()["usage"]);
     }
@@ -104,8 +104,8 @@ async fn a_refusal_of_the_upstream_is_told_in_cleaned_words() {
     assert_eq!(answer.header("retry-after"), Some("60"), "capped");
 }
 
-/// "Our credential refused": 502, the channel is taken out, and its models are not listed. They exist,
-/// so that calls meanwhile are told to come back.
+/// If the upstream refuses our credential, the answer is 502 and the channel is disabled. Its models are no longer
+/// listed, but calls get 503 with the advice to retry.
 #[tokio::test]
 async fn a_refused_credential_takes_the_channel_out() {
     let (stage, key) = Stage::funded().await;
@@ -123,7 +123,7 @@ async fn a_refused_credential_takes_the_channel_out() {
     stage.logged("the alarm", alarmed).await;
 }
 
-/// N6, B4: missing usage is estimated, zero usage is zero, whatever is no count is missing.
+/// N6, B4: if the usage is missing, invalid, or zero beside output, the gateway bills its own count.
 #[tokio::test]
 async fn usage_that_is_none_is_counted_by_us() {
     let (stage, key) = Stage::funded().await;
@@ -140,7 +140,7 @@ async fn usage_that_is_none_is_counted_by_us() {
         "usage=string",
         "usage=fraction",
         "usage=overflow",
-        // No request is empty, and neither is what was said.
+        // Neither the request nor the answer is empty, so zero cannot be true.
         "usage=zero",
     ] {
         stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
@@ -158,8 +158,8 @@ async fn usage_that_is_none_is_counted_by_us() {
     stage.verify().await;
 }
 
-/// 3.2: without a usage report the charge is what was counted, for which the hold grows. It is
-/// capped at the hold where it cannot.
+/// B2: without a usage report the charge is our count, and the hold grows to cover it. If it cannot grow, the charge is
+/// capped at the hold.
 #[tokio::test]
 async fn a_charge_without_usage_never_exceeds_the_hold() {
     let (stage, key) = Stage::funded().await;
@@ -186,7 +186,7 @@ async fn a_charge_without_usage_never_exceeds_the_hold() {
     stage.verify().await;
 }
 
-/// N6: a report beyond all money is as good as none, and raises an alarm.
+/// N6: a report too large to be priced counts as missing and logs an error.
 #[tokio::test]
 async fn a_report_that_cannot_be_priced_is_missing() {
     let (stage, key) = Stage::funded().await;
@@ -201,7 +201,7 @@ async fn a_report_that_cannot_be_priced_is_missing() {
     stage.verify().await;
 }
 
-/// W6: a report above the bound is booked, and told.
+/// W6: a report above the hold is booked in full and counted in a metric.
 #[tokio::test]
 async fn a_report_above_the_hold_is_booked_and_counted() {
     let (stage, key) = Stage::funded().await;
@@ -222,7 +222,7 @@ async fn a_report_above_the_hold_is_booked_and_counted() {
     stage.verify().await;
 }
 
-/// An answer may arrive in any pieces.
+/// An answer may arrive in pieces of any size.
 #[tokio::test]
 async fn pieces_of_an_answer_are_put_together() {
     let (stage, key) = Stage::funded().await;
@@ -240,7 +240,7 @@ async fn pieces_of_an_answer_are_put_together() {
     }
 }
 
-/// The admission's count of a body.
+/// The input tokens of a body as counted at admission.
 fn read_head(body: &Value) -> u64 {
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();

@@ -1,4 +1,4 @@
-//! What a caller sees, and pays, when an upstream fails in the middle of a stream.
+//! Failures of upstreams in the middle of a stream: what the caller sees and what is charged.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn impatient() -> (Stage, Key) {
         .await
 }
 
-/// The input tokens of a body as it is sent for a stream.
+/// The input tokens of a body when it is sent as a stream.
 fn input_tokens(body: &Value) -> u64 {
     let body = with(body.clone(), &json!({ "stream": true }));
     let body = bytes::Bytes::from(body.to_string());
@@ -32,7 +32,7 @@ fn text_of(events: &[Event]) -> String {
         .collect()
 }
 
-/// S3, B3: before the first content there is still a status to tell it with, and nothing to pay.
+/// S3, B3: before the first content, a failure is an ordinary error status and costs nothing.
 #[tokio::test]
 async fn a_stream_that_fails_before_content_is_a_plain_error() {
     let (stage, key) = impatient().await;
@@ -72,7 +72,7 @@ async fn a_stream_that_fails_before_content_is_a_plain_error() {
     stage.verify().await;
 }
 
-/// S2, B2: after content the protocol's own error ends the stream, never an invented end.
+/// S2, B2: after content, a broken stream ends with the error event of its protocol, and no end mark is invented.
 #[tokio::test]
 async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
     let (stage, key) = impatient().await;
@@ -117,8 +117,8 @@ async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
     stage.verify().await;
 }
 
-/// 3.3: callers of Generate Content take a clean end for success. So the connection is cut, but
-/// not before the error has arrived, however fast all of it comes.
+/// S2: clients of Generate Content take a clean end for success, so the connection is cut. The error event must arrive
+/// first, even if the whole stream comes at once.
 #[tokio::test]
 async fn a_broken_generate_stream_tells_its_error_before_it_is_cut() {
     let (stage, key) = Stage::funded().await;
@@ -139,7 +139,7 @@ async fn a_broken_generate_stream_tells_its_error_before_it_is_cut() {
     stage.verify().await;
 }
 
-/// 3.2: usage that was seen is charged, whatever came after it.
+/// B1: usage that was reported is charged, even if the stream breaks afterwards.
 #[tokio::test]
 async fn usage_seen_before_the_break_is_what_is_charged() {
     let (stage, key) = Stage::funded().await;
@@ -156,7 +156,7 @@ async fn usage_seen_before_the_break_is_what_is_charged() {
     assert_eq!(stage.usage(&key).await, by_hand(&usage));
 }
 
-/// N6 and "the last report wins".
+/// N6: invalid reports count as missing, and the last valid report is charged.
 #[tokio::test]
 async fn odd_reports_in_streams_are_read_as_the_rules_say() {
     let (stage, key) = Stage::funded().await;
@@ -214,7 +214,7 @@ async fn thirty_words(stage: &Stage, key: &Key) -> String {
         .to_owned()
 }
 
-/// Usage that an upstream sends unasked is withheld all the same.
+/// A usage chunk that the upstream sends without being asked does not reach the caller.
 #[tokio::test]
 async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
     let (stage, key) = Stage::funded().await;
@@ -234,7 +234,7 @@ async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
     }
 }
 
-/// S5: a large event goes through whole.
+/// S5: a large event passes unchanged.
 #[tokio::test]
 async fn a_large_event_passes_unchanged() {
     let (stage, key) = Stage::funded().await;
@@ -253,7 +253,7 @@ async fn a_large_event_passes_unchanged() {
     assert!(text.starts_with("big") && text.ends_with("xxx"));
 }
 
-/// S5: an event above its bound breaks the stream.
+/// S5: an event above the size limit breaks the stream.
 #[tokio::test]
 async fn an_oversized_event_ends_the_stream_with_an_error() {
     let (stage, key) = Stage::funded().await;
@@ -275,7 +275,7 @@ async fn an_oversized_event_ends_the_stream_with_an_error() {
     stage.verify().await;
 }
 
-/// S2, B1, B2: cut at each byte of a recorded stream.
+/// S2, B1, B2: a stream that is cut at many different positions.
 #[tokio::test]
 async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
     let (stage, key) = Stage::funded().await;
@@ -307,7 +307,7 @@ async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
         let last = events.last().unwrap();
         let charge = stage.usage(&key).await - before;
         if last.is_done() {
-            // The end mark was there; only what follows it was cut off.
+            // The end mark has arrived; only bytes after it were cut off.
             assert!(at + 20 > length, "cut at {at} of {length}");
             continue;
         }

@@ -1,4 +1,4 @@
-//! Other routes: tried before content, never after, in the order of priority and health (S3).
+//! Failover to other routes: before content, never after, in the order of priority and health (S3).
 
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn two_routes() -> (Stage, Key) {
         .await
 }
 
-/// One hold for all tries, and the caller sees one answer.
+/// One hold covers all attempts, and the caller gets one answer.
 #[tokio::test]
 async fn another_route_answers_when_the_first_fails_before_content() {
     let (stage, key) = two_routes().await;
@@ -105,7 +105,7 @@ async fn another_route_answers_when_the_first_fails_before_content() {
                 "{faults} {stream}"
             );
             assert_eq!(stage.frozen(&key).await, 0);
-            // A good call in between keeps the breaker closed.
+            // A successful call in between keeps the breaker closed.
             let good = with(ask("hello"), &json!({ "model": "maker/two" }));
             stage.chat(&key, &good).await.ok();
             assert_eq!(
@@ -131,7 +131,7 @@ async fn a_connection_that_cannot_be_made_is_no_answer() {
     }
 }
 
-/// Whoever refuses the request as such would be right on the next route as well.
+/// If an upstream refuses the request itself, the next route would refuse it too.
 #[tokio::test]
 async fn a_refused_request_is_not_tried_elsewhere() {
     let (stage, key) = two_routes().await;
@@ -145,7 +145,7 @@ async fn a_refused_request_is_not_tried_elsewhere() {
     }
 }
 
-/// S3: after the first content byte no retry, no failover.
+/// S3: after the first byte of content there is no retry and no failover.
 #[tokio::test]
 async fn nothing_is_tried_again_after_content() {
     let (stage, key) = two_routes().await;
@@ -167,7 +167,7 @@ async fn nothing_is_tried_again_after_content() {
         assert_eq!(tried(&stage), (1, 0), "{faults}");
         stage.chat(&key, &body).await.ok();
     }
-    // Half of a buffered answer was content too.
+    // Half of a buffered answer counts as content too.
     for faults in ["cut=content", "reset=content"] {
         stage.sim.forget_calls();
         let spent = stage.usage(&key).await;
@@ -201,7 +201,7 @@ async fn when_all_routes_fail_the_last_word_is_told() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Breakers order routes; they never make an outage.
+/// Breakers only change the order of routes, and never cause an outage.
 #[tokio::test]
 async fn a_failing_route_is_tried_last_until_it_has_rested() {
     let (stage, key) = two_routes().await;
@@ -220,7 +220,7 @@ async fn a_failing_route_is_tried_last_until_it_has_rested() {
         ready["channels"]["first"], "open",
         "an upstream in trouble is detail only"
     );
-    // When the other fails as well, the one that has rested longest is tried all the same.
+    // If the other route fails too, the one with the open breaker is still tried.
     stage.sim.queue_faults("route-b", "status=500", 1).unwrap();
     stage.chat(&key, &body).await.ok();
     assert_eq!(tried(&stage), (6, 11));
@@ -236,11 +236,11 @@ async fn equal_routes_share_calls_by_weight() {
     }
     let (first, second) = tried(&stage);
     assert_eq!(first + second, 80);
-    // Three to one: chance leaves these bounds less than once in a million runs.
+    // Weights of three to one: a correct implementation leaves these bounds less than once in a million runs.
     assert!((40..=76).contains(&first), "{first}");
 }
 
-/// 3.2: the time for the call is used up, so a silent first route ends it.
+/// S3: a silent route uses up the deadline of the call, so no other route is tried.
 #[tokio::test]
 async fn silence_is_not_waited_for_twice() {
     let (stage, key) = two_routes().await;
@@ -253,7 +253,7 @@ async fn silence_is_not_waited_for_twice() {
     assert!(cost(1, 0, 0) > 0);
 }
 
-/// A good status before garbage is no good answer: the channel rests like one that says 500.
+/// An invalid body with status 200 counts as a failure of the channel, like a 500.
 #[tokio::test]
 async fn garbage_under_a_good_status_opens_the_breaker() {
     for faults in ["garbage", "empty-object", "error-in-200"] {
@@ -271,7 +271,7 @@ async fn garbage_under_a_good_status_opens_the_breaker() {
     }
 }
 
-/// A 403 is about one model or region; the channel goes on serving.
+/// A 403 concerns one model or region, so the channel stays in use.
 #[tokio::test]
 async fn a_forbidden_model_does_not_take_its_channel_out() {
     let (stage, key) = two_routes().await;

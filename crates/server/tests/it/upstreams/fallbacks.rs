@@ -1,4 +1,4 @@
-//! Other models that an operator lets answer: when, under which name, at which price, and within which hold.
+//! Fallback models: when they answer, under which name, at which price, and within which hold.
 
 use serde_json::{Value, json};
 
@@ -48,13 +48,13 @@ fn hello(model: &str) -> Value {
     with(ask("hello"), &json!({ "model": model, "max_tokens": 400 }))
 }
 
-/// What a usage costs in micro-credits, at these prices per million tokens.
+/// The cost of a usage in micro-credits, at these prices per million tokens.
 fn priced(usage: &Value, input: u64, output: u64) -> u64 {
     let tokens = |name: &str| usage[name].as_u64().unwrap();
     input * tokens("prompt_tokens") + output * tokens("completion_tokens")
 }
 
-/// The explanation of an answered call, as soon as it is journaled.
+/// The details of an answered call, once the journal has it.
 async fn explained(stage: &Stage, answer: &Answer) -> Value {
     let path = format!("/calls/{}", answer.header("x-request-id").unwrap());
     let admin = Admin::of(stage);
@@ -129,12 +129,12 @@ async fn a_refused_credential_leaves_the_fallbacks() {
         let call = explained(&stage, &answer).await;
         assert_eq!(call["named_model"], "maker/named");
     }
-    // The channel is out of use after the first refusal.
+    // The channel is disabled after the first refusal.
     assert_eq!(tried(&stage), (1, 3));
     stage.verify().await;
 }
 
-/// The hold for a dearer model is large enough for many steps of a cheap one.
+/// The hold covers the more expensive model, so it is enough for many growth steps of the cheap one.
 #[tokio::test]
 async fn a_stream_grows_into_the_hold_that_a_dearer_model_would_need() {
     let stage = with_token(Plot::default())
@@ -192,7 +192,7 @@ async fn a_fallback_answers_in_every_dialect() {
             "{path}: {}",
             answer.text()
         );
-        // A good call in between keeps the breaker closed.
+        // A successful call in between keeps the breaker closed.
         stage.chat(&key, &hello("maker/named")).await.ok();
     }
     assert_eq!(tried(&stage).1, 4);
@@ -216,7 +216,7 @@ async fn a_fallback_answers_for_a_model_at_its_limit() {
         }
     }
     assert_eq!(tried(&stage), (1, 1));
-    // When the fallback is at its limit as well, the caller learns when the named model has room.
+    // If the fallback is at its limit too, `retry-after` refers to the named model.
     for _ in 0..19 {
         stage.chat(&key, &hello("maker/dear")).await.ok();
     }
@@ -248,7 +248,7 @@ async fn nothing_falls_back_after_content_or_because_of_the_request() {
     let (events, _) = stage.stream(&key, &body).await.rest().await;
     assert!(events.last().unwrap().json()["error"].is_object());
     assert_eq!(tried(&stage), (3, 0));
-    // Callers name no fallbacks.
+    // Callers cannot choose fallbacks.
     let asked = with(
         hello("maker/named"),
         &json!({ "fallbacks": ["maker/dear"] }),
@@ -277,7 +277,7 @@ async fn the_error_is_that_of_the_named_model() {
     );
 }
 
-/// Whatever a slow call has frozen.
+/// Makes a slow call, and returns the amount that it freezes and its answer.
 async fn frozen_by(stage: &Stage, key: &Key, model: &str, route: &str) -> (u64, Answer) {
     stage.sim.queue_faults(route, "delay=500ms", 1).unwrap();
     let body = hello(model);
@@ -299,7 +299,7 @@ async fn the_hold_covers_the_dearest_and_poor_wallets_do_without() {
     let (held, answer) = frozen_by(&stage, &key, "maker/named", "route-a").await;
     assert_eq!(held, held_for_dear);
     assert_eq!(answer.ok().json()["model"], "maker/named");
-    // Enough for the named model, too little for its fallback.
+    // Enough for the named model, but not for its fallback.
     stage.wallet("poor", &["--balance", "0.005"]).await;
     let poor = stage.key("poor", &[]).await;
     assert!(held_for_dear > 5_000);
@@ -312,7 +312,7 @@ async fn the_hold_covers_the_dearest_and_poor_wallets_do_without() {
     stage.verify().await;
 }
 
-/// A key's list of models is about what the caller names (K12).
+/// A key's list of models restricts the model that the caller names, not its fallbacks (K12).
 #[tokio::test]
 async fn a_key_that_may_call_the_named_model_gets_its_fallback() {
     let (stage, _) = stage().await;
@@ -325,7 +325,7 @@ async fn a_key_that_may_call_the_named_model_gets_its_fallback() {
     assert_eq!(refused.status(), 404);
 }
 
-/// Fallbacks that cannot be called, or cannot take the request, are passed over.
+/// A fallback that cannot be called, or does not support the request, is skipped.
 #[tokio::test]
 async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
     let (stage, key) = stage().await;

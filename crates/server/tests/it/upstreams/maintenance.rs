@@ -1,4 +1,4 @@
-//! Channels that an operator takes out of use: new calls go elsewhere, what runs finishes, and it stays so.
+//! Channels that an operator disables: new calls use other channels, running calls finish, and the switch persists.
 
 use serde_json::{Value, json};
 
@@ -94,13 +94,13 @@ async fn a_disabled_channel_serves_no_new_call_and_running_ones_finish() {
         assert_out(&stage, &key).await;
         let (events, _) = running.rest().await;
         assert!(events.last().unwrap().data.contains("[DONE]"));
-        // An operator sees whether it works before anybody else uses it.
+        // An operator can probe a disabled channel before callers use it again.
         let probe = admin.post("/channels/first/probe", &json!({})).await;
         assert_eq!(probe["ok"], true, "{probe}");
         let ready = stage.admin_get("/readyz").await.ok().json();
         assert_eq!(ready["channels"]["first"], Value::Null);
     }
-    // The switch is part of the configuration.
+    // The switch is stored in the configuration.
     stage.kill();
     stage.restart().await;
     assert_out(&stage, &key).await;
@@ -155,7 +155,7 @@ async fn what_cannot_be_switched_is_told() {
     );
 }
 
-/// The command changes what the gateway has, wherever that is kept.
+/// The command changes the configuration of the running gateway, in the file or in the store.
 #[tokio::test]
 async fn the_command_line_switches_channels_of_a_running_gateway() {
     for kept_in in ["file", "store"] {
@@ -207,7 +207,7 @@ async fn the_command_line_switches_channels_of_a_running_gateway() {
     }
 }
 
-/// A task can only be polled where it runs.
+/// A task can only be polled at the channel where it runs.
 #[tokio::test]
 async fn tasks_of_a_disabled_channel_are_followed_to_their_end() {
     let (stage, key) = with_token(videos::plot()).funded().await;

@@ -1,4 +1,5 @@
-//! Upstreams that fail, refuse or misbehave: what the caller sees and pays, and which route is tried next.
+//! Tests of upstreams that fail, refuse or misbehave: what the caller sees, what is charged, and which route is tried
+//! next.
 
 mod bedrock;
 mod clouds;

@@ -1,4 +1,4 @@
-//! Limits of routes: ours, which pass a route over before a 429, and those that upstreams tell, which rest it.
+//! Limits of routes: a route at our configured limit is skipped, and a route whose upstream answers 429 rests.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ const ENTRIES: &str = r#"
 "#;
 
 async fn stage() -> (Stage, Key) {
-    // As many as the limits of tokens above are made for.
+    // The token limits above are chosen for this reserve.
     let plot = with_token(Plot::default()).setting("ledger", "output_reserve_tokens = 4096");
     plot.entries(TWO_CHANNELS).entries(ENTRIES).funded().await
 }
@@ -64,7 +64,7 @@ fn calls(stage: &Stage, route: &str) -> usize {
     stage.sim.calls_of(route).len()
 }
 
-/// Checks a refusal of ours for a model at its limit, and gives the seconds to wait.
+/// Checks the gateway's refusal for a model at its limit, and returns the seconds to wait.
 fn refused_for(answer: &Answer) -> u64 {
     assert_eq!(answer.failure(), (429, "rate_limit_exceeded".to_owned()));
     answer.header("retry-after").unwrap().parse().unwrap()
@@ -82,7 +82,7 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
         );
     }
     let spent = stage.usage(&key).await;
-    // The first route has room again after half a minute.
+    // The first route is available again after half a minute.
     let refused = stage.chat(&key, &body).await;
     let wait = refused_for(&refused);
     assert!((20..=30).contains(&wait), "{wait}");
@@ -92,7 +92,7 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
     assert_eq!(stage.usage(&key).await, spent);
     assert_eq!(stage.frozen(&key).await, 0);
 
-    // The journal tells which routes were passed over, for calls that were answered too.
+    // The journal names the skipped routes, for answered calls too.
     let admin = Admin::of(&stage);
     let rows = eventually("the rows", async || {
         let rows = admin.get("/calls?model=maker/limited").await;
@@ -119,7 +119,7 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
         told.contains("first: passed over (requests per minute)"),
         "{told}"
     );
-    // A reload forgets nothing.
+    // A reload keeps the state of the limits.
     let off = json!({ "enabled": false });
     admin
         .send("PATCH", "/channels/second", Some(&off))
@@ -153,7 +153,7 @@ async fn limits_hold_for_every_kind_of_call() {
     refused_for(&send("/v1/responses", responses).await);
 }
 
-/// The estimate of a call is replaced by what it has used.
+/// When a call ends, its estimate is replaced with the tokens that it used.
 #[tokio::test]
 async fn tokens_are_counted_as_they_were_used() {
     let (stage, key) = stage().await;
@@ -161,13 +161,13 @@ async fn tokens_are_counted_as_they_were_used() {
     for _ in 0..6 {
         stage.chat(&key, &body).await.ok();
     }
-    // A call that fails gives all of its tokens back.
+    // A failed call returns all of its tokens.
     for _ in 0..3 {
         stage.sim.queue_faults("route-t", "status=500", 1).unwrap();
         assert_eq!(stage.chat(&key, &body).await.status(), 502);
     }
     stage.chat(&key, &body).await.ok();
-    // Two at the same time have no room.
+    // Two concurrent calls exceed the limit.
     stage.sim.queue_faults("route-t", "delay=400ms", 1).unwrap();
     let large = with(hello("maker/tokens"), &json!({ "max_tokens": 4090 }));
     let (slow, refused) = tokio::join!(stage.chat(&key, &large), async {
@@ -177,7 +177,7 @@ async fn tokens_are_counted_as_they_were_used() {
     });
     slow.ok();
     refused_for(&refused);
-    // Waiting does not help a request that is larger than the whole limit.
+    // For a request larger than the whole limit, waiting does not help.
     let endless = with(
         ask(&"many words ".repeat(5_000)),
         &json!({ "model": "maker/tokens" }),
@@ -201,7 +201,7 @@ async fn a_call_that_is_not_admitted_takes_nothing_from_the_limit() {
     refused_for(&stage.chat(&key, &hello("maker/once")).await);
 }
 
-/// An upstream limits one model of an account; its other models are served on.
+/// A 429 concerns one model of an account, so the channel's other models stay in use.
 #[tokio::test]
 async fn a_429_of_an_upstream_rests_the_route_and_not_the_channel() {
     let (stage, key) = stage().await;
@@ -217,11 +217,11 @@ async fn a_429_of_an_upstream_rests_the_route_and_not_the_channel() {
     assert_eq!((calls(&stage, "route-e"), calls(&stage, "route-f")), (3, 0));
     let ready = stage.admin_get("/readyz").await.ok().json();
     assert_eq!(ready["channels"]["first"], "closed");
-    // A resting route makes no outage.
+    // A resting route is still tried when all others fail.
     stage.sim.queue_faults("route-d", "status=500", 1).unwrap();
     stage.chat(&key, &hello("maker/two")).await.ok();
     assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (2, 4));
-    // It has answered, so it is the first again.
+    // The call has succeeded, so the route is preferred again.
     stage.chat(&key, &hello("maker/two")).await.ok();
     assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (3, 4));
 }

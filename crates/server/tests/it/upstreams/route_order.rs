@@ -1,4 +1,4 @@
-//! The order of routes of the same priority: by cost, by latency, or so that conversations keep their route.
+//! The order of routes with equal priority: by cost, by latency, or by conversation.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn stage() -> (Stage, Key) {
         .await
 }
 
-/// How many calls each route has had.
+/// The number of calls to each route.
 fn tried(stage: &Stage) -> [usize; 3] {
     ["route-a", "route-b", "route-c"].map(|route| stage.sim.calls_of(route).len())
 }
@@ -49,19 +49,19 @@ fn tried(stage: &Stage) -> [usize; 3] {
 #[tokio::test]
 async fn the_cheapest_route_for_the_call_is_tried_first() {
     let (stage, key) = stage().await;
-    // With 4,000 tokens of output at most, the second route is cheaper.
+    // With up to 4,000 tokens of output, the second route is cheaper.
     for _ in 0..5 {
         stage.chat(&key, &hello("maker/cheap")).await.ok();
     }
     assert_eq!(tried(&stage), [0, 5, 0]);
-    // A long prompt with a short answer is cheaper on the first.
+    // A long prompt with a short answer is cheaper on the first route.
     let long = with(
         ask(&"many words ".repeat(2_000)),
         &json!({ "model": "maker/cheap", "max_tokens": 10 }),
     );
     stage.chat(&key, &long).await.ok();
     assert_eq!(tried(&stage), [1, 5, 0]);
-    // Limits and failures go before cost, priority before both.
+    // Limits and failures take precedence over cost, and priority over both.
     stage.chat(&key, &hello("maker/cheap")).await.ok();
     stage.chat(&key, &hello("maker/cheap")).await.ok();
     assert_eq!(tried(&stage), [2, 6, 0]);
@@ -83,7 +83,7 @@ async fn the_fastest_route_is_tried_first_once_both_are_measured() {
         }
         let [slow, fast, _] = tried(&stage);
         assert_eq!((slow, fast), (1, 11), "{stream}");
-        // A route that fails is left as everywhere.
+        // If the fast route fails, the other one is tried as usual.
         stage.sim.queue_faults("route-b", "status=500", 1).unwrap();
         stage.chat(&key, &body).await.ok();
         let [slow, ..] = tried(&stage);
@@ -91,7 +91,7 @@ async fn the_fastest_route_is_tried_first_once_both_are_measured() {
     }
 }
 
-/// The conversation of this number, after some turns, in each dialect.
+/// A conversation with this number of turns, in one of three dialects. `number` makes it unique.
 fn conversation(dialect: usize, number: usize, turns: usize) -> (&'static str, Value) {
     let topic = format!("Let us talk about number {number}.");
     let mut said = vec![json!({ "role": "user", "content": topic })];
@@ -139,7 +139,7 @@ async fn a_conversation_keeps_its_route_and_conversations_are_shared() {
     }
 }
 
-/// A route that fails moves its own conversations, and they come back.
+/// When a route is not available, only its own conversations move, and they return to it later.
 #[tokio::test]
 async fn a_lost_route_moves_its_own_conversations_only() {
     let (stage, key) = stage().await;
@@ -155,7 +155,7 @@ async fn a_lost_route_moves_its_own_conversations_only() {
     for number in 0..10 {
         before.push(route_of(number).await);
     }
-    // The first route rests, because its upstream says so.
+    // The upstream of the first route asks for a pause.
     let mover = before.iter().position(|second| *second == 0).unwrap();
     stage
         .sim

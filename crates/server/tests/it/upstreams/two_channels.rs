@@ -1,4 +1,4 @@
-//! Two channels to the simulated upstream, for models with two routes.
+//! Two channels to the simulated upstream, for tests of models with two routes.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(super) const TWO_CHANNELS: &str = r#"
     base_url = "http://SIM/v1"
 "#;
 
-/// How many calls the routes `route-a` and `route-b` have had.
+/// The number of calls to `route-a` and `route-b`.
 pub(super) fn tried(stage: &Stage) -> (usize, usize) {
     (
         stage.sim.calls_of("route-a").len(),

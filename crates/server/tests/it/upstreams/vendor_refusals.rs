@@ -1,4 +1,4 @@
-//! Refusals in the words of real vendors: what callers see, and which routes are tried.
+//! Error texts of real vendors: what callers see, and which routes are tried.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ async fn two_routes() -> (Stage, Key) {
         .await
 }
 
-/// If an upstream does not have the model, the next route is tried, whatever status the vendor answers with.
+/// If an upstream does not have the model, the next route is tried, for every status that vendors use.
 #[tokio::test]
 async fn another_route_answers_when_the_first_does_not_have_the_model() {
     let (stage, key) = two_routes().await;
@@ -44,7 +44,7 @@ async fn another_route_answers_when_the_first_does_not_have_the_model() {
         let spent = stage.usage(&key).await - before;
         assert_eq!(spent, by_hand(&answer["usage"]), "{vendor}");
     }
-    // Nobody has it: that is our mistake, not the caller's.
+    // No upstream has the model: a mistake of the operator, so the caller gets 502.
     for route in ["route-a", "route-b"] {
         stage
             .sim
@@ -57,7 +57,7 @@ async fn another_route_answers_when_the_first_does_not_have_the_model() {
     stage.verify().await;
 }
 
-/// The other routes of a model have its context window too.
+/// All routes of a model have the same context window.
 #[tokio::test]
 async fn a_prompt_that_is_too_long_is_not_tried_elsewhere() {
     let (stage, key) = two_routes().await;
@@ -77,7 +77,7 @@ async fn a_prompt_that_is_too_long_is_not_tried_elsewhere() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Clients shorten the conversation when they find the code or, where their vendor has none, its words.
+/// Clients shorten the conversation when they recognise the code or, if their vendor has none, the text.
 #[tokio::test]
 async fn clients_of_every_dialect_know_a_prompt_that_is_too_long() {
     let (stage, key) = Plot::default().paired("sim-chat").await;
@@ -109,7 +109,7 @@ async fn clients_of_every_dialect_know_a_prompt_that_is_too_long() {
     assert_eq!(stage.usage(&key).await, 0);
 }
 
-/// A model whose upstream refuses our credential exists, and is tried again soon.
+/// A model whose channel is disabled by a refused credential still exists: the answer is 503 with `retry-after`.
 #[tokio::test]
 async fn a_model_whose_channel_is_out_is_unavailable_in_every_dialect() {
     let (stage, key) = Plot::default().paired("sim-chat").await;

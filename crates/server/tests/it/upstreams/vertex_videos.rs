@@ -1,4 +1,4 @@
-//! Videos at Vertex AI: created, polled by a POST to the model, kept by us, and billed by the second.
+//! Videos at Vertex AI: created, polled by a POST to the model, copied, and billed by the second.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ price = { video_second = { default = "0.1", 1080p = "0.15", 4k = "0.3" } }
 profile = { base = "predict-3.1" }
 "#;
 
-/// The path of the model, which names the account.
+/// The path of the model, which contains the project.
 const PATH: &str =
     "/v1/projects/acme-project-7788/locations/us-central1/publishers/google/models/sim-film";
 
@@ -108,7 +108,7 @@ async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
     stage.verify().await;
 }
 
-/// A poll that fails says nothing about the video, which is polled again.
+/// A failed poll does not affect the video, which is polled again.
 #[tokio::test]
 async fn polls_that_fail_are_repeated() {
     let (stage, key) = stage().await;
@@ -123,7 +123,7 @@ async fn polls_that_fail_are_repeated() {
     stage.verify().await;
 }
 
-/// The answer to every further poll would be the same, and the channel has done what it should.
+/// Every further poll would get the same answer, and the channel is not at fault.
 #[tokio::test]
 async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
     let (stage, key) = stage().await;
@@ -146,7 +146,7 @@ async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
     let metrics = stage.admin_get("/metrics").await.ok();
     let closed = "tollgate_channel_state{channel=\"vertex\",state=\"closed\"} 1";
     assert!(metrics.text().contains(closed), "{}", metrics.text());
-    // The next video is made.
+    // The next video succeeds.
     let name = create(&stage, &key, &film("a paper boat")).await;
     let shown = done(&stage, &key, &name).await.json();
     assert!(shown["response"].is_object(), "{shown}");

@@ -1,4 +1,4 @@
-//! Speech, transcripts and realtime sessions.
+//! Tests of speech, transcripts and realtime sessions.
 
 mod sockets;
 mod speech;

@@ -1,4 +1,4 @@
-//! Speech over HTTP: `/v1/tts`, its other name, and the voices.
+//! Speech over HTTP: `/v1/tts`, its alias, and the list of voices.
 
 use serde_json::{Value, json};
 
@@ -207,7 +207,7 @@ async fn voices_are_listed_for_free() {
     assert_eq!(stage.usage(&key).await, 0);
 }
 
-/// The name of a voice stands in the upstream's path and leads nowhere else.
+/// The name of a voice is part of the upstream's path and must not lead elsewhere.
 #[tokio::test]
 async fn a_voice_id_that_is_a_path_is_refused() {
     let (stage, key) = stage().await;

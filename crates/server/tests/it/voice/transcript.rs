@@ -1,4 +1,4 @@
-//! Transcripts: `/v1/stt` and its other name.
+//! Transcripts: `/v1/stt` and its alias.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ async fn stage() -> (Stage, Key) {
     Plot::default().entries(ENTRIES).funded().await
 }
 
-/// A form whose file stands where it is put.
+/// A multipart form with its parts in this order.
 fn form(key: &Key, path: &str, parts: &[(&str, Vec<u8>)]) -> Request {
     let mut body = Vec::new();
     for (name, data) in parts {
@@ -42,7 +42,7 @@ fn form(key: &Key, path: &str, parts: &[(&str, Vec<u8>)]) -> Request {
         .body(body)
 }
 
-/// Silence of 16 bits at 16 kHz.
+/// A WAV file of silence, 16 bits at 16 kHz.
 fn wav(millis: usize) -> Vec<u8> {
     let data = 32 * millis;
     let mut wav = b"RIFF".to_vec();
@@ -73,7 +73,7 @@ async fn a_file_is_heard_last_and_costs_what_it_lasts() {
     let answer = stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.json()["duration"], json!(2.34));
-    // Three seconds at a thousandth.
+    // Three seconds at 0.001 credits.
     assert_eq!(stage.usage(&key).await, 3_000);
     assert_eq!(stage.frozen(&key).await, 0);
     let call = stage.sim.calls().remove(0);
@@ -100,13 +100,13 @@ async fn a_url_holds_six_hours_and_no_duration_costs_the_bound() {
     let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(answer.ok().json()["duration"], json!(90.0));
     assert_eq!(stage.usage(&key).await, 90_000);
-    // Six hours cost 21.6 credits: more than this key may spend.
+    // Six hours cost 21.6 credits, which is more than this key may spend.
     let poor = stage.key("w", &["--limit", "21"]).await;
     let answer = stage.send(&form(&poor, "/v1/stt", &parts)).await;
     assert_eq!(answer.failure(), (402, "key_limit_reached".to_owned()));
     let parts = [("model", text("maker/vague")), ("file", wav(1_000))];
     stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
-    // 32,044 bytes are 43 seconds at most.
+    // 32,044 bytes are at most 43 seconds.
     assert_eq!(stage.usage(&key).await, 90_000 + 43_000);
     stage.verify().await;
 }
@@ -128,14 +128,14 @@ async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
     assert_eq!(stage.usage(&key).await, 1_000);
 }
 
-/// Large files lie with the media on their way in, under the same floor of the disk.
+/// Large uploads are spooled in the media folder, with the same limit on free disk space.
 #[tokio::test]
 async fn an_upload_that_cannot_be_kept_is_refused_before_money_moves() {
     let (stage, key) = stage().await;
     let media = stage.folder().join("tollgate-data/media");
     std::fs::rename(&media, stage.folder().join("away")).unwrap();
     let model = ("model", text("maker/ears"));
-    // Two megabytes, which are too large for the memory.
+    // Two megabytes, which are too large to be kept in memory.
     let parts = [model.clone(), ("file", wav(65_000))];
     let refused = stage.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
@@ -196,7 +196,7 @@ async fn bad_forms_reach_no_upstream() {
 
 #[tokio::test]
 async fn large_files_pass_by_the_disk_and_larger_ones_do_not() {
-    // A tenth of the file would be too much for the memory.
+    // The memory is less than a tenth of the file.
     let (stage, key) = Plot::default()
         .setting("limits", "body_memory_bytes = 4000000")
         .entries(ENTRIES)
@@ -220,7 +220,7 @@ async fn large_files_pass_by_the_disk_and_larger_ones_do_not() {
     assert_eq!(stage.upstream_calls(), 2);
 }
 
-/// The most memory that a process has had.
+/// The peak memory of a process, in KiB.
 fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -228,7 +228,7 @@ fn peak_kib(pid: u32) -> u64 {
     peak.parse().unwrap()
 }
 
-/// A field that the upstream could take for the model is not sent beside ours.
+/// A field that the upstream could take for the model is refused.
 #[tokio::test]
 async fn the_model_is_named_in_one_way_alone() {
     let (stage, key) = stage().await;

@@ -1,4 +1,4 @@
-//! The hold of a session: it grows in steps, and ends the session when it cannot.
+//! The hold of a session grows in steps. When a step is refused, the session ends.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use super::{
 };
 use crate::harness::{Plot, eventually};
 
-/// Sends so many seconds of audio, each in a frame.
+/// Sends this many seconds of audio, one second in each frame.
 async fn sound(socket: &mut Socket, seconds: usize) {
     for _ in 0..seconds {
-        // A session that has ended takes no more.
+        // A session that has ended accepts no more frames.
         let _ = socket.send(Message::binary(vec![0; 8_000])).await;
     }
 }
 
 #[tokio::test]
 async fn time_that_cannot_be_paid_ends_the_session_exactly_there() {
-    // Seven seconds.
+    // Enough for seven seconds.
     let (stage, key) = stage_of("0.07").await;
     let began = Instant::now();
     let mut socket = connect(&stage, &key, REALTIME).await;
@@ -57,7 +57,7 @@ async fn audio_that_cannot_be_paid_is_not_relayed() {
 async fn a_keys_own_limit_ends_the_session_too() {
     let stage = Plot::default().entries(ENTRIES).open().await;
     stage.wallet("w", &["--balance", "1"]).await;
-    // A hundred characters.
+    // Enough for a hundred characters.
     let key = stage.key("w", &["--limit", "0.0015"]).await;
     let mut socket = connect(&stage, &key, SPEECH).await;
     say(
@@ -98,7 +98,7 @@ async fn the_steps_of_a_session_add_up_to_its_price() {
         (&report["calls"], &report["charge_micro"]),
         (&json!(1), &json!("100000"))
     );
-    // Each entry has the cost of its own step.
+    // Each entry has the upstream cost of its own step.
     assert_eq!(
         (&report["cost_micro"], &report["margin_micro"]),
         (&json!("10000"), &json!("90000"))
@@ -106,7 +106,7 @@ async fn the_steps_of_a_session_add_up_to_its_price() {
     assert_eq!(report["costed_entries"], proof["settlements"]);
 }
 
-/// S11: a crash loses one step at most, and what was booked stays.
+/// S11: a crash loses at most one step, and booked steps stay.
 #[tokio::test]
 async fn a_node_that_is_killed_loses_one_step_at_most() {
     let (mut stage, key) = stage().await;
@@ -125,7 +125,7 @@ async fn a_node_that_is_killed_loses_one_step_at_most() {
     stage.verify().await;
 }
 
-/// K2: sockets end at the next step.
+/// K2: a session ends at the next step after its key is disabled.
 #[tokio::test]
 async fn a_disabled_key_ends_its_session_at_the_next_step() {
     let (stage, key) = stage().await;

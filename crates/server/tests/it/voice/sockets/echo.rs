@@ -1,4 +1,4 @@
-//! An upstream that says back what it hears, byte for byte.
+//! An upstream that sends every frame back unchanged.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,17 +13,17 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use crate::harness::eventually;
 
-/// How it takes sessions.
+/// How the upstream treats a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Habit {
     Echoes,
-    /// Takes them and then neither reads nor writes.
+    /// Accepts the session and then neither reads nor writes.
     Freezes,
-    /// Closes at the first frame, with a code and a reason that name it.
+    /// Closes at the first frame, with a reason that identifies the upstream.
     Closes(u16),
 }
 
-/// The reason with which it closes; nothing of it but the first word is fit for callers.
+/// The close reason. Callers may see only its first word.
 pub(super) const REASON: &str = "over at echo-secret-1 https://inner.example/x";
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Echo {
         }
     }
 
-    /// The channel and the model that lead here.
+    /// Configuration entries for this upstream and its model.
     pub(super) fn entries(&self) -> String {
         format!(
             "[[channel]]
@@ -77,12 +77,12 @@ impl Echo {
         )
     }
 
-    /// The one handshake: its target and its headers.
+    /// The target and the headers of the only handshake.
     pub(super) fn handshake(&self) -> (String, HeaderMap) {
         self.seen.lock().unwrap().handshakes[0].clone()
     }
 
-    /// How the one session was closed by the gateway.
+    /// Waits until the gateway has closed the only session, and returns its close frame.
     pub(super) async fn closed(&self) -> Option<CloseFrame> {
         eventually("the upstream's session is closed", async || {
             let seen = self.seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! How sessions end that nobody closes.
+//! Sessions that end without a regular close.
 
 use futures_util::SinkExt as _;
 use serde_json::json;
@@ -73,7 +73,7 @@ async fn messages_that_are_too_large_or_no_text_end_the_session() {
 
     let mut socket = connect(&stage, &key, TRANSCRIPT).await;
     until(&mut socket, "transcript.created").await;
-    // A text frame of one byte that is none, masked by zeros.
+    // A text frame with one byte of invalid UTF-8, masked with zeros.
     let frame = [0x81, 0x81, 0, 0, 0, 0, 0xff];
     socket.get_mut().write_all(&frame).await.unwrap();
     assert_eq!(closed(&mut socket).await.0, 1007);

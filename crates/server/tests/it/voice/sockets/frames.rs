@@ -1,4 +1,4 @@
-//! What passes through a session: every byte, and nothing of who is behind it.
+//! Frames of a session: every byte is relayed, and nothing identifies the upstream.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite::Message;
@@ -32,7 +32,7 @@ async fn frames_pass_unchanged_both_ways() {
         Message::text("x".repeat(1_000_000)),
         Message::text(r#"{"type":"response.done","session":{"model":"echo-secret-1"}}"#),
     ];
-    // All are under way at once, however slowly they are taken.
+    // All frames are sent at once, independent of how fast they are read.
     let (mut sink, mut stream) = socket.split();
     let sent = frames.clone();
     let sending = tokio::spawn(async move {
@@ -58,7 +58,7 @@ async fn frames_pass_unchanged_both_ways() {
 async fn the_models_name_alone_is_changed() {
     let (_echo, stage, key) = stage(Habit::Echoes).await;
     let mut socket = connect(&stage, &key, TARGET).await;
-    // It comes back as if the upstream had said it.
+    // The echo returns the frame as if the upstream had written it.
     let created =
         r#"{ "type":"session.created","session":{"n":1.50,"model": "echo-secret-1" },"a":[ ]}"#;
     socket.send(Message::text(created)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions over sockets.
+//! Tests of WebSocket sessions.
 
 mod billing;
 mod echo;
@@ -20,8 +20,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::harness::{Key, Plot, Stage, eventually, within};
 
-/// A second of a session costs 10,000 micro-credits, a text input 4,000, a character 15, a second
-/// of audio 1,000.
+/// Prices: 10,000 micro-credits per second of a session, 4,000 per text input, 15 per character, and 1,000 per second
+/// of audio.
 const ENTRIES: &str = r#"
 [[model]]
 id = "maker/voice"
@@ -30,7 +30,7 @@ routes = [{ channel = "main", model = "sim-voice-secret", cost = { realtime_minu
 price = { realtime_minute = "0.6", realtime_text_input = "0.004", tts_stream_characters = "15", stt_stream_second = "0.001" }
 "#;
 const REALTIME: &str = "/v1/realtime?model=maker/voice";
-/// A second of its audio is 8,000 bytes.
+/// One second of this audio is 8,000 bytes.
 const TRANSCRIPT: &str = "/v1/stt?model=maker/voice&sample_rate=8000&encoding=mulaw";
 const SPEECH: &str = "/v1/tts?model=maker/voice&language=en&codec=pcm";
 
@@ -40,7 +40,7 @@ async fn stage() -> (Stage, Key) {
     Plot::default().entries(ENTRIES).funded().await
 }
 
-/// A stage whose one key has so much to spend.
+/// A stage with one key and this balance.
 async fn stage_of(balance: &str) -> (Stage, Key) {
     let stage = Plot::default().entries(ENTRIES).open().await;
     stage.wallet("w", &["--balance", balance]).await;
@@ -67,7 +67,7 @@ async fn connect(stage: &Stage, key: &Key, target: &str) -> Socket {
     connect_with(stage, bearer(key), target).await.unwrap()
 }
 
-/// The refusal of a handshake: its status and its code.
+/// Status and code of a refused handshake.
 async fn refusal_with(stage: &Stage, headers: HeaderMap, target: &str) -> (u16, String) {
     match connect_with(stage, headers, target).await {
         Err(Error::Http(response)) => {
@@ -92,7 +92,7 @@ async fn say(socket: &mut Socket, event: &Value) {
     socket.send(Message::text(event.to_string())).await.unwrap();
 }
 
-/// The next event of this type; others are passed over.
+/// The next event of this type; other events are skipped.
 async fn until(socket: &mut Socket, kind: &str) -> Value {
     loop {
         let message = within(kind, socket.next()).await;
@@ -109,7 +109,7 @@ async fn until(socket: &mut Socket, kind: &str) -> Value {
     }
 }
 
-/// The code and the reason that a session is closed with; what comes before is passed over.
+/// Code and reason of the close; earlier messages are skipped.
 async fn closed(socket: &mut Socket) -> (u16, String) {
     loop {
         let message = within("a close", socket.next()).await;
@@ -119,7 +119,7 @@ async fn closed(socket: &mut Socket) -> (u16, String) {
     }
 }
 
-/// What the key has spent, once its holds are closed.
+/// The amount that the key has spent, once its holds are closed.
 async fn settled(stage: &Stage, key: &Key) -> u64 {
     eventually("the hold is closed", async || {
         (stage.frozen(key).await == 0).then_some(())
@@ -128,7 +128,7 @@ async fn settled(stage: &Stage, key: &Key) -> u64 {
     stage.usage(key).await
 }
 
-/// Whole seconds, rounded up.
+/// The duration in whole seconds, rounded up.
 fn ceil(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }

@@ -1,4 +1,4 @@
-//! Everything that is refused before the upgrade, in JSON.
+//! Refusals of sessions before the upgrade, in JSON.
 
 use super::{HeaderMap, REALTIME, bearer, refusal, refusal_with, settled, stage};
 use crate::harness::{Key, Request, ask, with};
@@ -45,7 +45,7 @@ async fn sessions_that_may_not_be_are_refused_before_the_upgrade() {
             400,
             "invalid_request",
         ),
-        // The upstream's own refusal.
+        // A refusal by the upstream.
         (
             "/v1/tts?model=maker/voice".to_owned(),
             400,
@@ -90,7 +90,7 @@ async fn a_refusal_of_the_upstreams_is_told_in_our_words() {
     for (fault, status, code) in [
         ("status=429", 503, "upstream_overloaded"),
         ("status=500", 502, "upstream_error"),
-        // The last one, since it takes the channel out.
+        // The last one, because it disables the channel.
         ("status=401", 502, "upstream_error"),
     ] {
         let sim = &stage.sim;
@@ -112,7 +112,7 @@ async fn a_plain_get_is_told_to_upgrade() {
         assert_eq!(answer.failure(), (426, "upgrade_required".to_owned()));
         assert_eq!(answer.header("upgrade"), Some("websocket"));
         assert_eq!(answer.header("connection"), Some("upgrade"));
-        // Another version of the protocol is no upgrade either.
+        // Another version of the WebSocket protocol is refused too.
         let old = request
             .header("connection", "Upgrade")
             .header("upgrade", "websocket")

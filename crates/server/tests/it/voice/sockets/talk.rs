@@ -1,4 +1,4 @@
-//! Conversations with the simulated upstream, and what they cost.
+//! Conversations with the simulated upstream, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, say, settled, stage, until};
 use crate::harness::{Stage, eventually, within};
 
-/// What the upstream itself has counted of the session, when it is over.
+/// Waits until the session is over, and returns the usage that the upstream has counted.
 async fn talked(stage: &Stage) -> sim::SessionUsage {
     eventually("the upstream's session is over", async || {
         stage.sim.calls().last().and_then(|call| call.session_usage)
@@ -39,9 +39,9 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
     say(&mut socket, &push_to_talk()).await;
     let updated = until(&mut socket, "session.updated").await;
     assert_eq!(updated["session"]["model"], "maker/voice");
-    // Until here its time counted, and no more of it than this.
+    // The upper limit of the time that counts before push-to-talk is active.
     let active = began.elapsed();
-    // Half a second in JSON, and as much in a binary frame.
+    // Half a second in JSON, and half a second in a binary frame.
     let audio = "AAAA".repeat(8_000);
     say(
         &mut socket,
@@ -58,7 +58,7 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
     .await;
     say(&mut socket, &json!({"type": "response.create"})).await;
     until(&mut socket, "response.done").await;
-    // The same again, its sound in binary frames of another format.
+    // A second response, with audio in binary frames of another format.
     say(
         &mut socket,
         &json!({"type": "session.update", "session": {"audio": {"output":
@@ -77,7 +77,7 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
     socket.close(None).await.unwrap();
     let cost = settled(&stage, &key).await;
     let talked = talked(&stage).await;
-    // "You said: Hi" sounds 720 ms.
+    // The audio of "You said: Hi" takes 720 ms.
     assert_eq!((talked.heard_us, talked.spoken_us), (1_000_000, 1_440_000));
     assert_eq!(talked.text_inputs, 1);
     let sounded = Duration::from_micros(talked.heard_us + talked.spoken_us);
@@ -102,7 +102,7 @@ async fn voice_activity_costs_its_time() {
     let mut socket = connect(&stage, &key, REALTIME).await;
     until(&mut socket, "session.created").await;
     let inner = Instant::now();
-    // A second of audio is a turn.
+    // One second of audio makes a turn.
     say(
         &mut socket,
         &json!({"type": "input_audio_buffer.append", "audio": "AAAA".repeat(16_000)}),

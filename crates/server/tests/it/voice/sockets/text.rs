@@ -1,11 +1,11 @@
-//! Text tokens of realtime sessions: priced by the operator, or refused.
+//! Text tokens of realtime sessions: they need a price, or are refused.
 
 use serde_json::{Value, json};
 
 use super::{closed, connect, refusal, say, settled, until};
 use crate::harness::{Key, Plot, Stage};
 
-/// Text costs 1,000 micro-credits a token, and audio next to nothing.
+/// Text costs 1,000 micro-credits per token, and audio almost nothing.
 const ENTRIES: &str = r#"
 [[model]]
 id = "maker/priced"
@@ -50,7 +50,7 @@ async fn text_costs_what_responses_report_of_it() {
     }
     socket.close(None).await.unwrap();
     let cost = settled(&stage, &key).await;
-    // A second of a session costs less than a micro-credit, which is rounded up once.
+    // A second of the session costs less than one micro-credit, which is rounded up once.
     assert!(
         (tokens * 1_000..=tokens * 1_000 + 1).contains(&cost),
         "{tokens} {cost}"
@@ -63,7 +63,7 @@ async fn text_costs_what_responses_report_of_it() {
     );
 }
 
-/// A response that cannot be paid for ends the session, before its text reaches the caller.
+/// If a response cannot be paid for, the session ends before its text reaches the caller.
 #[tokio::test]
 async fn text_that_cannot_be_paid_ends_the_session() {
     let (stage, key) = stage_of("0.05").await;
@@ -77,7 +77,7 @@ async fn text_that_cannot_be_paid_ends_the_session() {
     stage.verify().await;
 }
 
-/// Whoever leaves before the report pays for what was counted.
+/// If the caller leaves before the usage report, the counted text is charged.
 #[tokio::test]
 async fn text_of_a_response_that_never_reports_is_counted() {
     let (stage, key) = stage_of("10").await;

@@ -17,7 +17,7 @@ pub(crate) struct Conversation {
     history: Vec<Value>,
 }
 
-/// What an answer asks of the caller, or tells it.
+/// The content of an answer: tool calls or text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// The model calls these functions: id and name of each.

@@ -125,7 +125,7 @@ async fn a_call_that_dies_with_its_node_is_abandoned() {
 async fn a_second_server_on_the_same_data_is_refused() {
     let (stage, key) = Stage::funded().await;
     if stage.database().is_shared() {
-        return; // Any number of nodes: see `nodes.rs`.
+        return; // `PostgreSQL` allows any number of nodes: see `nodes.rs`.
     }
     let second = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
     assert_eq!(second.status.code(), Some(1));
@@ -143,7 +143,7 @@ async fn a_second_server_on_the_same_data_is_refused() {
 async fn a_corrupt_database_is_refused_and_not_touched() {
     let (mut stage, _) = Stage::funded().await;
     if stage.database().is_shared() {
-        return; // There is no file of ours.
+        return; // `PostgreSQL` has no file that the test could damage.
     }
     stage.kill();
     let file = stage.folder().join("data/tollgate.db");

@@ -1,8 +1,8 @@
 //! Many open tasks on one node: polls keep their schedule and do not slow down text calls.
 //!
-//! The result depends on the machine, so the test runs only on request: `TOLLGATE_OPEN_TASKS=10000 cargo test --release
-//! -p tollgate-server --test it many_open -- --ignored --nocapture`. `TOLLGATE_POLL_MS` is the pause between two polls
-//! of a task, 5,000 by default.
+//! The result depends on the machine, so the test runs only on request:
+//! `TOLLGATE_OPEN_TASKS=10000 cargo test --release -p tollgate-server --test it many_open -- --ignored --nocapture`.
+//! `TOLLGATE_POLL_MS` is the pause between two polls of a task, 5,000 by default.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@ import json
 
 from scripted import Script
 
-# The model repeats this until the limit of the request cuts it, or somebody kills the engine.
+# The model repeats this until the request's output limit is reached or the engine is killed.
 ENDLESS = "And so on, and on. "
 
 
@@ -44,7 +44,7 @@ def calls(talk: dict) -> list[Script]:
 
 
 def tool_loop(talk: dict) -> list[Script]:
-    """Calls one tool after the other, then answers with the results; a thought comes before each."""
+    """Calls one tool after the other, then answers with the results. Each step begins with a thought."""
     loop = talk["loop"]
     results = []
     made = []
@@ -65,7 +65,7 @@ def format_thought(text: str) -> str:
 
 
 def format_place(city: str) -> str:
-    """The `Place` that clients ask for, with its members in the order of the schema."""
+    """The `Place` object that clients request, with its members in the order of the schema."""
     river = {"name": "Akerselva", "length_km": 8.2}
     kind = {"city": city, "people": 700000, "kind": "town", "streets": ["Karl Johans gate"]}
     return json.dumps({**kind, "river": river, "mayor": None})

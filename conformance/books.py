@@ -15,8 +15,8 @@ ENDPOINTS = {
     "/v1beta/models/{id}:generateContent": "generate",
     "/v1beta/interactions": "interactions",
 }
-# The members that the cells send and a converted route drops, without the numbers of items. Thoughts
-# of this engine have no signature, so they return to it on native routes only.
+# The members that the cells send and a converted route drops, without the indexes of items. Thoughts
+# of this engine have no signature, so they are sent back to it on native routes only.
 DROPPED = {
     ("chat", "responses"): {"messages[].reasoning_content"},
     ("chat", "messages"): {"messages[].reasoning_content"},

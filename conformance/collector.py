@@ -1,4 +1,4 @@
-"""A collector of telemetry on free ports: Rotel, which sends on what it gets to OpenTelemetry's own decoder.
+"""A telemetry collector on free ports: Rotel, which forwards everything to OpenTelemetry's own decoder.
 
     with Collector(workspace) as collector:
         ...  # a gateway with `[telemetry] otlp_url = collector.url`
@@ -21,20 +21,20 @@ import install
 START_SECONDS_MAX = 20
 WAIT_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 10
-# A free port may be taken before the collector listens on it.
+# Another process may take the free port before the collector listens on it.
 STARTS_MAX = 3
 
 
 class Unavailable(Exception):
-    """There is no collector for this machine."""
+    """The collector cannot run on this machine."""
 
 
 class Collector:
-    """A context manager. Telemetry goes to `url`. Metrics may go to `decoder_url` instead: Rotel loses the values of those that
-    come as JSON."""
+    """A context manager. Send telemetry to `url`. Metrics as JSON must go to `decoder_url`, because Rotel loses their
+    values."""
 
     def __init__(self, workspace: Path, listen: str = ""):
-        """`listen` is an address and port that nobody else uses; a free port if it is left out."""
+        """`listen` is an unused address and port. If empty, a free port is chosen."""
         self.listen = listen
         try:
             self.interpreter, *self.arguments = install.python(workspace, "telemetry.txt", "telemetry.py")
@@ -65,7 +65,7 @@ class Collector:
         self.folder.cleanup()
 
     def find_program(self) -> Path:
-        """The program of the collector, if it runs here."""
+        """Finds the collector's program and checks that it runs on this machine."""
         home = Path(self.interpreter).parent.parent
         found = sorted(home.glob("lib/python*/site-packages/rotel/rotel-agent"))
         if not found:
@@ -79,7 +79,7 @@ class Collector:
 
     @staticmethod
     def environment() -> dict:
-        """The collector is linked with the shared library of Python, which lies where Python was installed."""
+        """The environment of the collector, which is linked with the shared library of this Python installation."""
         folders = [sysconfig.get_config_var("LIBDIR"), os.environ.get("LD_LIBRARY_PATH")]
         return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, folders))}
 
@@ -122,12 +122,12 @@ class Collector:
         raise RuntimeError("the decoder did not start:\n" + (self.path / "received").read_text())
 
     def told(self) -> list[dict]:
-        """Everything that has come out of the collector so far."""
+        """All spans and data points that the collector has forwarded so far."""
         lines = (self.path / "received").read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def wait_for(self, wanted):
-        """What `wanted` finds in everything that was told, as soon as it finds something."""
+        """Waits until `wanted` finds something in the forwarded telemetry, and returns it."""
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         while time.monotonic() < deadline:
             if found := wanted(self.told()):
@@ -137,7 +137,7 @@ class Collector:
 
 
 def spans_of_call(told: list[dict], request_id: str) -> tuple[list[dict], list[dict]]:
-    """The spans that say that they are this call, and those below them, of its attempts, in the order of time."""
+    """The spans of this call, and the spans of its attempts below them in order of time."""
     spans = [it for it in told if "span" in it]
     calls = [it for it in spans if it["attributes"].get("tollgate.request_id") == request_id]
     ids = {it["id"] for it in calls}
@@ -151,7 +151,7 @@ def free_address() -> str:
 
 
 def listens(process: subprocess.Popen, address: str) -> bool:
-    """Whether a process listens on an address soon."""
+    """Waits until a process listens on an address. Returns false if it does not in time."""
     host, port = address.split(":")
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:

@@ -8,12 +8,12 @@ import time
 
 from grid import Outcome
 
-# Far more than needed, for busy machines.
+# Much longer than needed, for busy machines.
 DRIVER_SECONDS_MAX = 600
 
 
 class Driver:
-    """Starts when created, and runs until all results are in or it is stopped."""
+    """Starts when created, and runs until all results are reported or it is stopped."""
 
     def __init__(self, language, command, dialects, upstreams, environment):
         self.language = language

@@ -79,7 +79,7 @@ class EngineStage(Stage):
         return self.addresses
 
     def request(self, engine: str, path: str, body=None) -> str:
-        """The body of an engine's answer to a request that does not pass the gateway."""
+        """Sends a request directly to an engine, and returns the body of its answer."""
         data = None if body is None else json.dumps(body).encode()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(self.addresses[engine] + path, data, REQUEST_SECONDS_MAX) as answer:

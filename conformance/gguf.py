@@ -1,4 +1,4 @@
-"""Writes GGUF files: the format in which llama.cpp loads models."""
+"""Writes GGUF files, the model format of llama.cpp."""
 
 import struct
 
@@ -9,7 +9,7 @@ TENSOR_FLOAT32 = 0
 
 
 def file(metadata: dict, tensors: dict) -> bytes:
-    """`tensors` maps a name to its dimensions, the fastest first, and its bytes of float32."""
+    """`tensors` maps a name to its dimensions, fastest-varying first, and its float32 bytes."""
     head = [b"GGUF", struct.pack("<IQQ", VERSION, len(tensors), len(metadata))]
     for name, value in metadata.items():
         kind, data = encoded(value)
@@ -26,7 +26,7 @@ def file(metadata: dict, tensors: dict) -> bytes:
 
 def encoded(value) -> tuple[int, bytes]:
     """The type and the bytes of a metadata value."""
-    # Python's bool is an int, so it comes first.
+    # A bool is also an int in Python, so it must be checked first.
     if isinstance(value, bool):
         return BOOL, struct.pack("<?", value)
     if isinstance(value, int):
@@ -35,7 +35,7 @@ def encoded(value) -> tuple[int, bytes]:
         return FLOAT32, struct.pack("<f", value)
     if isinstance(value, str):
         return STRING, string(value)
-    # The one array of integers, the token types, is read as int32 only.
+    # llama.cpp reads the only array of integers, the token types, as int32.
     items = [(INT32, struct.pack("<i", one)) if isinstance(one, int) else encoded(one) for one in value]
     return ARRAY, struct.pack("<IQ", items[0][0], len(items)) + b"".join(data for _, data in items)
 

@@ -1,4 +1,4 @@
-"""Outcomes as a table: a row for each client dialect, a column for each upstream dialect."""
+"""Formats outcomes as a table: a row for each client dialect, a column for each upstream dialect."""
 
 from dataclasses import dataclass
 from typing import Optional

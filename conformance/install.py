@@ -1,4 +1,4 @@
-"""The SDKs of each language, as locked in this folder, and programs of Debian, installed once into the workspace."""
+"""Installs the locked SDKs of each language, and programs of Debian packages, once into the workspace."""
 
 import hashlib
 import shutil
@@ -26,12 +26,12 @@ def python(workspace: Path, lock: str = "requirements.txt", driver: str = "drive
 
 
 def node(workspace: Path) -> list:
-    """The same in JavaScript."""
+    """The command that runs the driver in JavaScript."""
     return ["node", packages(workspace, "node", "drivers") / "drivers" / "drive.mjs"]
 
 
 def browser(workspace: Path) -> Path:
-    """The folder with the driver of browsers, and the checks of the console below `checks`."""
+    """The folder with the browser driver. The checks of the console are in `checks` below it."""
     return packages(workspace, "browser", "checks")
 
 
@@ -57,11 +57,11 @@ def packages(workspace: Path, folder: str, sources: str) -> Path:
 
 
 class NotDebian(RuntimeError):
-    """A program is missing, and this system has no packages of Debian to take it from."""
+    """A program is missing, and this system cannot download Debian packages."""
 
 
 def debian(workspace: Path, package: str, program: str) -> Path:
-    """A program of the system, or from a package of Debian, which is unpacked into the workspace and not installed."""
+    """A program of the system, or from a Debian package that is unpacked into the workspace without being installed."""
     found = shutil.which(program)
     if found:
         return Path(found)
@@ -73,7 +73,7 @@ def debian(workspace: Path, package: str, program: str) -> Path:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         download = ["apt-get", "download", "-qq", package]
-        # The lists of packages may be missing or too old.
+        # If the download fails, the package lists may be missing or too old.
         for command in (download, ["apt-get", "update", "-qq"], download):
             subprocess.run(command, cwd=home, timeout=INSTALL_SECONDS_MAX)
             if archive := next(home.glob("*.deb"), None):
@@ -92,7 +92,7 @@ def digest(*parts: bytes) -> str:
 
 
 def once(home: Path, install):
-    # Written last, so that a broken installation is repeated.
+    # Written last, so that an incomplete installation is repeated.
     complete = home / "complete"
     if not complete.exists():
         print(f"installing {home.name}", flush=True)

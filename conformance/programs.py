@@ -16,7 +16,7 @@ SECONDS_MAX = 240
 
 
 def main(description: str, configuration, commands) -> int:
-    """`commands` makes the commands from the folder in which SDKs are installed. Returns the exit status."""
+    """`commands` takes the folder with the installed SDKs and returns the commands to run. Returns the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("workspace", type=Path)
@@ -37,7 +37,7 @@ def main(description: str, configuration, commands) -> int:
 
 
 def outcomes(command, environment):
-    """Each cell with the reason of its failure, or `None`. A program that fails is a failed cell."""
+    """Each cell with the reason for its failure, or `None`. A program that fails counts as a failed cell."""
     clean = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     run = subprocess.run(
         command,

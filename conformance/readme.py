@@ -1,4 +1,4 @@
-"""The grid in the README of this folder, between its markers."""
+"""Writes the grid into the README of this folder, between its markers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Makes a language model that gives scripted answers, as a GGUF file.
+"""Creates a language model that gives scripted answers, as a GGUF file.
 
 The weights hold the scripts. The embedding of a token is a one-hot vector, attention and feed-forward
 layers are zero, and the output matrix is a table of successors. So the next token depends on the last
@@ -22,7 +22,7 @@ HEAD_WIDTH = 16
 WIDTH_STEP = 32
 FEED_FORWARD_WIDTH = 32
 PIECE_LENGTH_MIN = 3
-# The weight of a successor. All other logits are so far below that sampling takes it at any temperature.
+# The weight of a successor. All other logits are so much lower that sampling chooses it at any temperature.
 SUCCESSOR_WEIGHT = 10.0
 
 # Token types of the format.
@@ -44,7 +44,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Model:
-    """The file, and the number of tokens of each script with its end token."""
+    """The GGUF file, and the number of tokens of each script including its end token."""
 
     file: bytes
     tokens: dict
@@ -80,7 +80,7 @@ def pieces(text: str, used: set) -> list[str]:
         ends = range(start + PIECE_LENGTH_MIN, len(text) + 1)
         end = next((end for end in ends if text[start:end] not in used), None)
         if end is None:
-            # The rest is used already or too short, so it joins the pieces before it.
+            # The rest is already used or too short, so it is joined to the pieces before it.
             end = len(text)
             while text[start:end] in used or end - start < PIECE_LENGTH_MIN:
                 used.discard(cut[-1])
@@ -188,7 +188,7 @@ def width_of(vocabulary: list) -> int:
 
 
 def matrix(columns: int, rows: int, numbers: dict = {}) -> tuple:
-    """Zeros, except for the numbers at (row, column)."""
+    """A matrix of zeros, except for the given numbers at (row, column)."""
     data = bytearray(struct.calcsize("<f") * columns * rows)
     for (row, column), number in numbers.items():
         struct.pack_into("<f", data, struct.calcsize("<f") * (row * columns + column), number)

@@ -1,8 +1,8 @@
-"""The services of `deploy/compose/compose.yaml` as processes of this machine, without containers.
+"""Runs the services of `deploy/compose/compose.yaml` as processes on this machine, without containers.
 
-Every service has a loopback address and a folder of its own. The folder has the files that compose.yaml mounts, at the
-same paths. In these files, addresses, ports and paths are replaced by those of this machine, and the intervals of Prometheus by
-shorter ones. Nothing else is changed.
+Every service has its own loopback address and folder. The folder has the files that compose.yaml mounts, at the same
+paths. In these files, addresses, ports and paths are replaced with those of this machine, and the intervals of
+Prometheus with shorter ones. Nothing else is changed.
 """
 
 import json
@@ -24,23 +24,23 @@ HERE = Path(__file__).resolve().parent
 COMPOSE = HERE.parent / "deploy/compose"
 WAIT_SECONDS_MAX = 90
 COMMAND_SECONDS_MAX = 60
-# Below the range from which the kernel takes the ports of outgoing connections.
+# Below the kernel's range for ports of outgoing connections.
 PORTS = range(20000, 32000)
-# What the file with the values of an installation says, for the test. The vendors' keys stay empty.
+# The values of `.env` for the test. The vendors' keys stay empty.
 SECRETS = {
     "POSTGRES_PASSWORD": "p@ss:w/rd #1 %41",
     "TOLLGATE_ADMIN_TOKEN": "tg-admin-0123456789abcdef0123456789abcdef",
     "GRAFANA_PASSWORD": "grafana-password",
 }
 STARTED = {"postgres", "s3", "bucket", "collector", "gateway-1", "gateway-2", "proxy", "prometheus"}
-# No registry of programs has it. The checks send the queries of its dashboard to Prometheus.
+# No package registry has it. The checks send the queries of its dashboard to Prometheus.
 NOT_STARTED = {"grafana"}
 YAML_TO_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"
 
 
 class Services(Stage):
     """A context manager: PostgreSQL and the bucket, then the collector, both gateways, the proxy and Prometheus. Simulated
-    upstreams take the place of the vendors. `collector` is None where none can be had, and `no_collector` says why."""
+    upstreams replace the vendors. If no collector is available, `collector` is None and `no_collector` says why."""
 
     def __init__(self, program: Path, python: Path, prometheus: Path, workspace: Path):
         super().__init__(program, "")
@@ -66,7 +66,7 @@ class Services(Stage):
         self.start_prometheus()
 
     def __exit__(self, *_):
-        # After the gateways, which send their last spans when they stop.
+        # Stop the collector after the gateways, which send their last spans when they stop.
         super().__exit__()
         if self.collector:
             self.collector.__exit__()
@@ -75,7 +75,7 @@ class Services(Stage):
         return json.loads(said([self.python, "-c", YAML_TO_JSON], input=file.read_text()))
 
     def port(self, number: str) -> str:
-        """The port that stands for one of compose.yaml, the same one for all services."""
+        """The port that replaces a port of compose.yaml, the same for all services."""
         if number not in self.ports:
             self.ports[number] = str(free_port(set(self.ports.values())))
         return self.ports[number]
@@ -84,7 +84,7 @@ class Services(Stage):
         return f"{self.addresses[service]}:{self.port(port)}"
 
     def files(self, service: str) -> Path:
-        """The folder that is the root of the service's file system, with its volumes."""
+        """Creates the folder that stands for the service's file system, with its volumes."""
         root = self.path / service
         for volume in self.set["services"][service].get("volumes", []):
             source, inside, *_ = volume.split(":")
@@ -100,7 +100,7 @@ class Services(Stage):
         return root
 
     def rewritten(self, text: str, service: str) -> str:
-        """A file of the set with the addresses and paths of this machine."""
+        """The text of a configuration file with the addresses and paths of this machine."""
         names = "|".join(map(re.escape, self.addresses))
         text = re.sub(rf"\b({names}):(\d+)\b", lambda it: self.at(it[1], it[2]), text)
         text = text.replace("@postgres/", f"@{self.postgres.address}/")
@@ -114,21 +114,21 @@ class Services(Stage):
         return text
 
     def environment_of(self, service: str) -> dict:
-        """The variables that compose.yaml gives to a service. A required one that has no value ends the test."""
+        """The variables that compose.yaml sets for a service. A required variable without a value ends the test."""
         given = self.set["services"][service].get("environment", {})
         return {name: interpolated(str(text), self.values) for name, text in given.items()}
 
     def start_bucket(self):
         self.s3 = f"http://{self.at('s3', '9000')}"
         address, port = self.at("s3", "9000").split(":")
-        # It checks signatures after the requests that make an account.
+        # The server checks signatures only after the requests that create an account.
         variables = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "3"}
         server = self.spawn(self.python.with_name("moto_server"), "-H", address, "-p", port, output="s3.log", env=variables)
         self.ready("s3", server, lambda: socket.create_connection((address, int(port)), timeout=1).close())
         self.values |= self.bucket("create")
 
     def bucket(self, command: str) -> dict:
-        """Runs a command of `python/bucket.py`, as the set's own client of the bucket would."""
+        """Runs a command of `python/bucket.py`, in place of the bucket's client in compose.yaml."""
         client = [self.python, "-B", HERE / "python/bucket.py", command, self.s3, "tollgate"]
         return json.loads(said(client, env={**os.environ, **self.values}))
 
@@ -139,7 +139,7 @@ class Services(Stage):
         self.told("upstream.log", self.upstream, '"address"')
 
     def start_collector(self):
-        """Rotel, which listens where the configuration of the image's collector says."""
+        """Starts Rotel on the address in the collector's configuration."""
         file = self.files("collector") / "etc/otelcol-contrib/config.yaml"
         listen = self.yaml(file)["receivers"]["otlp"]["protocols"]["http"]["endpoint"]
         try:
@@ -148,7 +148,7 @@ class Services(Stage):
             self.no_collector = str(reason)
 
     def gateway_command(self, name: str, *arguments) -> tuple:
-        """A command of the gateway's image, and its variables: the image's own and those of compose.yaml."""
+        """A command of the gateway's image with its variables, both from the image and from compose.yaml."""
         root = self.path / name
         variables = {"TOLLGATE_CONFIG": str(root / "etc/tollgate/tollgate.toml"), **self.environment_of(name)}
         return [self.program, *arguments], {"env": variables, "cwd": root / "data"}
@@ -163,13 +163,13 @@ class Services(Stage):
         self.ready(name, gateway, lambda: self.run(name, "health"))
 
     def run(self, name: str, *arguments) -> str:
-        """Runs a command in a gateway's container, and returns what it prints."""
+        """Runs a command as in a gateway's container, and returns its output."""
         command, options = self.gateway_command(name, *arguments)
         return said(command, **options)
 
     def start_proxy(self):
         root = self.files("proxy")
-        # As in its image.
+        # The same variables as in Caddy's image.
         variables = {"XDG_DATA_HOME": str(root / "data"), "XDG_CONFIG_HOME": str(root / "config"), "HOME": str(root)}
         caddy = [self.python.with_name("caddy"), "run", "--adapter", "caddyfile", "--config", root / "etc/caddy/Caddyfile"]
         self.proxy = self.spawn(*caddy, output="proxy.log", env=variables)
@@ -185,7 +185,7 @@ class Services(Stage):
     def start_prometheus(self):
         root = self.files("prometheus")
         self.prometheus_url = f"http://{self.at('prometheus', '9090')}"
-        # As compose.yaml starts it, and where to listen.
+        # The arguments in compose.yaml, and the address to listen on.
         given = self.set["services"]["prometheus"]["command"]
         arguments = [it.replace("=/", f"={root}/") for it in given]
         listen = f"--web.listen-address={self.at('prometheus', '9090')}"
@@ -205,11 +205,11 @@ class Services(Stage):
             time.sleep(0.1)
 
     def fetch(self, url: str, body=None, secret: str = "", method=None) -> bytes:
-        """What a server answers. An error status is raised, with the answer."""
+        """Sends a request and returns the body of the answer. An error status raises, with the answer."""
         return self.exchange(url, body, secret, method)[0]
 
     def exchange(self, url: str, body=None, secret: str = "", method=None, **headers) -> tuple:
-        """The same, with the headers of the answer."""
+        """Like `fetch`, but also returns the headers of the answer."""
         headers = {"content-type": "application/json", **headers}
         if secret:
             headers["authorization"] = f"Bearer {secret}"
@@ -244,20 +244,20 @@ class PostgreSql:
         quoted = password.replace("'", "''")
         for statement in (f"ALTER ROLE {role} PASSWORD '{quoted}'", f"CREATE DATABASE {database} OWNER {role}"):
             said([programs / "psql", url, "--quiet", "--set=ON_ERROR_STOP=1", "--command", statement])
-        # The image wants the password of everybody who comes over the network.
+        # Like the image, require a password for connections over the network.
         (data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
         reload = [*os.environ["TOLLGATE_TEST_POSTGRES_AS"].split(), programs / "pg_ctl", "-D", data, "reload"]
         said(reload, cwd=data.parent)
 
 
 def empty_values() -> dict:
-    """The names in `environment.example`, whose user sets every value."""
+    """The names in `environment.example` with empty values."""
     lines = (COMPOSE / "environment.example").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
 def interpolated(text: str, values: dict) -> str:
-    """`${NAME:?}` and `${NAME:-}`, as docker compose replaces them."""
+    """Replaces `${NAME:?}` and `${NAME:-}` like docker compose."""
 
     def value(match):
         found = values.get(match[1], "")
@@ -269,7 +269,7 @@ def interpolated(text: str, values: dict) -> str:
 
 
 def free_port(taken: set[str]) -> int:
-    """A port on which nobody listens, on any address, and that is not one of those taken."""
+    """A port that is free on all addresses and not in `taken`."""
     while True:
         port = random.choice(PORTS)
         if str(port) in taken:
@@ -283,7 +283,7 @@ def free_port(taken: set[str]) -> int:
 
 
 def said(command, **options) -> str:
-    """What a command prints. Its failure is raised with its last lines."""
+    """Runs a command and returns its output. If it fails, raises an error with its last lines."""
     options.setdefault("timeout", COMMAND_SECONDS_MAX)
     result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     if result.returncode:

@@ -1,4 +1,4 @@
-"""A gateway with its simulated upstreams, on free ports and in a folder of its own."""
+"""Runs a gateway with simulated upstreams, on free ports and in a temporary folder."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-# The dialects. Clients use all of them, and each has one upstream.
+# The dialects. Clients use all of them, and each has an upstream.
 DIALECTS = ["chat", "responses", "messages", "generate", "interactions"]
 
 START_SECONDS_MAX = 20
@@ -33,7 +33,7 @@ shutdown_notice_ms = 0
 shutdown_drain_ms = 1000
 """
 
-# An upstream that speaks one dialect only.
+# An upstream that supports only one dialect.
 UPSTREAM = """
 [[channel]]
 name = "{dialect}"
@@ -79,7 +79,7 @@ class Pictures(SimpleHTTPRequestHandler):
 
 
 class Stage:
-    """A context manager. `environment` holds the variables for drivers."""
+    """A context manager. `environment` has the variables for drivers."""
 
     def __init__(self, program: Path, png: str, configuration=configuration):
         self.program = program
@@ -130,7 +130,7 @@ class Stage:
         ended(self.gateway)
 
     def start_upstream(self):
-        """Starts the upstreams, and returns what the configuration needs to know of them."""
+        """Starts the upstreams, and returns the argument for `configuration`."""
         sim = self.spawn(self.program, "sim", "--listen", "127.0.0.1:0", "--json", output="sim")
         return "http://" + self.told("sim", sim, '"address"')["address"]
 
@@ -144,13 +144,13 @@ class Stage:
         return f"http://127.0.0.1:{self.pictures.server_port}/pixel.png"
 
     def told(self, name: str, process: subprocess.Popen, mark: str) -> dict:
-        """The first line with the marker that a process wrote."""
+        """Waits for the first output line of a process that contains the marker, and returns its JSON."""
         deadline = time.monotonic() + START_SECONDS_MAX
         with (self.path / name).open() as output:
             while time.monotonic() < deadline:
                 line = output.readline()
                 if line.endswith("\n") and mark in line:
-                    # A library may write a line of its log behind it, before the line has ended.
+                    # A library may append its own log output to the line before the line has ended.
                     return json.JSONDecoder().raw_decode(line[line.index("{") :])[0]
                 if not line and process.poll() is not None:
                     break

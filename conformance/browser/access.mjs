@@ -3,7 +3,7 @@
 import { assert, clean, ROLES, signIn } from './stage.mjs';
 import { openWindow, settled } from './window.mjs';
 
-/** Where a button is, its name, the least role that sees it, and the resource that it needs. */
+/** The page of a button, its name, the lowest role that sees it, and the resource that it needs. */
 const BUTTONS = [
   ['wallets', 'Create wallet', 'operator', '/wallets'], ['keys', 'Create key', 'operator', '/keys'], ['channels', 'Add channel', 'owner', '/config'],
   ['settings', 'Create token', 'owner', '/tokens'], ['alerts', 'Add webhook', 'operator', '/alerts'], ['playground', 'Send', 'operator', '/models'],

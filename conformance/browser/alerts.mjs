@@ -1,4 +1,4 @@
-// Alerts: a webhook whose secret is shown once, and a low balance that is told where people look.
+// Alerts: a webhook whose secret is shown once, and where the console shows a low balance.
 
 import { ask, assert, clean } from './stage.mjs';
 import { accessibility, overflow, settled } from './window.mjs';

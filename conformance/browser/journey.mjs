@@ -1,4 +1,4 @@
-// The first three minutes: a wallet, money, a key, a call with it, the call explained, the balance.
+// The first steps of an operator: a wallet, credits, a key, a call with it, the details of the call, the balance.
 
 import { assert, clean } from './stage.mjs';
 import { settled } from './window.mjs';

@@ -1,4 +1,4 @@
-// The console without a mouse.
+// The console by keyboard alone.
 
 import { assert, clean } from './stage.mjs';
 import { settled } from './window.mjs';

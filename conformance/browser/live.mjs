@@ -1,4 +1,4 @@
-// Live values, and what happens when they break.
+// Live updates, and what the console shows when their connection breaks.
 
 import { assert, clean } from './stage.mjs';
 import { settled } from './window.mjs';

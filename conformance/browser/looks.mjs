@@ -1,10 +1,10 @@
-// Every page for every role, light and dark, wide and narrow: no error, no violation of the policy, no other host,
-// nothing wider than the window, and nothing that axe calls serious. Pictures are kept for people.
+// Every page for every role, light and dark, wide and narrow: no errors, no violations of the content security policy,
+// no other hosts, nothing wider than the window, and no serious findings of axe. Keeps screenshots for review.
 
 import { ask, assert, clean, ROLES } from './stage.mjs';
 import { accessibility, overflow, settled } from './window.mjs';
 
-/** The pages by their names: the resource that they show, their address, and a text that shows that they are there. */
+/** The pages by name: the resource that each shows, its address, and a text that appears when it is loaded. */
 async function places(stage) {
   const window = await stage.open();
   await window.page.goto(stage.origin);

@@ -1,4 +1,4 @@
-// Functions of the console's modules, in the browser that runs them.
+// Tests functions of the console's modules in a browser.
 
 import { assert, clean } from './stage.mjs';
 

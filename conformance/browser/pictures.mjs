@@ -1,4 +1,4 @@
-// Takes the pictures of the README. The argument is the stage: browser, addresses, folder of pictures.
+// Takes the screenshots for the README. The argument is the stage: browser, addresses, output folder.
 
 import { ask } from './stage.mjs';
 import { openBrowser, openWindow, settled } from './window.mjs';
@@ -10,7 +10,7 @@ const hosts = [url.host, new URL(given.public).host];
 const window = await openWindow(browser, { hosts });
 const { page } = window;
 
-/** The page as it is, without a blinking cursor or a pointer. */
+/** Takes a screenshot of the current page, without a text cursor or a pointer. */
 async function take(name) {
   await page.mouse.move(0, 0);
   await page.screenshot({ path: `${given.pictures}/${name}.png` });

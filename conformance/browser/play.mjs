@@ -1,4 +1,4 @@
-// The playground: every dialect, the raw events, the headers, the code, and a call sent again.
+// The playground: every dialect, the raw events, the headers, the code snippets, and a repeated call.
 
 import { assert, clean } from './stage.mjs';
 import { settled } from './window.mjs';
@@ -11,7 +11,7 @@ export async function play(stage, check) {
   const { page } = window;
   for (const dialect of DIALECTS) {
     await check(`play: ${dialect} streams an answer`, async () => {
-      // The same address again would keep the page, with the tab that was opened last.
+      // Opening the same address again would keep the page and its last tab.
       await page.goto('about:blank');
       await page.goto(`${stage.origin}/#/playground?model=sim/chat`);
       await settled(page);

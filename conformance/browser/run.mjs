@@ -1,4 +1,4 @@
-// Runs all checks and prints the outcome of each. The argument is the stage: browser, addresses, folder of pictures.
+// Runs all checks and prints the outcome of each. The argument is the stage: browser, addresses, output folder.
 
 import { access } from './access.mjs';
 import { alerts } from './alerts.mjs';
@@ -18,7 +18,7 @@ const browser = await openBrowser(given.browser);
 let passed = 0;
 const failures = [];
 
-/** Runs one check; it fails by throwing, or by what its window has noted. */
+/** Runs one check. It fails if it throws, or if its window has recorded a problem. */
 async function check(name, body) {
   if (!name.includes(given.only)) return;
   const begun = performance.now();

@@ -1,20 +1,20 @@
-// What all checks start from: a signed-in window for each role, and ids of things that exist.
+// The stage of all checks: a signed-in window for each role, and ids of existing objects.
 
 import { openWindow } from './window.mjs';
 
 export const ROLES = ['viewer', 'support', 'operator', 'owner'];
 
-/** Signs in by the demo's link, and makes a token and a session for each role. */
+/** Signs in with the demo's link, and creates a token and a session for each role. */
 export async function prepare(browser, given) {
   const url = new URL(given.sign_in);
   const hosts = [url.host, new URL(given.public).host];
   const stage = { ...given, browser, origin: url.origin, hosts, states: {}, tokens: {} };
   stage.open = (options = {}) => openWindow(browser, { hosts, state: stage.states[options.role ?? 'owner'], ...options });
   const described = await (await fetch(`${url.origin}/openapi.json`)).json();
-  /** Whether the gateway has this resource. Checks of others are left out. */
+  /** Whether the gateway has this resource. Checks of missing resources are skipped. */
   stage.serves = (path) => Object.keys(described.paths).some((known) => known === `/admin/v1${path}` || known.startsWith(`/admin/v1${path}/`));
   const first = await openWindow(browser, { hosts });
-  // The first request of a page asks whether there is a session; without one the answer is 401.
+  // The first request of a page asks for the session. Without a session the answer is 401.
   first.allow('401');
   await first.page.goto(given.sign_in);
   await first.page.waitForSelector('.shell');
@@ -38,7 +38,7 @@ async function signedIn(stage, token) {
   return state;
 }
 
-/** Signs in as a person does: with a token, in the form. */
+/** Signs in with a token, by the form. */
 export async function signIn(stage, page, token) {
   await page.goto(stage.origin);
   await page.getByLabel('Admin token').fill(token);
@@ -46,7 +46,7 @@ export async function signIn(stage, page, token) {
   await page.waitForSelector('.shell');
 }
 
-/** A request to the admin API with the session of the page. */
+/** Sends a request to the admin API with the session of the page. */
 export async function ask(page, method, path, body) {
   return page.evaluate(async ([method, path, body]) => {
     const session = await (await fetch('/admin/v1/session')).json();
@@ -62,7 +62,7 @@ export function assert(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/** Fails with everything that a window has noted. */
+/** Fails if the window has recorded problems, and lists them. */
 export function clean(window) {
   const wrong = window.wrong();
   assert(!wrong.length, wrong.join('; '));

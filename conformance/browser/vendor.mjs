@@ -1,4 +1,4 @@
-// Adding a vendor: its key, its models, a call before anything is saved, and the model that callers then reach.
+// Adding a vendor: its key, its models, a trial call before anything is saved, and a call of the new model.
 
 import { ask, assert, clean } from './stage.mjs';
 import { accessibility, settled } from './window.mjs';
@@ -82,7 +82,7 @@ export async function vendor(stage, check) {
       await dialog.locator('.found').getByRole('checkbox').first().check();
       if (!id) {
         id = await dialog.getByLabel('Callers name it').inputValue();
-        // The catalog has no price for another id.
+        // The catalog has no price for a changed id.
         await dialog.getByText('complete', { exact: true }).waitFor();
         await dialog.getByLabel('Callers name it').fill('shop/renamed');
         await dialog.getByText('not callable yet').waitFor();

@@ -1,4 +1,4 @@
-// A window of the browser that notes everything a page must not do: errors, violations of its policy, other hosts.
+// A browser window that records what a page must not do: errors, violations of its content security policy, other hosts.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 export const WIDTHS = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 844 } };
-/** How long a page may take to show what a check waits for. Slow machines need most of it. */
+/** The timeout for what a check waits for. Slow machines need most of it. */
 const WAIT_MS = 15_000;
 
 export async function openBrowser(executablePath) {
@@ -15,13 +15,13 @@ export async function openBrowser(executablePath) {
   return chromium.launch({ executablePath, args });
 }
 
-/** A window with its own cookies. `state` is the storage of an earlier one. */
+/** A window with its own cookies. `state` is the storage of an earlier window. */
 export async function openWindow(browser, { width = 'wide', theme = 'light', state, hosts }) {
   const context = await browser.newContext({ viewport: WIDTHS[width], colorScheme: theme, storageState: state, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const wrong = [];
-  // An answer that a check asks for is not an error of the page.
+  // An error status that a check provokes is not an error of the page.
   let allowed = [];
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
@@ -39,27 +39,27 @@ export async function openWindow(browser, { width = 'wide', theme = 'light', sta
   return {
     page, context,
     allow: (...parts) => { allowed = parts; },
-    /** What was wrong since the last time. */
+    /** The problems since the last call. */
     wrong: () => wrong.splice(0),
     close: () => context.close(),
   };
 }
 
-/** Waits until nothing is being fetched for the page. */
+/** Waits until the page has loaded all its data. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector('main') && !document.querySelector('.skeleton, main [aria-busy="true"]') && document.querySelector('.page, .sign-in')?.childElementCount > 0);
 }
 
-/** What axe finds that is serious or critical. */
+/** The serious and critical findings of axe. */
 export async function accessibility(page) {
-  // By the protocol of the debugger, which the policy of the page does not bind.
+  // Injected over the debugger protocol, to which the content security policy of the page does not apply.
   if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join(', ')}`);
 }
 
-/** What reaches beyond the right edge of the window and cannot be scrolled to inside a box of its own. */
+/** Elements beyond the right edge of the window that are not inside a scrollable box. */
 export async function overflow(page) {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;

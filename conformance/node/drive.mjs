@@ -2,8 +2,8 @@
 //
 // Each outcome is a line of JSON. A dialect is a module whose `cells` hold a function for each
 // cell of `talk.json`, which takes the name of an upstream. Some cells need an upstream of another
-// dialect; those of `own` need one of the same. Cells run one after the other, or all at once if
-// `talk.json` says so.
+// dialect; the cells in `own` need one of the same dialect. Cells run one after the other, or all
+// at once if `talk.json` says so.
 
 import { TALK } from "./talk.mjs";
 
@@ -39,7 +39,7 @@ async function tell(dialect, upstream, cell, run) {
   process.stdout.write(`${JSON.stringify(outcome)}\n`);
 }
 
-// Why a cell failed; nothing if it passed.
+// The reason why a cell failed, or nothing if it passed.
 async function reason(run, upstream) {
   let timer;
   const late = new Promise((_, reject) => {

@@ -11,7 +11,7 @@ const clientOf = (apiKey = KEY) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: URL, timeout: TIMEOUT_MS } });
 
 const client = clientOf();
-// Without retries, so that errors which a client would retry become visible.
+// Without retries, so that errors which the client would retry become visible.
 const HASTY = { retries: { strategy: "none" } };
 
 const text = (text) => ({ type: "text", text });

@@ -1,4 +1,4 @@
-// Vectors and pictures, through openai. Each outcome is a line of JSON.
+// Embeddings and pictures, through openai. Each outcome is a line of JSON.
 
 import assert from "node:assert/strict";
 import { deflateSync } from "node:zlib";

@@ -11,7 +11,7 @@ const clientOf = (apiKey = KEY, options = {}) =>
   new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
-// No retries, so that errors which a client would retry become visible.
+// Without retries, so that errors which the client would retry become visible.
 const hasty = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });

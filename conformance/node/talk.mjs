@@ -50,7 +50,7 @@ export function has(got, part) {
   check(got?.includes(part), `${shown(part)} is not in ${shown(got)}`);
 }
 
-// The error of a call, which must be of that class.
+// The error of a call, which must be an instance of `kind`.
 export async function raised(kind, call) {
   let answer;
   try {

@@ -1,4 +1,4 @@
-// Vectors, through openai and @google/genai.
+// Embeddings, through openai and @google/genai.
 
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -11,7 +11,7 @@ const google = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: URL } });
 
 const near = (one, other) => one.reduce((sum, value, at) => sum + value * other[at], 0);
 
-// The first two texts are alike, the third is not.
+// The first two vectors must be closer to each other than to the third.
 function areNear([first, second, third]) {
   check(Math.abs(near(first, first) - 1) < 1e-3, near(first, first));
   check(near(first, second) > near(first, third), [near(first, second), near(first, third)]);

@@ -24,7 +24,7 @@ const waited = async (ask, isOver) => {
   }
   throw new Error("it does not end");
 };
-// The duration from the header of an MP4.
+// The duration in the header of an MP4 file.
 const secondsOf = (film) => {
   assert.equal(film.toString("latin1", 4, 8), "ftyp");
   const at = film.indexOf("mvhd") + 4;

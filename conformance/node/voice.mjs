@@ -1,4 +1,4 @@
-// Sessions, through openai. Each outcome is a line of JSON.
+// Realtime sessions, through openai. Each outcome is a line of JSON.
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -16,8 +16,8 @@ const client = new OpenAI({
   maxRetries: 0,
 });
 
-// The SDK always uses TLS, whatever its base URL says. This replaces its socket by a plain
-// connection with the same bytes, as behind a proxy that terminates TLS.
+// The SDK always uses TLS, even if its base URL does not. This replaces its socket with a plain
+// connection, as behind a proxy that terminates TLS.
 const plain = () => connect({ host: url.hostname, port: Number(url.port) });
 
 class Talk {

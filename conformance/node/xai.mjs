@@ -1,4 +1,4 @@
-// Videos through @ai-sdk/xai: tasks made and polled. Each outcome is a line of JSON.
+// Videos through @ai-sdk/xai: creates and polls tasks. Each outcome is a line of JSON.
 
 import assert from "node:assert/strict";
 import { createXai } from "@ai-sdk/xai";

@@ -1,4 +1,4 @@
-"""Videos through the Ark runtime: content tasks made, followed, listed and deleted. Each outcome is a line of JSON."""
+"""Videos through the Ark runtime: creates, polls, lists and deletes content tasks. Each outcome is a line of JSON."""
 
 import os
 import struct
@@ -23,7 +23,7 @@ def created(text, **options):
 
 
 def waited(task, *states):
-    """The task once it has one of these states."""
+    """Waits until the task has one of these states, and returns it."""
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
         told = tasks.get(task_id=task)
@@ -34,7 +34,7 @@ def waited(task, *states):
 
 
 def fetched(url):
-    """Fetches a public address from the gateway itself."""
+    """Fetches the path of a public URL from the gateway's own address."""
     path = url.split("/", 3)[3]
     with urllib.request.urlopen(f"{URL}/{path}") as answer:
         return answer.headers["content-type"], answer.read()

@@ -1,7 +1,7 @@
-"""The bucket of the deployment's services, through boto3.
+"""Creates and lists the bucket of the deployment's services, through boto3.
 
-`create URL BUCKET` makes an account that may use S3 and nothing else, and the bucket. It prints the account's key. `list URL
-BUCKET` prints the name and the digest of every object; it takes the key from the environment.
+`create URL BUCKET` creates the bucket, and an account that may use S3 and nothing else. It prints the account's key.
+`list URL BUCKET` prints the name and the digest of every object. It takes the key from the environment.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def client(service, url, key_id, secret):
 
 
 def create(url, bucket):
-    # The server accepts these three requests from anybody, and checks the signature of all others.
+    # The server accepts these three requests without a signature, and checks the signature of all others.
     accounts = client("iam", url, "nobody", "nothing")
     accounts.create_user(UserName="tollgate")
     accounts.put_user_policy(UserName="tollgate", PolicyName="s3", PolicyDocument=json.dumps(POLICY))

@@ -1,8 +1,9 @@
 """Runs the cells of the dialects named on the command line, against every upstream.
 
 Each outcome is a line of JSON. A dialect is a module with a function for each cell of `talk.json`,
-which takes the name of an upstream. Some cells need an upstream of another dialect; those of
-`OWN` need one of the same. Cells run one after the other, or all at once if `talk.json` says so.
+which takes the name of an upstream. Some cells need an upstream of another dialect; the cells in
+`OWN` need one of the same dialect. Cells run one after the other, or all at once if `talk.json`
+says so.
 """
 
 import importlib
@@ -55,7 +56,7 @@ def tell(dialect, upstream, cell, run):
 
 
 def reason(run, upstream):
-    """Why a cell failed; nothing if it passed."""
+    """The reason why a cell failed, or nothing if it passed."""
     try:
         run(upstream)
     except Exception as error:

@@ -17,7 +17,7 @@ def client_of(key=KEY, attempts=None):
 
 
 client = client_of()
-# No retries, so that errors which a client would retry become visible.
+# Without retries, so that errors which the client would retry become visible.
 hasty = client_of(attempts=1)
 
 

@@ -6,7 +6,7 @@ import sys
 
 import xllamacpp
 
-# One for each stream of the engine that is killed: five dialects over three upstreams.
+# One for each stream of an engine that is killed: five client dialects times three upstream dialects.
 SLOTS = 15
 # Long enough that no stream ends before the engine is killed.
 SLOT_TOKENS = 65536
@@ -26,7 +26,7 @@ def main():
     params.n_threads_http = SLOTS + 2
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.endpoint_metrics = params.endpoint_slots = True
-    # The model is too small to be worth a measurement of the memory or a warm-up.
+    # The model is so small that measuring the memory and warming up are not worth the time.
     params.fit_params = params.warmup = False
     if kind == "vectors":
         params.embedding = True

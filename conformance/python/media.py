@@ -1,4 +1,4 @@
-"""Vectors and pictures, through openai and google-genai. Each outcome is a line of JSON."""
+"""Embeddings and pictures, through openai and google-genai. Each outcome is a line of JSON."""
 
 import base64
 import io
@@ -25,7 +25,7 @@ def near(one, other):
 
 
 def png(width, height, pixel):
-    """A PNG whose pixels a function gives as four numbers."""
+    """A PNG image. The function `pixel` returns four numbers for each pixel."""
     rows = b"".join(
         b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height)
     )

@@ -13,7 +13,7 @@ def client_of(key=KEY, **options):
 
 
 client = client_of()
-# No retries, so that errors which a client would retry become visible.
+# Without retries, so that errors which the client would retry become visible.
 hasty = client_of(max_retries=0)
 
 
@@ -22,7 +22,7 @@ def user(content):
 
 
 def asked(model, content, **more):
-    """The members of a request with one user message, or with the messages given."""
+    """The members of a request with one user message, or with a list of messages."""
     messages = content if isinstance(content, list) else [user(content)]
     limit = TALK["output_tokens_max"]
     return {"model": model, "messages": messages, "max_tokens": limit, **more}

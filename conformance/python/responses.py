@@ -12,7 +12,7 @@ def client_of(key=KEY, **options):
 
 
 client = client_of()
-# No retries, so that errors which a client would retry become visible.
+# Without retries, so that errors which the client would retry become visible.
 hasty = client_of(max_retries=0)
 
 

@@ -1,7 +1,7 @@
-"""An upstream that answers only requests whose signature botocore makes too, and a reader of its streams.
+"""An upstream that accepts only requests whose signature equals that of botocore, and a reader of binary streams.
 
-Requests of Converse must also have the shapes that botocore's description of the service gives them. At its token endpoint
-it gives tokens for assertions that google-auth makes too, and answers requests with such a token.
+Converse requests must also have the shapes in botocore's description of the service. Its token endpoint issues tokens
+for assertions that equal those of google-auth, and it accepts requests with such a token.
 
 `check` serves until it is stopped, and prints its address. `decode URL` reads a stream of the simulated upstream.
 """
@@ -49,13 +49,13 @@ MESSAGE = {
 }
 
 
-# The tokens that were given.
+# The issued tokens.
 TOKENS = set()
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def service_account(address: str) -> dict:
-    """A key file, as the vendor's console makes it."""
+    """A key file as the vendor's console creates it."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return {
@@ -69,8 +69,8 @@ def service_account(address: str) -> dict:
 
 
 def wrong_assertion(form: dict, account: dict):
-    """What is wrong with a request for a token, or `None`. The assertion must say what that of google-auth says, and its
-    signature must be the one that google-auth makes of it."""
+    """What is wrong with a token request, or `None`. The assertion must have the content and the signature that
+    google-auth would give it."""
     if form.get("grant_type") != ["urn:ietf:params:oauth:grant-type:jwt-bearer"] or len(form) != 2:
         return f"members {sorted(form)}"
     (assertion,) = form["assertion"]
@@ -120,7 +120,7 @@ def fault(handler: BaseHTTPRequestHandler, body: bytes):
 
 
 def wrong_form(path: str, body: dict):
-    """What is wrong with a request at a path that names the model, or `None`."""
+    """What is wrong with a request whose path contains the model, or `None`."""
     if path.startswith("/anthropic/"):
         return None if "model" in body else "no model"
     if path.startswith("/v1/projects/"):
@@ -134,7 +134,7 @@ def wrong_form(path: str, body: dict):
 
 
 def wrong_shape(operation: str, body: dict):
-    """What the description of the service does not allow in a request of Converse, or `None`."""
+    """How a Converse request differs from the description of the service, or `None`."""
     shape = SERVICE.operation_model(operation).input_shape
     report = ParamValidator().validate({"modelId": "m", **body}, shape)
     if report.has_errors():
@@ -269,7 +269,7 @@ def decode(url: str):
 
 
 def decode_converse(url: str):
-    """The same for Converse, whose events have shapes."""
+    """Like `decode`, for Converse, whose events have shapes."""
     body = {"messages": [{"role": "user", "content": [{"text": "Say hello."}]}]}
     shape = SERVICE.operation_model("ConverseStream").output_shape.members["stream"]
     parser = EventStreamJSONParser()

@@ -43,7 +43,7 @@ def is_place(place):
 
 
 def raised(kind, call):
-    """The error of a call, which must be of that class."""
+    """The error of a call, which must be an instance of `kind`."""
     try:
         answer = call()
     except kind as error:

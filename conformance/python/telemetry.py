@@ -1,8 +1,8 @@
-"""Receives what a collector sends on, and writes it down as lines of JSON. Metrics may also come from the gateway itself,
-as JSON.
+"""Receives telemetry from a collector, and prints it as lines of JSON. It also accepts metrics as JSON from the
+gateway itself.
 
-The decoder is the one of OpenTelemetry's own Python packages. The first line has the address, every further one a span
-or a data point.
+OpenTelemetry's own Python packages decode it. The first line has the address. Each further line has a span or a data
+point.
 """
 
 import gzip

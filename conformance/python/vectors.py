@@ -1,4 +1,4 @@
-"""Vectors, through openai and google-genai."""
+"""Embeddings, through openai and google-genai."""
 
 import openai
 from google import genai
@@ -17,7 +17,7 @@ def near(one, other):
 
 
 def are_near(vectors):
-    """The first two texts are alike, the third is not."""
+    """The first two vectors must be closer to each other than to the third."""
     first, second, third = vectors
     assert abs(near(first, first) - 1) < 1e-3, near(first, first)
     assert near(first, second) > near(first, third), (near(first, second), near(first, third))

@@ -37,7 +37,7 @@ def waited(ask, is_over):
 
 
 def seconds_of(film):
-    """The duration from the header of an MP4."""
+    """The duration in the header of an MP4 file."""
     assert film[4:8] == b"ftyp", film[:16]
     at = film.index(b"mvhd") + 4
     scale, length = struct.unpack(">II", film[at + 12 : at + 20])

@@ -15,7 +15,7 @@ URL = os.environ["TOLLGATE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
 TIMEOUT_SECONDS = 60
 MODEL = "maker/voice"
-# A second of 16 bits at 24 kHz.
+# A second of 16-bit samples at 24 kHz.
 SECOND = b"\0" * 48000
 
 client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY, timeout=TIMEOUT_SECONDS, max_retries=0)

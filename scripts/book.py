@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The preprocessor of the book (`book.toml`): mdBook sends the pages that docs/SUMMARY.md lists, and gets them back.
+"""The preprocessor of the book (`book.toml`): gets the pages of docs/SUMMARY.md from mdBook, and returns them changed.
 
-Pages outside of docs/, such as the architecture, get a place in the book. Decisions become pages below their list. Links between
-pages are relative to the files, so they are led to where the book has the target; a link to a file that the book does not have
-becomes plain text.
+Pages outside of docs/, such as the architecture, get a place in the book. Decisions become pages below their list. Links
+between pages are relative to the files, so they are rewritten to the target's place in the book. A link to a file that
+is not in the book becomes plain text.
 """
 
 import json
@@ -19,12 +19,12 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
 def place(source):
-    """Where the book has the page of this path, which counts from docs/. mdBook calls the first page of a folder index."""
+    """The place of a page in the book; `source` is relative to docs/. mdBook calls the first page of a folder `index`."""
     return re.sub(r"(^|/)README\.md$", r"\1index.md", re.sub(r"^(\.\./)+", "", source))
 
 
 def led(link, source, pages):
-    """The link as the page at `source` must have it in the book; nothing if the book does not have its target."""
+    """The link rewritten for the page at `source` in the book, or nothing if the target is not in the book."""
     target, mark, anchor = link.partition("#")
     if "://" in target or target.startswith("mailto:") or not target:
         return link
@@ -37,7 +37,7 @@ def led(link, source, pages):
 
 
 def with_links(text, source, pages):
-    """The text with its links led, except in fenced blocks."""
+    """The text with rewritten links, except in fenced blocks."""
 
     def replaced(found):
         link = led(found[3], source, pages)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Finds circles of imports among the source files of each crate, and fails on one that is too large.
+"""Finds import cycles among the source files of each crate, and fails if one is too large.
 
-Files that all import each other, directly or through others, can only be read together. The check reads `use`
+Files that import each other, directly or through others, can only be understood together. The check reads `use`
 declarations and inline paths. A name that `lib.rs` or `mod.rs` only re-exports counts as an import of the file that
-defines it. Code under `#[cfg(test)]` does not count, because tests may import whatever they test.
+defines it. Code under `#[cfg(test)]` does not count, because tests may import anything that they test.
 """
 
 import collections
@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES_MAX = 3
-# Crates that still have a larger circle, with the number of its files. Lower a number as soon as possible.
+# Crates that still have a larger cycle, with its number of files. Lower a number as soon as possible.
 UNMENDED = {}
 
 FACES = ("lib.rs", "main.rs", "mod.rs")
@@ -66,7 +66,7 @@ def imports(tree, prefix=()):
 
 
 class Module:
-    """One source file: its place in the module tree, what it imports and what it re-exports."""
+    """One source file: its place in the module tree, its imports and its re-exports."""
 
     def __init__(self, file, path):
         self.file, self.path = file, path
@@ -87,7 +87,7 @@ class Module:
 
 
 class Crate:
-    """The modules of one crate, and which of its files import which."""
+    """The modules of one crate, and the imports between its files."""
 
     def __init__(self, source):
         self.modules = {}
@@ -137,7 +137,7 @@ class Crate:
             for path in module.named:
                 if path := self.absolute(path, module):
                     found = self.find(path)
-                    # An import of a whole folder says nothing by itself; the paths that start with it are resolved instead.
+                    # An import of a whole folder is not an edge; the paths that start with it are resolved instead.
                     if found is not module and not (found.is_face and path == found.path):
                         edges[module.file].add(found.file)
         return edges

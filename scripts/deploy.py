@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what is in `deploy/`: metrics that exist, alert rules, the service, the container files, the chart, and the packing
-itself with the first call of a newcomer.
+"""Checks `deploy/`: names of metrics, alert rules, the service, the container files, the chart, and the release files,
+including the first call of a new user.
 
     scripts/deploy.py PRODUCTION DEMO WORKSPACE        # programs to pack, without and with the simulator
 
-WORKSPACE keeps the tools between runs: linters of PyPI as `conformance/python/packages.txt` locks them, and promtool from Debian's
-package, which is not installed. The checks that need systemd or dpkg-dev are left out where these are missing, and named;
-so are the alert rules where there is neither promtool nor apt-get.
+WORKSPACE keeps the tools between runs: linters from PyPI, locked in `conformance/python/packages.txt`, and promtool from
+Debian's package, which is unpacked but not installed. Checks that need systemd or dpkg-dev are skipped and named where
+these are missing. The alert rules are skipped where there is neither promtool nor apt-get.
 """
 
 import json
@@ -31,7 +31,7 @@ import install  # noqa: E402
 SECONDS_MAX = 120
 # Packing compresses the program and reads the licences of all crates.
 PACKING_SECONDS_MAX = 900
-# What systemd calls a safe service; ours has 1.2.
+# The maximum exposure score of `systemd-analyze security` for a safe service. Ours is 1.2.
 EXPOSURE_MAX = 2.0
 # The oldest version that the chart accepts, and the newest one that the validator knows.
 KUBERNETES = ("1.27", "1.37")
@@ -48,7 +48,7 @@ CHART_VALUES = {
         {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "tollgate"}}},
     ]}},
 }
-# As little of the chart as it can be without.
+# The chart with all optional parts left out.
 CHART_VALUES_LEAST = {"secretEnvironment": [], "scrape": False, "podDisruptionBudget": {"enabled": False}}
 
 
@@ -68,7 +68,7 @@ def skipped(what):
 
 
 def check_metrics():
-    """Rules and dashboards name only metrics that the program has. The suffixes are those of histograms."""
+    """Rules and dashboards use only metrics that the program has. The suffixes are those of histograms."""
     known = set(re.findall(r"`(tollgate_\w+)`", (ROOT / "docs/metrics.md").read_text()))
     for file in [*sorted(DEPLOY.glob("prometheus/*.yml")), *sorted(DEPLOY.glob("grafana/*.json"))]:
         named = set(re.findall(r"tollgate_\w+", file.read_text()))
@@ -85,8 +85,9 @@ def check_containers(tools):
 
 
 def check_collector(python):
-    """Every part of the collector's pipelines is declared and every declared part is used; the gateways send to where it listens,
-    and the container gets the file where its image looks for it. No registry has the collector's own `validate`."""
+    """Every part of the collector's pipelines is declared, and every declared part is used. The gateways send to the
+    address on which it listens, and its file is mounted where the image expects it. The collector's own `validate` command
+    is not available from any package registry."""
     read = "import json, sys, yaml; json.dump([yaml.safe_load(open(it)) for it in sys.argv[1:]], sys.stdout)"
     file = DEPLOY / "compose/collector.yaml"
     collector, compose = json.loads(passes(python, "-c", read, file, DEPLOY / "compose/compose.yaml"))
@@ -109,7 +110,7 @@ def check_collector(python):
 
 
 def check_chart(tools, scratch):
-    """The chart installs the version of the tree, and what it renders is valid for Kubernetes with any of its options."""
+    """The chart installs the version of this tree, and renders valid Kubernetes objects with all of its options."""
     version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
     chart = DEPLOY / "helm/tollgate"
     assert f'appVersion: "{version}"' in (chart / "Chart.yaml").read_text(), version
@@ -142,7 +143,7 @@ def check_service(unpacked):
     told = passes("systemd-analyze", "security", "--offline=true", unpacked / unit)
     exposure = float(re.search(r"Overall exposure level for tollgate.service: ([\d.]+)", told)[1])
     assert exposure <= EXPOSURE_MAX, told
-    # The unit as it would be installed, with the program where the package has it.
+    # The unit of the package, with the path of the unpacked program.
     copy = unpacked / "tollgate.service"
     copy.write_text((unpacked / unit).read_text().replace("/usr/bin/tollgate", str(unpacked / "usr/bin/tollgate")))
     told = run("systemd-analyze", "verify", "--man=no", copy)
@@ -150,7 +151,7 @@ def check_service(unpacked):
 
 
 def check_installed(unpacked):
-    """The program of the package serves with the configuration of the package, as the unit starts, reloads and stops it."""
+    """The packaged program runs with the packaged configuration, started, reloaded and stopped as the unit does it."""
     unit = (unpacked / "usr/lib/systemd/system/tollgate.service").read_text()
     start = re.search("^ExecStart=(.+)$", unit, re.MULTILINE)[1].split()
     command = [f"{unpacked}{it}" if it.startswith("/") else it for it in start]
@@ -170,14 +171,14 @@ def check_installed(unpacked):
 
 
 def check_first_call(archive, scratch):
-    """A newcomer unpacks the archive, starts the demo and pastes the first command that it prints."""
+    """A new user unpacks the archive, starts the demo and pastes the first command that it prints."""
     home = scratch / "newcomer"
     home.mkdir()
     passes("tar", "--extract", "--file", archive, "--directory", home)
     (folder,) = home.iterdir()
     environment = {"HOME": str(home)}
     begun = time.monotonic()
-    # On free ports; everything else as by default.
+    # On free ports, otherwise with the defaults.
     command = ["./tollgate", "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
     with Running(command, cwd=folder, env=environment) as demo:
         shown = demo.read_until("As a stream:")
@@ -189,7 +190,7 @@ def check_first_call(archive, scratch):
 
 
 class Running:
-    """A program that runs until it is stopped, and is killed if it does not end or says nothing for too long."""
+    """A program that runs until it is stopped. It is killed if it does not end, or prints nothing for too long."""
 
     def __init__(self, command, **options):
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
@@ -205,7 +206,7 @@ class Running:
         self.process.wait()
 
     def read_until(self, text):
-        """What it has printed since the last time, up to a line with this text."""
+        """The output since the last call, up to a line with this text."""
         lines = []
         for line in self.process.stdout:
             lines.append(line)
@@ -220,7 +221,7 @@ class Running:
 
 
 def check_packing(program, demo, scratch):
-    """The archives and the package have what they should, and their programs work from where they were unpacked."""
+    """The archives and the package have the expected content, and their programs work where they are unpacked."""
     out, again = scratch / "files", scratch / "again"
     release = [sys.executable, ROOT / "scripts/release", "--dirty", "--program", program]
     passes(*release, "--demo", demo, "--out", out, timeout=PACKING_SECONDS_MAX)
@@ -249,7 +250,7 @@ def check_packing(program, demo, scratch):
 
 
 def check_configurations(program, scratch):
-    """The configurations of the containers load, with any secrets."""
+    """The configurations of the containers load with arbitrary secrets."""
     for file in ("docker/tollgate.toml", "compose/tollgate.toml"):
         names = re.findall(r'env = "(\w+)"', (DEPLOY / file).read_text())
         environment = {name: "a-secret-of-enough-letters-1234567890" for name in names}
@@ -264,7 +265,7 @@ def check_configurations(program, scratch):
 
 
 def stripped(program, scratch):
-    """The program as it is shipped, without what only debuggers read: a tenth of the bytes to pack."""
+    """The program without debug information, as it is shipped. It is a tenth of the size."""
     if not shutil.which("strip"):
         return program
     passes("strip", "-o", scratch / program.name, program)

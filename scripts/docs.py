@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the documents: everything that they name exists, and everything that must be documented is."""
+"""Tests of the documents: everything that they name exists, and everything that must be documented is documented."""
 
 import functools
 import json
@@ -12,7 +12,7 @@ import unittest
 import settings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Metaphors that were replaced by plain names. New code must not use them again.
+# Metaphors that were replaced with plain names. New code must not use them again.
 RETIRED_NAMES = """
     Apart Bell CalledOff Ceiling Crowd Desk Fate Gates Growing Happened Joined Keeper Kit Lent Miss OpenBooks Outliving Pace
     Parting Pen Pulse Purse Rack Rehosted Remembered Rope Seat Seats Sheet Shelf Sleeper SocketAsk Speaker Talk Tariff TaskAsk
@@ -26,7 +26,7 @@ API = DOCS / "api"
 
 @functools.cache
 def tracked(*endings):
-    """The files of the repository with one of these endings, new ones included."""
+    """The files of the repository with one of these endings, including new files."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     result = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     files = [ROOT / name for name in result.stdout.splitlines() if name.endswith(endings)]
@@ -48,7 +48,7 @@ def cells(line):
 
 
 def quoted(text):
-    """What stands between single backquotes, outside of blocks of code."""
+    """The texts between single backquotes, outside of code blocks."""
     return re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
@@ -143,7 +143,7 @@ class Api(unittest.TestCase):
         return "\n".join((folder / name).read_text() for name in ("endpoints.rs", "find.rs"))
 
     def names(self, path):
-        """Whether a page has the path, and not only a longer one."""
+        """Whether a page names exactly this path, not only a longer one."""
         end = "" if path.endswith("/") else r"(?![\w/])"
         return re.search(re.escape(path) + end, self.pages)
 
@@ -161,7 +161,7 @@ class Api(unittest.TestCase):
         self.assertEqual([code for code in codes if f"`{code}`" not in page], [])
 
     def test_every_code_has_a_cause_and_a_cure(self):
-        # `method_not_allowed` is reserved, so nothing can be done about it.
+        # `method_not_allowed` is reserved, so it has no advice.
         for page in ("errors.md", "admin.md"):
             rows = [cells(line) for line in (API / page).read_text().splitlines() if re.match(r"\| [^|]+ \| `[a-z_]+` \|", line)]
             self.assertGreater(len(rows), 10, page)
@@ -186,13 +186,13 @@ class Api(unittest.TestCase):
         self.assertGreater(len(headers), 12)
         pages = "\n".join(page.read_text() for page in [*API.glob("*.md"), *DOCS.glob("*.md")])
         named = [it for line in pages.splitlines() for it in quoted(line)]
-        # `x-ratelimit-limit-requests`, `-remaining-requests` stand for two headers of one beginning.
+        # After `x-ratelimit-limit-requests`, pages abbreviate further headers as `-remaining-requests`.
         short = {name.removeprefix("x-ratelimit") for name in headers}
         known = {it.partition(":")[0].lower() for it in named} | {f"x-ratelimit{it}" for it in named if it in short}
         self.assertEqual(sorted(headers - known), [])
 
     def test_every_family_of_endpoints_has_examples_for_curl_python_and_node(self):
-        """`conformance/examples` runs them. The other pages are about several families, or for browsers."""
+        """`conformance/examples` runs them. The excluded pages cover several families, or are for browsers."""
         about_several = {"README", "authentication", "billing", "errors", "limits", "page", "text", "videos"}
         missing = [
             f"{page.name}: {mark}"
@@ -210,12 +210,12 @@ class Api(unittest.TestCase):
 
 
 class Book(unittest.TestCase):
-    """Everything that an operator can set, meet or be told is in the book."""
+    """Every page, setting and alert is in the book."""
 
     def test_every_page_is_in_the_summary(self):
         summary = (DOCS / "SUMMARY.md").read_text()
         pages = {str(it.relative_to(DOCS)) for it in DOCS.rglob("*.md") if it.name != "SUMMARY.md"}
-        # The book takes in the decisions by itself.
+        # `scripts/book.py` adds the decisions.
         pages = {it for it in pages if not re.match(r"decisions/\d", it)}
         self.assertEqual([it for it in sorted(pages) if f"({it})" not in summary], [])
 
@@ -231,7 +231,7 @@ class Book(unittest.TestCase):
             elif line.startswith("| `"):
                 shown.add(f"{section}.{cells(line)[0].strip('`')}")
         lines = settings.EXAMPLE.read_text().splitlines()
-        # As the test of the program does: settings in comments have no default, and entries are in comments altogether.
+        # Like the test of the program: settings in comments have no default, and entries are entirely in comments.
         lines = [re.sub(r"^# (?=\[\[|[a-z_]+ = )", "", line) for line in lines]
         example = tomllib.loads("\n".join(lines))
         declared = {f"{name}.{key}" for name, table in example.items() for it in ([table] if isinstance(table, dict) else table) for key in it}
@@ -256,7 +256,7 @@ class Book(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    """The command lines of all pages against `docs/commands.md`, which a test of the program compares with its arguments."""
+    """The command lines on all pages against `docs/commands.md`, which a test of the program keeps correct."""
 
     @classmethod
     def setUpClass(cls):
@@ -269,7 +269,7 @@ class Commands(unittest.TestCase):
                 cls.flags[command] |= set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", cells(line)[0]))
 
     def lines(self, page):
-        """The command lines of a page, without the name of the program: in blocks of code, and between backquotes."""
+        """The command lines of a page, in code blocks and between backquotes, without the name of the program."""
         text = page.read_text()
         for block in re.findall(r"(?ms)^ *```.*?^ *```", text):
             yield from re.findall(r"(?m)^\s*(?:\$ |\w+=\S+ )?(?:\./|/usr/bin/)?tollgate (.+)$", block.replace("\\\n", " "))
@@ -278,8 +278,8 @@ class Commands(unittest.TestCase):
                 yield found[1]
 
     def wrong(self, line):
-        """What of a command line the program does not know."""
-        # Arguments of all commands may stand before the command.
+        """The first part of a command line that the program does not know."""
+        # Global options may precede the command.
         command, words = "tollgate", re.sub(r"^--config \S+ ", "", line.partition(" # ")[0]).split()
         for word in words:
             below = [f"{command} {it}" for it in word.split("|")]
@@ -308,7 +308,7 @@ class Commands(unittest.TestCase):
 
 
 class Decisions(unittest.TestCase):
-    """The form of `docs/decisions`, its index, and the citations of it."""
+    """The form of `docs/decisions`, its index, and citations of decisions."""
 
     @classmethod
     def setUpClass(cls):
@@ -342,7 +342,7 @@ class Decisions(unittest.TestCase):
 
 
 class Version(unittest.TestCase):
-    """The version of the workspace is the same in everything that names it."""
+    """The version of the workspace is the same everywhere."""
 
     @classmethod
     def setUpClass(cls):
@@ -383,7 +383,7 @@ class References(unittest.TestCase):
         self.assertEqual(cited, [])
 
     def test_every_source_that_a_document_names_exists(self):
-        """A path counts from `crates/`, or from a folder that the text has named before; `src/` may be left out."""
+        """A path is relative to `crates/`, or to a folder that the text has named before. `src/` may be left out."""
         crates = {path.name for path in (ROOT / "crates").iterdir()}
         files = {str(path.relative_to(ROOT)).removeprefix("crates/") for path in tracked("")}
         files |= {name.replace("/src/", "/", 1) for name in files}

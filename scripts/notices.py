@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints the licences of all crates in the program: `scripts/notices.py > THIRD-PARTY.txt`.
 
-Each text stands once, with the crates it belongs to. A crate without a licence file is named with the expression of its
-manifest. Equal sources give equal bytes.
+Each text is printed once, with the crates it belongs to. A crate without a licence file is listed with the licence
+expression of its manifest. Equal sources give equal bytes.
 """
 
 import collections
@@ -27,14 +27,14 @@ def host():
 
 
 def built():
-    """Name and version of each crate of others that the program is linked from."""
+    """Name and version of each third-party crate that is linked into the program."""
     tree = run("cargo", "tree", "--locked", "--package", PACKAGE, "--edges", "normal", "--prefix", "none", "--format", "{p}")
     words = (line.split() for line in tree.splitlines() if line.strip())
     return {(name, version.removeprefix("v")) for name, version, *_ in words if not name.startswith("tollgate-")}
 
 
 def licence_files(folder):
-    """The licence files of a crate, also of code that it brings along."""
+    """The licence files of a crate, including those of code that it bundles."""
     found = [it for it in folder.rglob("*") if it.is_file() and it.name.upper().startswith(NAMES)]
     return sorted(it for it in found if it.suffix not in (".rs", ".py", ".json") and "tests" not in it.parts)
 
@@ -43,7 +43,7 @@ def text():
     wanted = built()
     covered = collections.defaultdict(list)
     without = []
-    # Without a platform, cargo wants the crates of all of them.
+    # Without a platform, cargo would need the crates of all platforms.
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", host()]
     for package in json.loads(run(*command))["packages"]:
         name, version = package["name"], package["version"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/settings.md from config/example.toml, which a test of the program keeps equal to the declared settings.
+"""Writes docs/settings.md from config/example.toml, which a test of the program compares with the declared settings.
 
-    scripts/settings.py            # writes the page; scripts/docs.py fails while it is not current
+    scripts/settings.py            # writes the page; scripts/docs.py fails if it is not up to date
 """
 
 import pathlib
@@ -29,7 +29,7 @@ is an example; [operations](operations.md) explains routes, clouds and the catal
 
 """
 SETTING = re.compile(r"([a-z0-9_]+) = (.+)")
-# Members of the first channel and the first model that explain themselves in the file.
+# Members of the first channel and the first model that have no comment in the file.
 PLAIN = {
     "channel.name": "The name of the channel, for routes, reports and operators. Callers never see it.",
     "channel.preset": "The vendor, cloud or kind of server: one of `catalog/presets.toml`.",
@@ -68,7 +68,7 @@ def tables(text):
 
 
 def entry(text, kind):
-    """The table of the settings that the entries of one kind explain. The first that has one shows it."""
+    """The table of the settings of one kind of entry. Each setting is taken from the first entry that has it."""
     shown, comment, inside = {}, [], False
     for line in text.splitlines():
         line = line.removeprefix("#").removeprefix(" ")

@@ -25,7 +25,7 @@ def workspace():
 
 
 class Maintainer(unittest.TestCase):
-    """The scripts of the Debian package with a systemctl of our own, which keeps one word: enabled or disabled."""
+    """The scripts of the Debian package with a fake systemctl, which stores one word: enabled or disabled."""
 
     SYSTEMCTL = """#!/bin/sh
 case "$1" in
@@ -37,7 +37,7 @@ esac
 """
 
     def run_scripts(self, state, *calls):
-        """The state after these calls of the scripts, and whether a mark is left."""
+        """The state after these calls of the scripts, and whether a mark file is left."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             program = folder / "systemctl"
@@ -116,7 +116,7 @@ class Book(unittest.TestCase):
 
 
 class Toolchain(unittest.TestCase):
-    """`scripts/toolchain` with a rustc and a rustup of our own."""
+    """`scripts/toolchain` with a fake rustc and a fake rustup."""
 
     def choose(self, rustc, rustup=None, **variables):
         """Runs the script with these `rustc --version` and `rustup` commands; returns its output, status and messages."""
@@ -232,7 +232,7 @@ class Circles(unittest.TestCase):
     """`scripts/circles.py` on small crates."""
 
     def found(self, **files):
-        """The circles of a crate of these files; `folder__file` is a file of a folder."""
+        """The import cycles of a crate with these files; `folder__file` is a file in a folder."""
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder)
             for name, text in files.items():

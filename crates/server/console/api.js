@@ -1,6 +1,6 @@
-// Requests to the admin API: one function per method, errors as values of one class, lists page by page.
+// Requests to the admin API: one function per method, one class for errors, sockets and live events.
 
-/** An answer of the admin API that is not a success, or no answer at all (status 0). */
+/** An error answer of the admin API, or a missing answer (status 0). */
 export class ApiError extends Error {
   constructor(status, code, message, param, requestId) {
     super(message);
@@ -19,7 +19,7 @@ export function setCsrf(token) {
   csrf = token;
 }
 
-/** Tells what happens when the session has ended. */
+/** Sets the callback for the end of the session. */
 export function whenSignedOut(callback) {
   onSignedOut = callback;
 }
@@ -42,10 +42,10 @@ async function send(method, path, query, body) {
   return answer.json();
 }
 
-/** Sends a request and gives the response itself, for streams and files. */
+/** Sends a request and returns the response itself, for streams and files. */
 export async function request(method, path, body, options = {}) {
   const headers = { accept: 'application/json', ...options.headers };
-  // A form sets its own type, with its boundary.
+  // For a form, the browser sets the content type with its boundary.
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
@@ -65,17 +65,17 @@ export async function request(method, path, body, options = {}) {
   throw new ApiError(answer.status, error.code ?? 'unknown', error.message ?? `The gateway answered ${answer.status}.`, error.param, error.request_id);
 }
 
-/** Opens a socket. Browsers set no header of one, so the CSRF token is one of the subprotocols that it offers. */
+/** Opens a WebSocket. Browsers cannot set headers for it, so the CSRF token is one of the offered subprotocols. */
 export function openSocket(path, query) {
   const url = new URL(`/admin/v1${withQuery(path, query)}`, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   return new WebSocket(url, ['realtime', `csrf.${csrf}`]);
 }
 
-/** When events are asked for again after a refusal. */
+/** The pause before live events are requested again after a refusal. */
 const REOPEN_MS = 3000;
 
-/** Live events. `onState` hears whether they come. Gives a function that ends them. */
+/** Listens to live events. `onState` gets whether the connection works. Returns a function that stops listening. */
 export function listen(onEvent, onState) {
   let source = null;
   let timer = null;
@@ -84,7 +84,7 @@ export function listen(onEvent, onState) {
     source.onopen = () => onState(true);
     source.onerror = () => {
       onState(false);
-      // After a broken connection the browser asks again by itself, with the id of the last event. A refusal is final for it.
+      // After a broken connection the browser reconnects with the id of the last event. After a refusal it does not.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS);
     };
     for (const name of ['call', 'task', 'alert', 'channel']) {

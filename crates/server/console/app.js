@@ -1,4 +1,4 @@
-// The shell: session, navigation, live events, and the page that the address names.
+// The shell of the console: session, navigation, live events, and the page of the current address.
 
 import { html, render, useCallback, useEffect, useErrorBoundary, useMemo, useState } from './preact.js';
 import { get, listen, remove, setCsrf, whenSignedOut } from './api.js';
@@ -11,7 +11,7 @@ import { Button, Facts, Problem } from './ui/parts.js';
 import { Toasts } from './ui/toast.js';
 import { SignIn } from './pages/sign-in/page.js';
 
-/** Id, title, and whether it belongs to the second group. A page is fetched when it is first opened. */
+/** Id, title, and whether the page belongs to the second group. Its code is loaded when it is first opened. */
 const PAGES = [
   ['overview', 'Overview'], ['requests', 'Requests'], ['wallets', 'Wallets'], ['keys', 'Keys'], ['models', 'Models'],
   ['channels', 'Channels'], ['tasks', 'Tasks'], ['playground', 'Playground'],
@@ -58,7 +58,7 @@ function Shortcuts({ close }) {
   return html`<${Dialog} title="Keys" close=${close}><div class="body"><${Facts} rows=${SHORTCUTS.map(([keys, what]) => [html`<kbd>${keys}</kbd>`, what])} /></div><//>`;
 }
 
-/** Fetches the code of a page, then shows it; an error of one page leaves the others alone. */
+/** Loads the code of a page, then shows it. An error in one page does not affect the others. */
 function Page({ route }) {
   const [module, setModule] = useState(null);
   const [failed, reset] = useErrorBoundary();
@@ -142,7 +142,7 @@ function App() {
   const resume = () => get('/session').then(begin, (failure) => (failure.status === 401 ? setSession(null) : setError(failure)));
   useEffect(() => {
     whenSignedOut(() => setSession(null));
-    // A sign-in link opens a session of its own, whoever is signed in.
+    // A sign-in link opens a new session, even if someone is signed in.
     if (read().page === 'sign-in') setSession(null);
     else resume();
   }, []);

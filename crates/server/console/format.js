@@ -1,6 +1,6 @@
-// Amounts, counts, durations and times as people read them.
+// Formats amounts, counts, durations and times for display.
 
-/** Credits from a decimal string: grouped, at most six decimals, trailing zeros cut. */
+/** Credits from a decimal string: grouped, at most six decimals, without trailing zeros. */
 export function credits(text) {
   if (text === null || text === undefined) return '–';
   const [whole, decimals = ''] = String(text).split('.');
@@ -10,7 +10,7 @@ export function credits(text) {
   return `${negative ? '−' : ''}${grouped}${cut ? `.${cut}` : ''}`;
 }
 
-/** Credits from micro-credits, which may be a string of an integer. */
+/** Credits from micro-credits, given as a number or an integer string. */
 export function creditsOfMicro(micro) {
   let value = BigInt(Math.round(Number(micro)) === Number(micro) ? micro : Math.round(Number(micro)));
   const sign = value < 0n ? '-' : '';
@@ -18,7 +18,7 @@ export function creditsOfMicro(micro) {
   return credits(`${sign}${value / 1000000n}.${String(value % 1000000n).padStart(6, '0')}`);
 }
 
-/** Credits for a headline: two decimals from one credit on, more below. */
+/** Credits for a headline: two decimals for one credit or more, otherwise more decimals. */
 export function creditsShort(micro) {
   const value = Number(micro) / 1e6;
   const size = Math.abs(value);
@@ -56,7 +56,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** How long ago, in a word or two. */
+/** How long ago a time was, in one or two words. */
 export function ago(at, now = Date.now()) {
   const past = now - at;
   if (past < 0) return `in ${span(-past)}`;

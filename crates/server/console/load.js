@@ -1,9 +1,9 @@
-// Hooks that fetch: one value, a list page by page, and the live events.
+// Hooks for data: one value, a list page by page, the session, and live events.
 
 import { createContext, useCallback, useContext, useEffect, useRef, useState } from './preact.js';
 import { get } from './api.js';
 
-/** Fetches a value when one of `depends` changes; `every` fetches it again after so many milliseconds. */
+/** Fetches a value when one of `depends` changes, and again every `every` milliseconds if that is set. */
 export function useLoad(fetchValue, depends, { every } = {}) {
   const [state, setState] = useState({ value: null, error: null, loading: true });
   const round = useRef(0);
@@ -26,10 +26,10 @@ export function useLoad(fetchValue, depends, { every } = {}) {
   return { ...state, reload };
 }
 
-/** How often a search that has found nothing yet is continued before the page shows that. */
+/** The maximum number of times that a search without results is continued before the page shows an empty list. */
 const CONTINUED_MAX = 20;
 
-/** One page. A long search may answer without a row and with a cursor that goes on. */
+/** One page. A long search may answer without rows but with a cursor to continue. */
 async function fetchPage(path, query) {
   let page = await get(path, query);
   for (let times = 0; !page.data.length && page.next_cursor && times < CONTINUED_MAX; times += 1) {
@@ -38,7 +38,7 @@ async function fetchPage(path, query) {
   return page;
 }
 
-/** A list of the admin API. `more` fetches the next page; there is none when `cursor` is null. */
+/** A list of the admin API. `more` fetches the next page. If `cursor` is null, there are no more pages. */
 export function useList(path, query) {
   const depends = [path, JSON.stringify(query)];
   const [more, setMore] = useState({ of: null, rows: [], cursor: null, loading: false });
@@ -64,10 +64,10 @@ export const useSession = () => useContext(Session);
 const ROLES = ['viewer', 'support', 'operator', 'owner'];
 export const covers = (role, needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
 
-/** Live events: `subscribe(listener)` gives a function that ends it. */
+/** Live events: `subscribe(listener)` returns a function that unsubscribes. */
 export const Live = createContext({ subscribe: () => () => {}, connected: true });
 
-/** How often a value is fetched again that live events do not keep current now; nothing while they do. */
+/** The polling interval of values while live events are not connected; undefined while they are. */
 const POLL_MS = 5000;
 export const usePolling = () => (useContext(Live).connected ? undefined : POLL_MS);
 

@@ -1,2 +1,2 @@
-// The one place that names the vendored version of Preact.
+// Re-exports Preact, so that only this file names its vendored version.
 export { html, render, createContext, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState, useCallback, useErrorBoundary } from './vendor/htm-preact-3.1.1.js';

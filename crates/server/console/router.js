@@ -1,4 +1,4 @@
-// Addresses of the console: `#/wallets/wal_1?tab=keys`. Every state of a page has one.
+// Addresses of the console, such as `#/wallets/wal_1?tab=keys`. Every state of a page has one.
 
 import { useEffect, useState } from './preact.js';
 
@@ -19,14 +19,14 @@ export function go(parts, query) {
   location.hash = address(parts, query);
 }
 
-/** Changes the query of the present address without a step in the history. */
+/** Changes the query of the current address without a new entry in the browser's history. */
 export function refine(change) {
   const { page, rest, query } = read();
   history.replaceState(null, '', address([page, ...rest], { ...query, ...change }));
   window.dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
-/** The present address, kept current. */
+/** A hook for the current address. */
 export function useRoute() {
   const [route, setRoute] = useState(read());
   useEffect(() => {

@@ -2,7 +2,7 @@
 
 const q = (text) => JSON.stringify(text);
 
-/** First calls with this address, secret and model: pairs of a name and a text. */
+/** Code for first calls with this URL, secret and model: pairs of a name and a text. */
 export function firstCalls(url, secret, model) {
   return [
     ['curl', `curl ${url}/v1/chat/completions \\\n  -H "authorization: Bearer ${secret}" \\\n  -H "content-type: application/json" \\\n  -d '{"model": ${q(model)}, "messages": [{"role": "user", "content": "Hello"}]}'`],
@@ -53,7 +53,7 @@ export function asCode(url, path, body, headers = {}, { file, sound } = {}) {
   ];
 }
 
-/** A realtime session with a command line client, Python (websockets) and Node (ws). */
+/** Code for a realtime session with a command-line client, Python (websockets) and Node (ws). */
 export function sessionCode(url, model) {
   const socket = `${url.replace(/^http/, 'ws')}/v1/realtime?model=${model}`;
   const say = { type: 'conversation.item.create', item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] } };

@@ -1,18 +1,18 @@
-// Calls of the gateway with the caller's key, and events of a stream.
+// Calls the gateway with the caller's key, and reads the events of streams.
 
 const STORED = 'tollgate-key';
 let key = sessionStorage.getItem(STORED) ?? '';
 
 export const hasKey = () => key !== '';
 
-/** Keeps the key in this tab, or forgets it if it is empty. */
+/** Stores the key for this tab, or removes it if it is empty. */
 export function setKey(secret) {
   key = secret;
   if (key) sessionStorage.setItem(STORED, key);
   else sessionStorage.removeItem(STORED);
 }
 
-/** An error of the gateway: its code, its message, and what the page says about the code. */
+/** An error of the gateway: its code, its message, and the page's advice for the code. */
 export class CallError extends Error {
   constructor(status, error) {
     super(error?.message ?? `The gateway answered ${status}.`);
@@ -21,7 +21,7 @@ export class CallError extends Error {
   }
 }
 
-/** The advice in the table of errors. */
+/** The advice for a code in the page's table of errors. */
 function adviceFor(code) {
   const rows = [...document.querySelectorAll('#errors ~ .table-box tbody tr')];
   const row = rows.find((it) => [...it.querySelectorAll('td:nth-child(2) code')].some((cell) => cell.textContent === code));
@@ -39,7 +39,7 @@ export async function call(path, body, signal) {
   throw new CallError(answer.status, typeof error?.code === 'number' ? { ...error, code: error.details?.[0]?.reason } : error);
 }
 
-/** The data of each event of a stream, as they arrive. */
+/** Yields the data of each event of a stream as it arrives. */
 export async function* events(answer) {
   let rest = '';
   for await (const piece of texts(answer.body)) {

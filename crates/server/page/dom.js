@@ -1,4 +1,4 @@
-// Makes elements. Texts are set as texts, never as HTML.
+// Creates elements. Texts are never parsed as HTML.
 
 /** An element with attributes and children; a child is an element or a text. */
 export function element(name, attributes = {}, ...children) {

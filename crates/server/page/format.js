@@ -1,4 +1,4 @@
-// Numbers and prices as texts, from the members of a catalog entry.
+// Formats numbers and prices of catalog entries.
 
 const units = JSON.parse(document.getElementById('units').content.textContent);
 
@@ -15,7 +15,7 @@ export function priceLines(card) {
     .map(([key, price]) => ({ amount: amount(price), name: units[key][0], unit: units[key][1] }));
 }
 
-/** One price, or the range of its tiers. */
+/** A single price, or the range of its tiers. */
 function amount(price) {
   if (typeof price === 'string') return price;
   const tiers = Object.values(price).sort((a, b) => a - b);

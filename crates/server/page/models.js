@@ -13,7 +13,7 @@ export async function loadModels(choose) {
   return data;
 }
 
-/** Filters the rows as the visitor types, those of the server too. */
+/** Filters the rows as the visitor types, including rows that the server has rendered. */
 export function enableSearch() {
   const rows = () => [...document.querySelectorAll('.model-row')];
   const filter = () => {

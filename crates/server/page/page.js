@@ -1,11 +1,11 @@
-// Fills the page: this address, the visitor's key, balance, models and playground.
+// Fills the page: the gateway's URL, the visitor's key, balance, models and playground.
 
 import { call, hasKey, setKey } from './client.js';
 import { byId, element } from './dom.js';
 import { enableSearch, loadModels } from './models.js';
 import { closePlayground, openPlayground } from './playground.js';
 
-/** Writes a value to all places of the snippets that show it. */
+/** Writes a value into all placeholders of this name in the snippets. */
 function fill(name, value) {
   for (const place of document.querySelectorAll(`[data-fill="${name}"]`)) place.textContent = value;
 }
@@ -33,7 +33,7 @@ function say(problem) {
   byId('key-problem').hidden = !problem;
 }
 
-/** Loads what the key may see. A key that is refused is forgotten. */
+/** Loads the data for the key. A refused key is removed. */
 async function useKey() {
   say('');
   try {
@@ -55,7 +55,7 @@ function forgetKey() {
 }
 
 function addCopyButtons() {
-  // Browsers offer the clipboard to secure origins alone.
+  // Browsers offer the clipboard only to secure origins.
   if (!navigator.clipboard) return;
   for (const block of document.querySelectorAll('.snippets pre')) {
     const button = element('button', { class: 'button small copy', type: 'button' }, 'Copy');

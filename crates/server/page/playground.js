@@ -1,4 +1,4 @@
-// The playground: a conversation by chat completions, pictures by the endpoint that makes them.
+// The playground: conversations through chat completions, pictures through the endpoint that the model supports.
 
 import { call, CallError, events } from './client.js';
 import { byId, element } from './dom.js';
@@ -130,7 +130,7 @@ function image(source, prompt) {
   return element('img', { src: source, alt: prompt });
 }
 
-/** What the conversion left out, in words. */
+/** A sentence about the members that the conversion dropped. */
 function dropped(answer) {
   const names = answer.headers.get('x-dropped-params');
   return names ? [`left out: ${names}`] : [];

@@ -26,7 +26,7 @@ const COLUMNS = [
   { title: 'Total', minor: true, number: true, cell: (call) => duration(call.total_ms) },
 ];
 
-/** `keys` says whether j, k and Enter walk through this table. */
+/** With `keys`, j, k and Enter navigate this table. */
 export function CallTable({ list, empty, keys = true }) {
   return html`<${Table} label="Calls" keys=${keys} columns=${COLUMNS} list=${list} rowKey=${(call) => call.request_id} href=${(call) => address(['requests', call.request_id])}
     empty=${empty || html`<${Empty} title="No call matches"><p>Remove a filter, or send a call from the <a class="link" href="#/playground">playground</a>.</p><//>`} />`;

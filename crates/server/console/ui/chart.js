@@ -1,4 +1,4 @@
-// Charts over time: a large one by uPlot, which is fetched when it is first needed, and small lines as SVG.
+// Charts over time: a large one drawn by uPlot, which is loaded on first use, and small lines as SVG.
 
 import { html, useEffect, useRef } from '../preact.js';
 import { countShort, when } from '../format.js';
@@ -15,7 +15,7 @@ const token = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const two = (value) => String(value).padStart(2, '0');
 const dayOf = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 
-/** Labels of the time axis: hours, with the day below the first one and below each change of day. */
+/** Labels of the time axis: hours, with the day below the first label and at each change of day. */
 function ticks(_chart, splits, _axis, _space, step) {
   let before = null;
   return splits.map((seconds) => {
@@ -28,10 +28,10 @@ function ticks(_chart, splits, _axis, _space, step) {
   });
 }
 
-/** Numbers of the other axis, short. */
+/** Labels of the value axis, as short numbers. */
 const short = (format) => (_chart, splits) => splits.map((value) => (format ? format(value) : countShort(value)));
 
-/** The colours of the theme, which a canvas cannot take from a style sheet. */
+/** The options of a chart, with the colours of the theme, because a canvas cannot use a style sheet. */
 function options(series, width, height, brush) {
   const axis = { stroke: token('--muted'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
   return {
@@ -56,7 +56,7 @@ function options(series, width, height, brush) {
 
 /**
  * A chart of `series` (`{label, color, values, value}`) over `times` in Unix milliseconds. `brush(from, to)` is
- * called when a span of time was drawn with the pointer.
+ * called when a time span is selected with the pointer.
  */
 export function Chart({ times, series, height = 260, brush, label }) {
   const box = useRef(null);

@@ -1,9 +1,9 @@
-// Dialogs: a form that sends something, and a question before a dangerous step.
+// Dialogs: modal boxes, forms, and confirmations of dangerous actions.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { Button, Problem } from './parts.js';
 
-/** A modal box; `close` is called by Esc, by the cross and by a click outside of it. */
+/** A modal box. Esc, the close button and a click outside of it call `close`. */
 export function Dialog({ title, label, close, children, className = '' }) {
   const box = useRef(null);
   useEffect(() => {
@@ -20,7 +20,7 @@ export function Dialog({ title, label, close, children, className = '' }) {
   </dialog>`;
 }
 
-/** A dialog around a form. `send` does the work; what it throws is shown and the form stays. */
+/** A dialog with a form, which `send` submits. If it throws, the error is shown and the form stays open. */
 export function FormDialog({ title, action, danger, send, close, children, disabled }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);

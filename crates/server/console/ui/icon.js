@@ -2,7 +2,7 @@
 
 import { html } from '../preact.js';
 
-/** The address of the mark beside the name. */
+/** The URL of the logo beside the name. */
 export const MARK = new URL('../icon.svg', import.meta.url).href;
 
 const PATHS = {

@@ -1,9 +1,9 @@
-// Results of tasks: films, pictures and sound that play in place.
+// Results of tasks: videos, pictures and audio that play in place.
 
 import { html } from '../preact.js';
 import { useSession } from '../load.js';
 
-/** A result that the gateway keeps plays here. One on the upstream's host is a link, because the page loads nothing from other hosts. */
+/** Plays a result that the gateway stores. Others are links, because the page loads nothing from other hosts. */
 export function Result({ result }) {
   const { public_url: publicUrl } = useSession();
   const isOurs = [location.origin, new URL(publicUrl, location.href).origin].includes(new URL(result.url, location.href).origin);

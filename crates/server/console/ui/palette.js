@@ -7,7 +7,7 @@ import { Dialog } from './dialog.js';
 
 const PLACES = { wallet: 'wallets', key: 'keys', model: 'models', channel: 'channels', request: 'requests', task: 'tasks' };
 
-/** What can be done from anywhere: title, address and the role it needs. */
+/** Actions that are available everywhere: title, address and required role. */
 const ACTIONS = [
   ['Create a wallet', ['wallets'], { create: 1 }, 'operator'], ['Create a key', ['keys'], { create: 1 }, 'operator'],
   ['Add a channel', ['channels'], { add: 1 }, 'owner'], ['Create an admin token', ['settings'], { tab: 'tokens', create: 1 }, 'owner'],

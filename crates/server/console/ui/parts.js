@@ -1,4 +1,4 @@
-// The small parts that every page is made of.
+// Small components that all pages share.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { ago, whenExactly } from '../format.js';
@@ -12,7 +12,7 @@ export function Button({ kind = '', icon, small, busy, children, ...rest }) {
   </button>`;
 }
 
-/** A label with its control, a hint and what is wrong with it. */
+/** A label with its control, a hint and an error message. */
 export function Field({ label, hint, problem, whole, children }) {
   return html`<label class="field ${whole ? 'whole' : ''}">
     <span class="label">${label}</span>${children}
@@ -25,12 +25,12 @@ export function Badge({ tone = '', children }) {
   return html`<span class="badge ${tone}">${children}</span>`;
 }
 
-// One timer for all times of the page.
+// One timer updates all relative times of the page.
 const TICK_MS = 10_000;
 const ticking = new Set();
 setInterval(() => document.hidden || ticking.forEach((tick) => tick()), TICK_MS);
 
-/** Draws the part again from time to time. */
+/** Renders the component again on every tick. */
 function useTick() {
   const [, setTicks] = useState(0);
   useEffect(() => {
@@ -40,7 +40,7 @@ function useTick() {
   }, []);
 }
 
-/** How long ago something was, with both exact times on hover. */
+/** How long ago something was, with the exact local and UTC times on hover. */
 export function Time({ at }) {
   useTick();
   if (at === null || at === undefined) return html`<span class="muted">never</span>`;
@@ -54,7 +54,7 @@ export function Card({ title, actions, children, pad = true }) {
   </section>`;
 }
 
-/** A page or list without content says how to fill it. */
+/** The placeholder of an empty page or list, which says how to fill it. */
 export function Empty({ title, children }) {
   return html`<div class="empty"><h3>${title}</h3>${children}</div>`;
 }
@@ -68,18 +68,18 @@ export function Problem({ error, retry }) {
   </div>`;
 }
 
-/** Lines in place of a value that is being fetched. */
+/** Placeholder lines for a value that is being fetched. */
 export function Skeleton({ lines = 3 }) {
   return html`<div class="stack tight" aria-busy="true">${Array.from({ length: lines }, (_, line) => html`<div key=${line} class="skeleton"></div>`)}</div>`;
 }
 
-/** Facts as names and values. */
+/** A list of names and values. */
 export function Facts({ rows }) {
   return html`<dl class="facts">${rows.filter((row) => row && row[1] !== undefined && row[1] !== null && row[1] !== '' && row[1] !== false)
     .map(([name, value], index) => html`<dt key=${index}>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
-/** How much of a limit is used, or with `progress` how far something is. */
+/** A bar for the used part of a limit or, with `progress`, for the progress of a task. */
 export function Bar({ part, whole, label, progress }) {
   const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
   const tone = progress ? '' : share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : '';
@@ -114,7 +114,7 @@ export function Tabs({ tabs, chosen, choose }) {
     <button key=${id} type="button" role="tab" aria-selected=${id === chosen} onClick=${() => choose(id)}>${title}</button>`)}</div>`;
 }
 
-/** JSON as a tree; long arrays and deep objects start closed. */
+/** JSON as a tree. Long arrays and deep objects are collapsed at first. */
 export function Json({ value, name, depth = 0 }) {
   const key = name !== undefined && html`<span class="key">${name}</span>: `;
   if (value === null || typeof value !== 'object') {

@@ -1,9 +1,9 @@
-// Price cards as people read them.
+// Shows price cards.
 
 import { html } from '../preact.js';
 
 const TOKENS = 'M tokens';
-/** What each price is for, and its unit, in the order in which people ask for them. */
+/** The name and the unit of each price, in display order. */
 const UNITS = {
   input: ['input', TOKENS], output: ['output', TOKENS], cached_input: ['cached input', TOKENS], cache_write: ['cache write', TOKENS], cache_write_1h: ['cache write for 1 h', TOKENS],
   image_input: ['image input', TOKENS], image_output: ['image output', TOKENS], audio_input: ['audio input', TOKENS], audio_output: ['audio output', TOKENS],
@@ -12,14 +12,14 @@ const UNITS = {
   realtime_minute: ['realtime', 'minute'], realtime_text_input: ['realtime text', 'input'],
 };
 
-/** The smallest and the largest price of a table of sizes. */
+/** The lowest and the highest price of a table of sizes. */
 function range(value) {
   if (typeof value !== 'object') return value;
   const numbers = Object.values(value).filter((one) => typeof one !== 'object').sort((one, other) => Number(one) - Number(other));
   return numbers.length && numbers[0] !== numbers.at(-1) ? `${numbers[0]} to ${numbers.at(-1)}` : numbers[0] ?? '…';
 }
 
-/** The lines of a card: `{key, name, unit, amount, sizes}`. Prices of a size stand below the price that they change. */
+/** The lines of a card: `{key, name, unit, amount, sizes}`. `sizes` has the prices by size, if there are several. */
 export function priceLines(card) {
   return Object.keys(UNITS).filter((key) => card?.[key] !== undefined).map((key) => {
     const value = card[key];
@@ -28,14 +28,14 @@ export function priceLines(card) {
   });
 }
 
-/** The two prices that people compare first; the rest stands on the model's page. */
+/** The two most important prices of a card. The model's page shows all. */
 export function PriceShort({ card }) {
   const lines = priceLines(card);
   if (!lines.length) return html`<span class="muted">none</span>`;
   return html`${lines.slice(0, 2).map(({ key, name, unit, amount }) => html`<span key=${key} class="price">${amount} <span class="unit">${name} / ${unit}</span></span>`)}${lines.length > 2 && html`<span class="sub">and ${lines.length - 2} more</span>`}`;
 }
 
-/** A whole card, with the cost beside each price where one is known. */
+/** A whole card, with the cost beside each price if it is known. */
 export function PriceTable({ card, cost, label }) {
   const lines = priceLines(card);
   const long = card?.long_context ?? [];

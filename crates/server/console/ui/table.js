@@ -1,20 +1,20 @@
-// Tables that a keyboard can walk, with pages that follow one another, and cards on narrow screens.
+// Tables with keyboard navigation and paging, shown as cards on narrow screens.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { Button, Problem, Skeleton } from './parts.js';
 
 /**
- * `columns` are `{title, cell(row), number, minor}`; a minor one is left out on narrow screens, and the first of the
- * others leads to the row. `list` is what `useList` gives. A row leads to the address `href(row)`, or calls `open(row)`.
- * `keys` says whether j, k and Enter walk through this table.
+ * `columns` are `{title, cell(row), number, minor}`. Minor columns are hidden on narrow screens, and the first of the
+ * others links to the row. `list` is the result of `useList`. A row links to the address `href(row)`, or calls `open(row)`.
+ * With `keys`, j, k and Enter navigate this table.
  */
 export function Table({ columns, list, rowKey, href, open, empty, label, keys = true }) {
   const { rows, error, loading, cursor, more, reload } = list;
-  // By key, so that rows which arrive above it do not move the selection.
+  // Selected by key, so that new rows above it do not move the selection.
   const [selected, setSelected] = useState(null);
   const body = useRef(null);
   const follow = href ? (row) => { const to = href(row); if (to) location.hash = to; } : open;
-  // Before the row is painted as selected: an Enter that follows at once must find the selection.
+  // A layout effect, so that an Enter that follows immediately finds the selection.
   useLayoutEffect(() => {
     if (!follow || !keys) return undefined;
     const move = (event) => {
@@ -37,7 +37,7 @@ export function Table({ columns, list, rowKey, href, open, empty, label, keys = 
   if (!rows) return html`<div class="body"><${Skeleton} lines=${6} /></div>`;
   if (!rows.length) return empty;
   const click = (event, row) => { if (!event.target.closest('a, button, input') && !getSelection().toString()) follow(row); };
-  // A card on a narrow screen shows these: the first on the left, the others on the right.
+  // The columns of a card on narrow screens: the first on the left, the others on the right.
   const places = columns.filter(({ minor }) => !minor);
   const leading = columns.indexOf(places[0]);
   const content = ({ cell }, index, row) => {

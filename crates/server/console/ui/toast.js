@@ -1,11 +1,11 @@
-// Short messages at the edge of the page that go by themselves.
+// Short messages at the edge of the page that disappear by themselves.
 
 import { html, useEffect, useState } from '../preact.js';
 
 const listeners = new Set();
 let last = 0;
 
-/** Says that something was done, or with the tone `bad` that it was not. */
+/** Shows a message of success or, with the tone `bad`, of failure. */
 export function toast(text, tone = 'good') {
   const message = { id: ++last, text, tone };
   for (const listener of listeners) listener(message);

@@ -1,4 +1,4 @@
-// Alerts: what is or was wrong, and who is told of it.
+// Alerts: current and past problems, and the webhooks that are notified.
 
 import { html, useState } from '../../preact.js';
 import { get, post, remove } from '../../api.js';
@@ -14,7 +14,7 @@ import { RuleDialog } from './rule.js';
 
 const DELIVERIES = { none: 'nobody', pending: 'waiting', delivered: 'delivered', failed: 'failed' };
 
-/** Where the subject of an alert is shown. */
+/** The address of the page that shows the subject of an alert. */
 function subjectOf({ kind, subject }) {
   if (kind === 'low_balance') return address(['wallets', subject]);
   if (kind === 'key_limit') return address(['keys', subject]);

@@ -1,4 +1,4 @@
-// Audit: who changed what, before and after.
+// Audit: who changed what, with the values before and after.
 
 import { html, useState } from '../../preact.js';
 import { useList } from '../../load.js';

@@ -1,5 +1,5 @@
-// Adding a channel: choose a vendor, give a key, see its models, pick some, try one, save. Where the vendor lists no models,
-// those of the catalog are shown, and others can be typed in.
+// Adding a channel: choose a vendor, enter a key, see its models, pick some, try one, save. If the vendor lists no models,
+// the known ones are shown, and others can be typed in.
 
 import { html, useState } from '../../preact.js';
 import { get, post, put } from '../../api.js';
@@ -14,7 +14,7 @@ import { channelOf, pickOf, typedModel, withChannel } from './save.js';
 const FIRST = { preset: '', name: '', base_url: '', account: {}, credential: '' };
 const NEEDED = { always: 'Needed.', address: 'Needed unless the address is given.', credential: 'Only for credentials that use it.' };
 
-/** A name that no channel has yet. */
+/** A name that no other channel has. */
 function freeName(name, channels) {
   const taken = new Set(channels.map((channel) => channel.name));
   for (let number = 1; ; number += 1) {
@@ -28,13 +28,13 @@ function Account({ presets, channels, channel, change, error }) {
   const preset = presets.find(({ name }) => name === channel.preset);
   const choose = (event) => {
     const chosen = presets.find(({ name }) => name === event.target.value);
-    // A kind without an address of its own is often at the address of another channel.
+    // If the preset has no address, suggest the address of another channel with this preset.
     const address = chosen.base_url ? '' : channels.find((other) => other.preset === chosen.name)?.base_url ?? '';
     change({ ...channel, preset: chosen.name, name: freeName(chosen.name, channels), base_url: address, account: {} });
   };
   const set = (member) => (event) => change({ ...channel, [member]: event.target.value });
   const setAccount = (name) => (event) => change({ ...channel, account: { ...channel.account, [name]: event.target.value } });
-  // What a cloud needs beside a key. Secrets among it can only be named in the configuration.
+  // Account settings of a cloud. Those that are secrets can only be set in the configuration file.
   const settings = (preset?.account ?? []).filter(({ secret }) => !secret);
   const problem = (member) => error?.param?.split('.').at(-1) === member && error.message;
   return html`<div class="form">
@@ -57,7 +57,7 @@ async function allModels() {
   }
 }
 
-/** How the call of the form went. */
+/** The result of the trial call. */
 function Trial({ trial }) {
   if (!trial) return null;
   return html`<div class="outcome row" role="status"><${Badge} tone=${trial.ok ? 'good' : 'bad'}>${trial.ok ? 'answered' : 'failed'}<//>
@@ -83,7 +83,7 @@ export function AddDialog({ channels, close, done }) {
       setBusy(false);
     }
   };
-  // Another account has other models.
+  // A changed account may have other models, so discard the results.
   const change = (next) => { setChannel(next); setFound(null); setPicked(new Map()); setTrial(null); setError(null); };
   const proposed = channelOf(channel);
   const look = () => attempt(async () => {
@@ -97,7 +97,7 @@ export function AddDialog({ channels, close, done }) {
     setTrial(null);
   };
   const chosen = (found?.data ?? []).filter(({ id }) => picked.has(id)).map((model) => pickOf(model, picked.get(model.id)));
-  // Pictures and films have no small call.
+  // There is no cheap trial call for pictures and videos.
   const small = chosen.find(({ entry }) => ['text', 'embedding'].includes(entry.kind));
   const tryOne = () => attempt(async () => {
     setTrial(null);

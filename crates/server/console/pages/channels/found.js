@@ -1,11 +1,11 @@
-// The models that a vendor has named, the catalog knows or someone has typed in: which ones to offer, under which id, and for which price.
+// The models that the vendor lists, the catalog knows or the operator has typed in, to be picked with an id and a price.
 
 import { html, useState } from '../../preact.js';
 import { Badge, Button, Field } from '../../ui/parts.js';
 import { PRICES, entryOf, lacks, sourceOf } from './save.js';
 
 const KINDS = ['text', 'embedding', 'image', 'video', 'audio'];
-/** As many names are listed at once; a search finds the others. */
+/** The maximum number of names that are listed at once. A search finds the others. */
 const LISTED_MAX = 200;
 
 function Known({ model }) {
@@ -13,7 +13,7 @@ function Known({ model }) {
   return model.source ? html`<span class="muted">price of the catalog</span>` : html`<span class="muted">price not known</span>`;
 }
 
-/** The members of one picked model that the form must ask for. */
+/** The form fields of one picked model. */
 function Details({ model, filled, fill }) {
   const entry = entryOf(model, filled);
   const source = sourceOf(model, filled);
@@ -31,7 +31,7 @@ function Details({ model, filled, fill }) {
   </fieldset>`;
 }
 
-/** `picked` maps the upstream's names to what was filled in; `change` gets the next map. `type` adds a name that is not listed. */
+/** `picked` maps the upstream's names to the filled-in fields; `change` gets the new map. `type` adds an unlisted name. */
 export function Found({ models, listed, complete, picked, change, type }) {
   const [search, setSearch] = useState('');
   const wanted = search.trim().toLowerCase();

@@ -12,7 +12,7 @@ import { AddDialog } from './add.js';
 
 const STATES = { up: ['good', 'up'], degraded: ['warn', 'degraded'], down: ['bad', 'down'], paused: ['warn', 'paused'], off: ['', 'off'] };
 
-/** One mark for each minute: no calls, well, some failed, most failed. */
+/** One mark for each minute: no calls, no failures, some failures, mostly failures. */
 function Strip({ minutes }) {
   const tone = ({ requests, errors }) => (requests === 0 ? '' : errors * 2 > requests ? 'bad' : errors > 0 ? 'warn' : 'good');
   const failed = minutes.reduce((total, minute) => total + minute.errors, 0);
@@ -20,7 +20,7 @@ function Strip({ minutes }) {
     <span key=${minute.at} class=${tone(minute)} title=${`${when(minute.at)}: ${minute.requests} calls, ${minute.errors} failed`}></span>`)}</div>`;
 }
 
-/** Asks before a channel is taken out of use, or put back. */
+/** Asks for confirmation before a channel is disabled or enabled. */
 function SwitchDialog({ channel, close, done }) {
   const enabled = !channel.enabled;
   const send = async () => {

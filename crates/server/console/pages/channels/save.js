@@ -1,4 +1,4 @@
-// What a proposed channel becomes: the entries of its models, and the configuration with all of them.
+// Turns a proposed channel into configuration: the entries of its models, and the configuration with all of them.
 
 /** The members of a channel that have a value. */
 export function channelOf({ name, preset, base_url: address, account = {}, credential }) {
@@ -7,26 +7,26 @@ export function channelOf({ name, preset, base_url: address, account = {}, crede
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value));
 }
 
-/** Which price a kind of model needs before it can be called: the members that the form asks for. */
+/** The prices that a kind of model needs before it can be called. The form asks for them. */
 export const PRICES = { text: ['input', 'output'], embedding: ['input'] };
 
-/** A model that was typed in: nothing is known of it. */
+/** A model that was typed in, about which nothing is known. */
 export function typedModel(name, channel) {
   const id = name.includes('/') ? name : `${channel}/${name}`;
   return { id: name, title: null, entry: { id, kind: 'text' }, source: null, configured: false, by_id: false, dialect: null };
 }
 
-/** Whether the model is saved as it was found. The catalog knows nothing about another id. */
+/** Whether id and kind of the model are unchanged. The catalog knows nothing about a changed id. */
 export function isAsFound(model, { id = model.entry.id, kind = model.entry.kind } = {}) {
   return id.trim() === model.entry.id && kind === model.entry.kind;
 }
 
-/** Where the price of a model comes from after it was filled in; null if the form must ask for it. */
+/** The source of a model's price, given the filled-in fields; null if the form must ask for the price. */
 export function sourceOf(model, filled) {
   return isAsFound(model, filled) ? model.source : null;
 }
 
-/** The entry of a found model with what was filled in. */
+/** The entry of a found model with the filled-in fields. */
 export function entryOf(model, filled = {}) {
   const { kind = model.entry.kind, id = model.entry.id, outputMax = '' } = filled;
   const entry = { ...model.entry, id: id.trim(), kind };
@@ -36,7 +36,7 @@ export function entryOf(model, filled = {}) {
   return entry;
 }
 
-/** What an entry lacks before callers can use it. The catalog has the rest of an entry whose `source` is known. */
+/** What an entry still needs before callers can use it. If its `source` is known, the catalog provides the rest. */
 export function lacks(entry, source) {
   if (source) return [];
   const missing = [];
@@ -47,7 +47,7 @@ export function lacks(entry, source) {
   return missing;
 }
 
-/** What one picked model becomes. `byId`: the channel names it in its `models`. */
+/** The data to save for one picked model. With `byId`, the channel lists it in its `models`. */
 export function pickOf(model, filled) {
   const entry = entryOf(model, filled);
   const dialect = entry.kind === 'text' ? model.dialect : null;
@@ -55,8 +55,8 @@ export function pickOf(model, filled) {
 }
 
 /**
- * The configuration with the channel. A model that is there already gets another route and keeps its own. `inForce` are
- * the rows of `/models`: the `models` of channels add some that have no entry, or an entry without routes.
+ * The configuration with the channel. An existing model keeps its routes and gets another one. `inForce` are the rows of
+ * `/models`, which include models that come from the `models` of channels and have no entry, or no routes in their entry.
  */
 export function withChannel(config, channel, picked, inForce) {
   const models = config.models.map((model) => ({ ...model }));
@@ -67,10 +67,10 @@ export function withChannel(config, channel, picked, inForce) {
       byId.push(entry.id);
       continue;
     }
-    // A route without a name of the model takes everything from the catalog.
+    // A route without the upstream's name takes everything from the catalog.
     const route = { channel: channel.name, ...!isById && { model: upstream, ...dialect && { dialect } } };
     const added = inForce.find(({ id, source }) => id === entry.id && source.routes === 'channel');
-    // An entry that names routes gets none from channels, so it must name those that it has now.
+    // An entry with routes gets none from the `models` of channels, so it must list the current ones.
     const own = known?.routes ?? added?.routes.map((other) => ({ channel: other.channel })) ?? [];
     const routes = [...own, route];
     if (known) known.routes = routes;

@@ -1,4 +1,4 @@
-// One key: its limits as bars, who used it last, and how it is changed, rotated or disabled.
+// One key: its limits as bars, its last use, and the actions to change, rotate or disable it.
 
 import { html, useState } from '../../preact.js';
 import { get, patch, post } from '../../api.js';

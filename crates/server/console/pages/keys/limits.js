@@ -3,7 +3,7 @@
 import { html } from '../../preact.js';
 import { Field } from '../../ui/parts.js';
 
-/** The fields; `row` is the key as it is, or nothing for a new one. */
+/** The fields of the form. `row` is the current key, or nothing for a new key. */
 export function LimitFields({ row, error }) {
   const problem = (param) => error?.param?.startsWith(param) && error.message;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -23,7 +23,7 @@ export function LimitFields({ row, error }) {
 
 const words = (text) => text.split(',').map((word) => word.trim()).filter(Boolean);
 
-/** The body of the request: what is empty is null, so that a change lifts the limit. */
+/** The body of the request. Empty fields are null, so that a change removes the limit. */
 export function limitsOf(form) {
   const text = (name) => form.get(name).trim() || null;
   const number = (name) => (text(name) === null ? null : Number(text(name)));

@@ -1,4 +1,4 @@
-// Keys: search, create with the secret shown once, and one key with its limits.
+// Keys: search, creation with the secret shown once, and one key with its limits.
 
 import { html, useState } from '../../preact.js';
 import { useList, useSession } from '../../load.js';

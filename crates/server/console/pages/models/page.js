@@ -1,4 +1,4 @@
-// Models: what callers see, what each costs, and why one cannot be called.
+// Models: the models that callers see, their prices, and why a model cannot be called.
 
 import { html } from '../../preact.js';
 import { get } from '../../api.js';
@@ -23,7 +23,7 @@ function Abilities({ model }) {
   })}</span>`;
 }
 
-/** The margins of the routes whose cost is known: what is left of the price in the worst case. */
+/** The margins of the routes whose cost is known, in the worst case. */
 function margins(model) {
   const known = [...new Set(model.routes.map(({ margin }) => margin).filter(Boolean))];
   return known.length ? known.join(', ') : html`<span class="muted">–</span>`;
@@ -40,13 +40,13 @@ const COLUMNS = [
   { title: 'Routes', minor: true, number: true, cell: (model) => `${model.routes.filter((route) => route.usable).length} of ${model.routes.length}` },
 ];
 
-/** What a route may take per minute. */
+/** The limits of a route per minute. */
 function limits({ rpm, tpm }) {
   const parts = [rpm && `${count(rpm)} requests`, tpm && `${count(tpm)} tokens`].filter(Boolean);
   return parts.length ? `${parts.join(', ')} per minute` : html`<span class="muted">–</span>`;
 }
 
-/** What decides between routes of the same priority. */
+/** The display names of the orders of routes with equal priority. */
 const ORDERS = { priority: 'by weight', latency: 'the fastest first', cost: 'the cheapest first' };
 
 function One({ models, id }) {

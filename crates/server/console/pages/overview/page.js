@@ -1,4 +1,4 @@
-// Overview: what needs attention, four figures, requests over time, who spends most, and the last calls.
+// Overview: problems that need attention, four figures, requests over time, top spenders, and the last calls.
 
 import { html, useState } from '../../preact.js';
 import { get } from '../../api.js';
@@ -14,11 +14,11 @@ const HOUR = 3_600_000;
 const RANGES = { '1h': ['Last hour', HOUR, 'minute'], '24h': ['Last 24 hours', 24 * HOUR, 'hour'], '7d': ['Last 7 days', 168 * HOUR, 'hour'], '30d': ['Last 30 days', 720 * HOUR, 'day'] };
 const TAIL = 10;
 
-/** The span of time that the address names: a range up to now, or what was brushed. */
+/** The time span in the address: a range up to now, or a span that was selected in the chart. */
 function spanOf(query) {
   if (query.from && query.to) {
     const [from, to] = [Number(query.from), Number(query.to)];
-    // Minutes are kept for two days.
+    // The gateway keeps minute figures for two days.
     const hasMinutes = from > Date.now() - 47 * HOUR;
     return { from, to, step: hasMinutes && to - from <= 3 * HOUR ? 'minute' : to - from <= 240 * HOUR ? 'hour' : 'day' };
   }
@@ -29,11 +29,11 @@ function spanOf(query) {
 
 const STEPS = { minute: 60_000, hour: HOUR, day: 24 * HOUR };
 
-/** The buckets of the span, also those in which nothing was called: a line must not jump over them. */
+/** All buckets of the span, including those without calls, so that the line does not skip them. */
 export function filled(rows, from, to, step) {
   const length = STEPS[step];
   const known = new Map(rows.map((row) => [row.at, row]));
-  // Buckets begin where the gateway says; without a row, at whole steps.
+  // Align the buckets with the gateway's rows; without rows, with whole steps.
   const first = rows.length ? rows[0].at - Math.ceil((rows[0].at - from) / length) * length : from - (from % length);
   const buckets = [];
   for (let at = first; at < to; at += length) {
@@ -64,7 +64,7 @@ function Figure({ name, value, unit, change, values }) {
     <span class="change">${change}</span><${Spark} values=${values} label=${`${name} over time`} /></div>`;
 }
 
-/** The change against the span of the same length before. */
+/** The change from the previous span of the same length. */
 function changeOf(now, before) {
   if (!before) return now ? 'none in the previous period' : 'as in the previous period';
   const share = (100 * (now - before)) / before;
@@ -93,7 +93,7 @@ const RANKS = {
   channels: ['Channels', (row) => row.channel, (row) => address(['channels', row.channel])],
 };
 
-/** Who made most of the charge: models, wallets or channels. */
+/** The models, wallets or channels with the highest charges. */
 function Ranking({ value, chosen }) {
   const [, name, link] = RANKS[chosen];
   const rows = value[chosen].filter((row) => name(row)).sort((one, other) => Number(other.charge_micro) - Number(one.charge_micro)).slice(0, 7);

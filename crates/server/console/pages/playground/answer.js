@@ -1,4 +1,4 @@
-// What came back: the answer rendered, its events with the times between them, and its headers.
+// The answer of a playground call: rendered, as events with the times between them, and its headers.
 
 import { html, useEffect, useState } from '../../preact.js';
 import { get } from '../../api.js';
@@ -7,7 +7,7 @@ import { address } from '../../router.js';
 import { Result } from '../../ui/media.js';
 import { Badge, Bar, Card, Empty, Problem } from '../../ui/parts.js';
 
-/** How often the state of a task is asked for. */
+/** The polling interval of a task. */
 const TASK_POLL_MS = 1500;
 
 const header = (outcome, name) => outcome.headers.find(([key]) => key === name)?.[1];
@@ -27,7 +27,7 @@ export function Answer({ outcome, model }) {
   <//>`;
 }
 
-/** A task of the call: its progress, then what it has made. */
+/** The task that the call created: its progress, then its result. */
 function Task({ id }) {
   const [task, setTask] = useState(null);
   const [error, setError] = useState(null);
@@ -55,7 +55,7 @@ function Task({ id }) {
     ${(task?.results ?? []).map((result) => html`<${Result} key=${result.url} result=${result} />`)}${task?.error && html`<div class="problem-box">${task.error}</div>`}<${Problem} error=${error} /></div>`;
 }
 
-/** Times, tokens and credits of the call, and what the gateway had to drop. */
+/** Times, tokens and credits of the call, and the dropped members of the request. */
 function Figures({ outcome }) {
   const dropped = header(outcome, 'x-dropped-params');
   const id = header(outcome, 'x-request-id');

@@ -1,13 +1,13 @@
-// What each endpoint of the playground takes and says: path, first body, and how its events become text.
+// The endpoints of the playground: path, request body, and how their events become text.
 
 const text = (value) => (typeof value === 'string' ? value : '');
 const join = (parts, pick) => (parts ?? []).map(pick).join('');
-/** A picture as a data URL, cut into its type and its base64. */
+/** Splits the data URL of a picture into its media type and its base64. */
 const media = (picture) => { const [, type, data] = /^data:([^;]+);base64,(.*)$/.exec(picture); return { type, data }; };
 
 /**
- * `body` takes `{model, system, prompt, outputMax, temperature, picture, file}` from the form. `kinds` are the kinds of
- * models that it is for. `read` says what one event or answer holds.
+ * `body` builds the request from `{model, system, prompt, outputMax, temperature, picture, file}` of the form. `kinds` are
+ * the supported kinds of models. `read` extracts the content of one event or answer.
  */
 export const DIALECTS = {
   chat: {
@@ -78,7 +78,7 @@ export const DIALECTS = {
   },
   video: {
     title: 'Video', kinds: ['video'],
-    // A video model has one protocol. Its name stands among the model's protocols.
+    // A video model has one protocol, which is listed among the model's protocols.
     path: (model, protocols = []) => (protocols.includes('predict') ? `/v1beta/models/${model}:predictLongRunning`
       : protocols.includes('content-task') ? '/v1/contents/generations/tasks' : protocols.includes('omni') ? '/v1beta/interactions' : '/v1/videos/generations'),
     body: ({ model, prompt }, protocols = []) => (protocols.includes('predict') ? { instances: [{ prompt }] }
@@ -104,13 +104,13 @@ export const DIALECTS = {
   },
 };
 
-/** The dialect of a call of the journal, by its endpoint. */
+/** The dialect of a journaled call, by its endpoint. */
 export function dialectOf(endpoint) {
   const known = Object.entries(DIALECTS).find(([, { template, path }]) => endpoint === (template ?? path('')) || endpoint === path(''));
   return known?.[0];
 }
 
-/** Members without a value do not stand in a request. */
+/** Removes members without a value from a request. */
 export function tidy(value) {
   if (Array.isArray(value)) return value.map(tidy);
   if (value === null || typeof value !== 'object') return value;

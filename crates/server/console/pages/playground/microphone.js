@@ -1,4 +1,4 @@
-// Runs in the thread of sound: hands on the microphone's samples a tenth of a second at a time.
+// Audio worklet that passes the microphone's samples on, a tenth of a second at a time.
 
 const PIECE = sampleRate / 10;
 

@@ -11,12 +11,12 @@ import { Realtime } from './realtime.js';
 import { run } from './run.js';
 
 const FIRST = { dialect: 'chat', model: '', other: '', key: '', system: '', prompt: 'Say hello in one sentence.', outputMax: '256', temperature: '', picture: null, file: null };
-/** When the journal is asked for the charge: its row is written a moment after the answer. */
+/** The pauses before each look for the charge in the journal, whose row is written shortly after the answer. */
 const CHARGE_WAITS_MS = [150, 400, 1000, 2000];
 
 const number = (text) => (text === '' ? undefined : Number(text));
 
-/** The answer with its row of the journal. */
+/** Adds the call's journal row to its answer. */
 async function withCall(outcome) {
   const id = outcome.headers.find(([name]) => name === 'x-request-id')?.[1];
   if (!id) return outcome;
@@ -35,7 +35,7 @@ const asDataUrl = (file) => new Promise((resolve, reject) => {
   reader.readAsDataURL(file);
 });
 
-/** Records from the microphone until it is stopped; gives the file. */
+/** Records from the microphone until stopped, and passes the file to `onFile`. */
 function Recorder({ onFile }) {
   const [recorder, setRecorder] = useState(null);
   const [error, setError] = useState(null);
@@ -56,7 +56,7 @@ function Recorder({ onFile }) {
   return html`<div class="stack tight"><${Button} small onClick=${recorder ? () => recorder.stop() : begin}>${recorder ? 'Stop recording' : 'Record'}<//><${Problem} error=${error} /></div>`;
 }
 
-/** The fields of the form; which ones depends on the endpoint. */
+/** The fields of the form, which depend on the endpoint. */
 function Fields({ form, set, dialect, choices, keys }) {
   const isText = dialect.kinds.includes('text');
   const change = (member) => (event) => set({ [member]: event.target.value });
@@ -75,7 +75,7 @@ function Fields({ form, set, dialect, choices, keys }) {
   </div>`;
 }
 
-/** The form's values: the first choices when models and keys are known, and those of an earlier call. */
+/** The form's values: defaults once models and keys are known, or the values of an earlier call. */
 function useForm(query, models, keys) {
   const [form, setForm] = useState({ ...FIRST, dialect: DIALECTS[query.dialect] ? query.dialect : FIRST.dialect, model: query.model ?? '' });
   const [json, setJson] = useState(null);
@@ -100,7 +100,7 @@ function useForm(query, models, keys) {
   return { form, set, json, setJson, choices, error };
 }
 
-/** A stored body may be cut, and then is no JSON. */
+/** Formats a stored body. A truncated body is not valid JSON and stays as it is. */
 function pretty(body) {
   try {
     return JSON.stringify(JSON.parse(body), null, 2);
@@ -109,7 +109,7 @@ function pretty(body) {
   }
 }
 
-/** The body that was written by hand, if it is JSON. */
+/** The body that the user has edited, if it is valid JSON. */
 function bodyOf(json) {
   try {
     return JSON.parse(json);
@@ -118,7 +118,7 @@ function bodyOf(json) {
   }
 }
 
-/** Sends the call to each model and keeps what came back by the model's id. */
+/** Sends the call to each model and keeps the answers by model id. */
 function useCalls() {
   const [outcomes, setOutcomes] = useState({});
   const [busy, setBusy] = useState(false);
@@ -173,7 +173,7 @@ function Playground({ query }) {
   const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready) { event.preventDefault(); send(); } };
   const fields = html`<${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} keys=${usable} />
     ${keys.value && !usable.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}`;
-  // Another model or key is another session.
+  // A change of the model or the key starts a new session.
   if (dialect.isSession) return html`<div class="page"><${Realtime} key=${`${form.model} ${form.key}`} model=${form.model} keyId=${form.key} url=${session.public_url}>${fields}<${Problem} error=${models.error ?? keys.error} /><//></div>`;
   const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
   return html`<div class="page"><div class="playground" onKeyDown=${press}>

@@ -1,4 +1,4 @@
-// Realtime: a conversation by text or voice over a WebSocket, with its raw events beside it.
+// Realtime: a conversation by text or voice over a WebSocket, shown with its raw events.
 
 import { html, useEffect, useRef, useState } from '../../preact.js';
 import { get } from '../../api.js';
@@ -9,15 +9,15 @@ import { Badge, Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui
 import { EMPTY, decodeSound, encodeSound, heard, openSession, said, setup, textEvents } from './session.js';
 import { Player, listenToMicrophone } from './sound.js';
 
-/** As many events are kept; a long talk has thousands. */
+/** The maximum number of events that are kept. A long conversation has thousands. */
 const EVENTS_MAX = 500;
-/** When the journal is asked for the charge: a session is settled a moment after its end. */
+/** The pauses before each look for the charge in the journal. A session is settled shortly after its end. */
 const CHARGE_WAITS_MS = [300, 700, 1500, 3000];
 
-/** Sound is long and says nothing to a reader. */
+/** Shortens base64 audio, which is long and unreadable. */
 const shortened = (text) => text.replace(/"(delta|audio)":"([A-Za-z0-9+/=]{80})[A-Za-z0-9+/=]*"/, '"$1":"$2…"');
 
-/** The row of the session that has just ended. */
+/** The journal row of the session that has just ended. */
 async function findCall(key, model, since) {
   for (const wait of CHARGE_WAITS_MS) {
     await new Promise((resolve) => setTimeout(resolve, wait));
@@ -48,7 +48,7 @@ function useSession({ model, keyId, instructions, spoken }) {
         if (isOurs) return;
         setTalk((before) => heard(before, event));
         if (/^response\.(output_)?audio\.delta$/.test(event.type)) player.current.play(decodeSound(event.delta ?? ''));
-        // The person begins to speak: the answer before is no longer wanted.
+        // The user begins to speak, so stop playing the previous answer.
         if (event.type === 'input_audio_buffer.speech_started') player.current.stop();
       },
       closed: async (reason) => {
@@ -97,7 +97,7 @@ function Events({ events }) {
   return html`<div class="events" tabindex="0" role="region" aria-label="Raw events">${events.map(({ at, data, isOurs }, index) => html`<div key=${index}><span class="at">${isOurs ? '→' : '←'} ${index ? `+${duration(at - events[index - 1].at)}` : duration(at)}</span><span class="data">${data}</span></div>`)}</div>`;
 }
 
-/** What stands beside the form of the playground, and the controls below it. */
+/** The conversation beside the playground's form, and the controls below it. */
 export function Realtime({ model, keyId, url, children }) {
   const [instructions, setInstructions] = useState('');
   const [spoken, setSpoken] = useState(true);

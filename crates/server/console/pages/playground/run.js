@@ -1,8 +1,8 @@
-// Sends a call of the playground and tells what arrives, piece by piece.
+// Sends a call of the playground and reports its answer piece by piece.
 
 import { request } from '../../api.js';
 
-/** Cuts the text of an event stream into events, whatever the pieces are. */
+/** Splits an event stream into events. Its text may arrive in pieces of any size. */
 export function splitter(onEvent) {
   let rest = '';
   return (piece) => {
@@ -25,7 +25,7 @@ function formOf(body, file) {
 }
 
 /**
- * Runs a call in the name of `key`. `update` gets the state after each piece: text, thought, images, audio,
+ * Runs a call on behalf of `key`. `update` gets the state after each piece: text, thought, images, audio,
  * events with the milliseconds since the call began, headers, status, usage.
  */
 export async function run({ path, body, file, headers, key, dialect, signal }, update) {

@@ -1,13 +1,13 @@
-// A realtime session: its socket, and what its events say. No page, no sound.
+// A realtime session: its socket and the conversation that its events describe, without user interface or audio.
 
 import { openSocket } from '../../api.js';
 
-/** Sound is sent and received as 16 bit samples at this rate. */
+/** Audio is sent and received as 16-bit samples at this rate. */
 export const SAMPLE_RATE = 24000;
 
 export const EMPTY = { turns: [], failure: null };
 
-/** The conversation after one more event of the upstream. Pure, so that a test can drive it. */
+/** The conversation after one more event of the upstream. A pure function, so that a test can drive it. */
 export function heard(state, event) {
   const say = (who, text, key) => {
     const last = state.turns.at(-1);
@@ -27,12 +27,12 @@ export function heard(state, event) {
   }
 }
 
-/** The conversation after a text of the person at the keyboard. */
+/** The conversation after a text that the user typed. */
 export function said(state, text) {
   return { ...state, failure: null, turns: [...state.turns, { who: 'you', text, key: `said ${state.turns.length}` }] };
 }
 
-/** The events that say a text and ask for an answer. */
+/** The events that send a text and request an answer. */
 export function textEvents(text) {
   return [
     { type: 'conversation.item.create', item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] } },
@@ -45,7 +45,7 @@ export function setup({ instructions, spoken }) {
   return { type: 'session.update', session: { type: 'realtime', ...(instructions ? { instructions } : {}), output_modalities: [spoken ? 'audio' : 'text'] } };
 }
 
-/** Samples between -1 and 1 as base64 of 16 bit integers. */
+/** Encodes samples between -1 and 1 as base64 of 16-bit integers. */
 export function encodeSound(samples) {
   const bytes = new DataView(new ArrayBuffer(samples.length * 2));
   samples.forEach((sample, index) => bytes.setInt16(index * 2, Math.max(-1, Math.min(1, sample)) * 0x7fff, true));
@@ -54,7 +54,7 @@ export function encodeSound(samples) {
   return btoa(text);
 }
 
-/** The samples of base64 of 16 bit integers. */
+/** Decodes base64 of 16-bit integers to samples. */
 export function decodeSound(base64) {
   const text = atob(base64);
   const samples = new Float32Array(text.length >> 1);
@@ -66,8 +66,8 @@ export function decodeSound(base64) {
 }
 
 /**
- * Opens a session in the name of a key. `on` hears `opened`, `event(event, text, isOurs)` and `closed(reason)`. Gives
- * `send(event)` and `close()`.
+ * Opens a session on behalf of a key. `on` has the callbacks `opened`, `event(event, text, isOurs)` and `closed(reason)`.
+ * Returns `{send(event), close()}`.
  */
 export function openSession({ model, key, first }, on) {
   const socket = openSocket('/play/v1/realtime', { model, play_key: key });

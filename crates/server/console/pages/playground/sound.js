@@ -1,8 +1,8 @@
-// Sound of a realtime session: the microphone as pieces of samples, and pieces of samples as sound.
+// Audio of a realtime session: reads samples from the microphone, and plays received samples.
 
 import { SAMPLE_RATE } from './session.js';
 
-/** Plays pieces one after the other. */
+/** Plays pieces of audio one after the other. */
 export class Player {
   #context = null;
   #next = 0;
@@ -21,7 +21,7 @@ export class Player {
     this.#next += buffer.duration;
   }
 
-  /** Silence at once: the person speaks, or the session is over. */
+  /** Stops immediately, because the user speaks or the session is over. */
   stop() {
     this.#context?.close();
     this.#context = null;
@@ -29,7 +29,7 @@ export class Player {
   }
 }
 
-/** Gives pieces of the microphone to `onSamples` until the function that it returns is called. */
+/** Passes samples of the microphone to `onSamples`. Returns a function that stops it. */
 export async function listenToMicrophone(onSamples) {
   const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true } });
   const context = new AudioContext({ sampleRate: SAMPLE_RATE });

@@ -1,4 +1,4 @@
-// One call explained: when what happened, which routes were tried, what it cost and why.
+// Details of one call: its timing, the routes that were tried, its cost and how it was computed.
 
 import { html, useEffect, useRef } from '../../preact.js';
 import { get } from '../../api.js';
@@ -40,7 +40,7 @@ function Waterfall({ call }) {
   </div>`;
 }
 
-/** The unit of a price, in a word. */
+/** The unit of a price. */
 const per = (units) => (units === 1 ? 'each' : units === 1e6 ? 'per million' : `per ${count(units)}`);
 
 function Receipt({ call }) {
@@ -53,7 +53,7 @@ function Receipt({ call }) {
       ${call.cost !== null && call.cost !== undefined && html`<tr><td>Cost at the upstream</td><td class="number">${credits(call.cost)}</td></tr><tr><td>Margin</td><td class="number">${creditsOfMicro(BigInt(call.charge_micro) - BigInt(call.cost_micro))}</td></tr>`}</tbody></table>`;
 }
 
-/** The way to send the call again. Without its body, the playground begins with its endpoint, model and key. */
+/** Links to repeat the call. Without its body, the playground starts with its endpoint, model and key. */
 function Replay({ call }) {
   const session = useSession();
   if (!session.can('operator')) return html`<span class="muted">Sending it again needs the role operator.</span>`;

@@ -1,4 +1,4 @@
-// Requests: search over the journal, and one call explained.
+// Requests: search in the journal, and the details of one call.
 
 import { html, useEffect, useMemo, useState } from '../../preact.js';
 import { useList, useLive } from '../../load.js';
@@ -11,7 +11,7 @@ import { Call } from './call.js';
 const FILTERS = { wallet: 'Wallet', key: 'Key', model: 'Model', channel: 'Channel', endpoint: 'Endpoint' };
 const HOUR = 3_600_000;
 const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR], '30d': ['Last 30 days', 720 * HOUR] };
-/** Live rows that are kept above the fetched ones. */
+/** The maximum number of live rows above the fetched ones. */
 const FRESH_MAX = 200;
 const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)']];
 
@@ -33,7 +33,7 @@ function Filters({ query }) {
   </form>`;
 }
 
-/** Asks for a filter that is not set yet. */
+/** The control that adds a filter. */
 function AddFilter({ query }) {
   const [name, setName] = useState('');
   const free = Object.entries(FILTERS).filter(([id]) => !query[id]);
@@ -49,7 +49,7 @@ function AddFilter({ query }) {
   return html`<input autofocus placeholder=${`${FILTERS[name]}, then Enter`} aria-label=${FILTERS[name]} onKeyDown=${set} onBlur=${() => setName('')} />`;
 }
 
-/** The list without a filter grows by live events. With one, only the gateway can tell what matches. */
+/** Without a filter, live events extend the list. With a filter, only the gateway knows which calls match. */
 function List({ query }) {
   const { q, status, wallet, key, model, channel, endpoint, from, to, span } = query;
   const since = useMemo(() => (SPANS[span] ? Date.now() - SPANS[span][1] : from), [span, from]);

@@ -1,4 +1,4 @@
-// Settings: admin tokens, and the configuration with its problems.
+// Settings: admin tokens, and the configuration with the problems found in it.
 
 import { html, useState } from '../../preact.js';
 import { get, post, put, remove } from '../../api.js';
@@ -57,10 +57,10 @@ const MODEL_COLUMNS = [
   { title: 'Price', minor: true, number: true, cell: (model) => model.price ? html`<${PriceShort} card=${model.price} />` : html`<span class="muted">that of the catalog</span>` },
 ];
 
-/** A list that is here as a whole. */
+/** A list whose rows are all loaded. */
 const whole = (rows) => ({ rows, loading: false });
 
-/** The entries as tables. The text that they are changed by is behind a button. */
+/** The entries as tables. A button shows the text in which they can be changed. */
 function Entries({ value }) {
   return html`<${Card} title="Channels" pad=${false}><${Table} label="Channels" keys=${false} columns=${CHANNEL_COLUMNS} list=${whole(value.channels)} rowKey=${(channel) => channel.name} href=${() => address('channels')} empty=${html`<${Empty} title="No channel yet"><p>Add one on the page of channels.</p><//>`} /><//>
     <${Card} title="Models" pad=${false}><${Table} label="Models" columns=${MODEL_COLUMNS} list=${whole(value.models)} rowKey=${(model) => model.id} href=${() => address('models')} empty=${html`<${Empty} title="No model yet"><p>Models come with their channels.</p><//>`} /><//>`;
@@ -109,7 +109,7 @@ function Configuration() {
   <//>`;
 }
 
-/** Who is signed in, for those who may not see the tokens. */
+/** The current user and role, for roles that may not see the tokens. */
 function Role() {
   const session = useSession();
   return html`<${Card} title="Your role"><div class="stack"><${Facts} rows=${[['Signed in as', session.name], ['Role', `${session.role}: ${ROLES[session.role]}`]]} />

@@ -1,4 +1,4 @@
-// Sign-in with an admin token, or by the one-time link that `tollgate demo` prints.
+// Sign-in with an admin token, or with the one-time link that `tollgate demo` prints.
 
 import { html, useEffect, useState } from '../../preact.js';
 import { post } from '../../api.js';
@@ -24,7 +24,7 @@ export function SignIn({ begin }) {
   useEffect(() => {
     const { page, query } = read();
     if (page !== 'sign-in' || !query.code) return;
-    // The code works once; it must not stay in the address.
+    // The code works only once, so it must not stay in the address.
     history.replaceState(null, '', '#/overview');
     open({ code: query.code });
   }, []);

@@ -1,4 +1,4 @@
-// Tasks: rows that move while they run, and results that play in place.
+// Tasks: rows with live progress, and results that play in place.
 
 import { html, useState } from '../../preact.js';
 import { get } from '../../api.js';

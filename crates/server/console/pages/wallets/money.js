@@ -1,4 +1,4 @@
-// Moving money: the result stands in the dialog before it is done, and a reference makes a repeat harmless.
+// Manual entries of a wallet: the dialog shows the resulting balance first, and a reference makes a retry harmless.
 
 import { html, useState } from '../../preact.js';
 import { post } from '../../api.js';
@@ -8,13 +8,13 @@ import { FormDialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/parts.js';
 import { toast } from '../../ui/toast.js';
 
-/** Kind, title, sign of the change of the balance (0: as typed), and the role it needs. */
+/** Kind, title, sign of the change (0: as typed), and the required role. */
 const KINDS = [
   ['top_up', 'Top up', 1, 'support'], ['gift', 'Gift', 1, 'operator'], ['debit', 'Debit', -1, 'operator'],
   ['refund', 'Refund of a top-up', -1, 'operator'], ['adjustment', 'Adjustment', 0, 'owner'],
 ];
 
-/** Micro-credits of what was typed; nothing when it is not an amount. */
+/** The typed amount in micro-credits, or nothing if it is not an amount. */
 export function microOf(text) {
   const match = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text.trim());
   if (!match) return null;
@@ -26,7 +26,7 @@ export function MoneyDialog({ wallet, close, done }) {
   const session = useSession();
   const [kind, setKind] = useState('top_up');
   const [amount, setAmount] = useState('');
-  // A reference of our own for people who have none; a retry of this dialog sends the same one.
+  // The default reference. A retry of this dialog sends the same one.
   const [reference, setReference] = useState(() => `console-${crypto.randomUUID().slice(0, 13)}`);
   const [, title, sign] = KINDS.find(([id]) => id === kind);
   const micro = microOf(amount);

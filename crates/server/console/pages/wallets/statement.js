@@ -1,4 +1,4 @@
-// The statement of a wallet: a range of days with opening and closing balance, the totals of each month, and files of it.
+// The statement of a wallet: a range of days with opening and closing balance, the totals of each month, and downloads.
 
 import { html } from '../../preact.js';
 import { get, withQuery } from '../../api.js';
@@ -11,7 +11,7 @@ const DAY = 86_400_000;
 const two = (value) => String(value).padStart(2, '0');
 const dayOf = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 
-/** The begin of a local day; nothing when the text names none. */
+/** The start of a local day, or undefined if no day is given. */
 const beginOf = (day) => (day ? new Date(`${day}T00:00:00`).getTime() : undefined);
 
 const MOVES = [['top_up', 'Top-ups'], ['gift', 'Gifts'], ['debit', 'Debits'], ['refund', 'Refunds'], ['adjustment', 'Adjustments']];
@@ -26,10 +26,10 @@ function Month({ month }) {
 }
 
 export function Statement({ wallet, query }) {
-  // This month, unless the address names other days.
+  // By default the current month.
   const from = query.from ?? dayOf(new Date()).replace(/\d\d$/, '01');
   const to = query.to ?? dayOf(new Date());
-  // The last day belongs to the range.
+  // The range includes the last day.
   const range = { from: beginOf(from), to: to && beginOf(to) + DAY };
   const { value, error, reload } = useLoad(() => get(`/wallets/${wallet.id}/statement`, { ...range, limit: 1 }), [wallet.id, from, to]);
   const file = (format) => `/admin/v1${withQuery(`/wallets/${wallet.id}/statement`, { ...range, format, limit: format === 'json' ? 500 : undefined })}`;

@@ -1,4 +1,4 @@
-// One wallet: balance now and over time, statement, keys, and what can be done with it.
+// One wallet: balance now and over time, statement, keys, and actions.
 
 import { html, useState } from '../../preact.js';
 import { get, patch } from '../../api.js';
@@ -28,7 +28,7 @@ const ENTRY_COLUMNS = [
   { title: 'When', number: true, cell: (entry) => html`<${Time} at=${entry.at} />` },
 ];
 
-/** The newest entries first. */
+/** The entries, newest first. */
 function Entries({ wallet }) {
   const list = useList(`/wallets/${wallet.id}/entries`, {});
   return html`<${Card} pad=${false}>
@@ -42,13 +42,13 @@ function Keys({ wallet }) {
   return html`<${Card} title="Keys" pad=${false} actions=${session.can('operator') && html`<a class="button small" href=${address('keys', { create: 1, wallet: wallet.id })}>Create key</a>`}><${KeyTable} list=${list} /><//>`;
 }
 
-/** One balance for each day; on the wallet's first day, one for each of its last entries. */
+/** One balance for each day. On the wallet's first day, one for each of its last entries. */
 async function fetchHistory(id) {
   const days = (await get(`/wallets/${id}/history`)).data;
   if (days.length > 1) return days.map(({ at, balance_micro: micro }) => [at, micro]);
   const entries = (await get(`/wallets/${id}/entries`, { limit: 500 })).data;
   let earliest = Infinity;
-  // A chart goes from left to right: an entry is drawn no later than those after it, whatever clocks say.
+  // Times in a chart must not decrease, even if the clock was set back between two entries.
   return entries.map(({ at, balance_after_micro: micro }) => { earliest = Math.min(earliest, at); return [earliest, micro]; }).reverse();
 }
 

@@ -37,7 +37,7 @@ fn base(receiver: &Receiver) -> &str {
     url.strip_suffix("/told?token=t").unwrap()
 }
 
-/// Configures this collector.
+/// A stage configuration that sends traces to this collector.
 fn told_to(collector: &Receiver) -> Plot {
     let url = format!("otlp_url = \"{}\"", base(collector));
     Plot::default().setting("telemetry", &url)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
-use crate::queue::command::Admitted;
+use crate::queue::command::AdmittedCall;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
 use crate::records::call::{Admit, Close};
@@ -55,7 +55,10 @@ impl Backend {
     }
 
     /// Decides a call at once if possible. Otherwise returns the request, so that the caller can queue it.
-    pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+    pub(crate) fn admit_now(
+        &self,
+        admit: Admit,
+    ) -> Result<Result<AdmittedCall, AdmitError>, Admit> {
         match self {
             Self::Sqlite(sqlite) => sqlite.admit_now(admit),
             Self::Postgres(_) => Err(admit),

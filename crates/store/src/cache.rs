@@ -53,13 +53,13 @@ impl Hasher for IdHasher {
 /// A map of two generations. Values that are used move to the young one. When that is full, it replaces the old
 /// generation, which is dropped. There is no list to maintain, so a hit costs one lookup.
 #[derive(Debug)]
-pub(crate) struct Generations<K, V> {
+pub(crate) struct GenerationalCache<K, V> {
     young: IdMap<K, V>,
     old: IdMap<K, V>,
     young_max: usize,
 }
 
-impl<K: Eq + Hash + Copy, V> Generations<K, V> {
+impl<K: Eq + Hash + Copy, V> GenerationalCache<K, V> {
     /// A map for about `max` values.
     pub(crate) fn new(max: usize) -> Self {
         Self {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_used_survives_and_the_rest_is_forgotten() {
-        let mut map = Generations::new(4);
+        let mut map = GenerationalCache::new(4);
         for key in 0..3 {
             map.insert(key, key);
         }

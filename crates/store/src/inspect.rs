@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::error::OpenError;
 use crate::postgres::inspect as inspect_server;
-use crate::records::condition::StoreCondition;
+use crate::records::store_state::StoreState;
 use crate::settings::{Location, Settings};
 use crate::sqlite::inspect as inspect_file;
 use crate::store::Store;
@@ -14,7 +14,7 @@ use crate::store::Store;
 impl Store {
     /// Opens the database, compares its schema with the program's, and reads a row. It neither creates nor migrates
     /// anything.
-    pub async fn inspect(settings: &Settings) -> Result<StoreCondition, OpenError> {
+    pub async fn inspect(settings: &Settings) -> Result<StoreState, OpenError> {
         match &settings.location {
             Location::File(path) => inspect_on_thread(path).await,
             Location::Server(server) => inspect_server(server).await,
@@ -23,7 +23,7 @@ impl Store {
 }
 
 /// Inspects a file on a thread of its own, because reading it blocks.
-async fn inspect_on_thread(path: &Path) -> Result<StoreCondition, OpenError> {
+async fn inspect_on_thread(path: &Path) -> Result<StoreState, OpenError> {
     let (reply, answer) = oneshot::channel();
     let failed = |source| OpenError::Io {
         path: path.to_owned(),

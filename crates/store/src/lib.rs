@@ -46,7 +46,7 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
-pub use queue::command::Admitted;
+pub use queue::command::AdmittedCall;
 pub use queue::durable::Durable;
 pub use records::access::{
     NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TOKENS_MAX, TokenCursor, TokenQuery,
@@ -58,7 +58,7 @@ pub use records::accounts::{
 };
 pub use records::alerts::{
     ALERT_DELIVERIES_MAX, ALERT_RULES_MAX, ALERTS_MAX, AlertCursor, AlertEvent, AlertKind,
-    AlertQuery, AlertRow, AlertSignal, DeliveryClaim, DeliveryNote, DeliveryOutcome, DeliveryRow,
+    AlertQuery, AlertRow, AlertSignal, DeliveryClaim, DeliveryOutcome, DeliveryReport, DeliveryRow,
     DeliveryState, LastAttempt, LowWallet, NewAlert, NewRule, RuleRow, UnknownAlertKind, Webhook,
 };
 pub use records::audit::{
@@ -68,7 +68,6 @@ pub use records::balance_point::{BalancePoint, Balances};
 pub use records::calendar::{Calendar, PeriodLength, UnknownPeriodLength, UnknownZone};
 pub use records::call::{Admit, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use records::catalog::{AuditAction, CatalogDocument};
-pub use records::condition::StoreCondition;
 pub use records::cost::{Cost, CostNumber, CostRow, CostVersion, EntryCost};
 pub use records::entries::{
     CallRow, ENTRIES_MAX, EntryCursor, EntryKind, EntryQuery, EntryRow, PriceRow, SettledUsage,
@@ -94,9 +93,10 @@ pub use records::statement::{
     KeyTotal, KindTotal, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange, StatementTotals,
     WALLETS_MAX, WalletCursor, WalletQuery, WalletSpending,
 };
+pub use records::store_state::StoreState;
 pub use records::task::{
-    CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
-    TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream, TaskView,
+    CallbackOutcome, CallbackReport, CallbackRow, Claim, ClaimRenewal, NewTask, OpenedTask,
+    RunningTaskState, TaskAccepted, TaskEnd, TaskPollReport, TaskRow, TaskUpstream, TaskView,
 };
 pub use records::task_id::{TaskId, TaskIdError};
 pub use records::task_list::{TaskListed, TaskPage, TaskQuery};

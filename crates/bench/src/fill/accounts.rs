@@ -7,7 +7,7 @@ use std::time::Duration;
 use ledger::{Meter, Micro, Reservation};
 use store::{
     Actor, Admit, AdmitError, Basis, Close, Digest, End, IfLost, KeyLimits, KeyRow, MeterText,
-    NewKey, NewTask, NewWallet, PriceVersion, Store, TaskEnd, TaskId, TaskStanding, WalletRow,
+    NewKey, NewTask, NewWallet, PriceVersion, RunningTaskState, Store, TaskEnd, TaskId, WalletRow,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -134,7 +134,7 @@ async fn price(store: &Store) -> io::Result<PriceVersion> {
 }
 
 /// Admits a call. At times this program is faster than the ledger writer, so it retries while the ledger is busy.
-async fn admitted(store: &Store, key: &KeyRow) -> Result<store::Admitted, AdmitError> {
+async fn admitted(store: &Store, key: &KeyRow) -> Result<store::AdmittedCall, AdmitError> {
     for _ in 0..BUSY_RETRIES {
         match store.admit(admission(key)).await {
             Err(AdmitError::Busy) => sleep(BUSY_PAUSE).await,
@@ -188,7 +188,7 @@ fn task(key: &KeyRow, price_version: PriceVersion) -> NewTask {
         }),
         memo: None,
         callback_url: None,
-        standing: TaskStanding {
+        running_state: RunningTaskState {
             status: "running".into(),
             progress: Some(50),
             snapshot: (*br#"{"status":"running"}"#).into(),

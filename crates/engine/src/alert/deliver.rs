@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{ALERT_DELIVERIES_MAX, DeliveryNote, DeliveryOutcome, DeliveryRow};
+use store::{ALERT_DELIVERIES_MAX, DeliveryOutcome, DeliveryReport, DeliveryRow};
 use tokio::sync::Semaphore;
 
 use super::webhook;
@@ -48,12 +48,12 @@ impl Engine {
             };
             let engine = Arc::clone(self);
             self.tasks.spawn(async move {
-                let note = DeliveryNote {
+                let report = DeliveryReport {
                     claim: row.claim,
                     outcome: engine.attempt(&row).await,
                     now: clock::steady(),
                 };
-                if let Err(error) = engine.store.note_delivery(note).await {
+                if let Err(error) = engine.store.report_delivery(report).await {
                     tracing::warn!(%error, alert = %row.alert.id, "the outcome of an alert's delivery could not be stored");
                 }
                 drop(place);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
-use store::{CallbackNote, CallbackOutcome, CallbackRow, WalletId};
+use store::{CallbackOutcome, CallbackReport, CallbackRow, WalletId};
 use upstream::{ExternalUrl, Post};
 
 use super::backoff;
@@ -160,12 +160,12 @@ impl Engine {
     }
 
     async fn note_attempt(&self, row: &CallbackRow, outcome: CallbackOutcome) {
-        let note = CallbackNote {
+        let report = CallbackReport {
             claim: row.claim,
             outcome,
             now: clock::steady(),
         };
-        if let Err(error) = self.store.note_callback(note).await {
+        if let Err(error) = self.store.report_callback(report).await {
             tracing::warn!(%error, task = %row.claim.task, "the outcome of a callback could not be stored");
         }
     }

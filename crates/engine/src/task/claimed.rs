@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use protocol::video::{Outcome, RunningState};
-use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding};
+use store::{Claim, ClaimRenewal, End, RunningTaskState, TaskEnd, TaskPollReport, TaskRow};
 
 use super::backoff;
 use super::billing::{self, TaskCharge};
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 /// The changes to a task that continues.
 #[derive(Default)]
 pub(super) struct PollNote {
-    pub(super) standing: Option<RunningState>,
+    pub(super) running_state: Option<RunningState>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
     /// Whether the next poll is due immediately.
@@ -54,7 +54,7 @@ impl Engine {
             let asked = Instant::now();
             match self
                 .store
-                .keep_task(TaskKept::claim(claim, lease, clock::steady()))
+                .renew_claim(ClaimRenewal::claim(claim, lease, clock::steady()))
                 .await
             {
                 Ok(true) => renewed = asked,
@@ -76,9 +76,9 @@ impl Engine {
             polls,
             seen.retry_after,
         );
-        let note = TaskNote {
+        let report = TaskPollReport {
             claim: row.claim,
-            standing: seen.standing.map(standing),
+            running_state: seen.running_state.map(running_state),
             next_in: if seen.is_urgent {
                 Duration::ZERO
             } else {
@@ -87,7 +87,7 @@ impl Engine {
             missing: seen.is_missing,
             now: clock::steady(),
         };
-        if let Err(error) = self.store.note_task(note).await {
+        if let Err(error) = self.store.report_task_poll(report).await {
             tracing::warn!(%error, task = %row.claim.task, "the state of a task could not be stored; its lease ends by itself");
         }
     }
@@ -142,10 +142,10 @@ pub(super) fn is_over(row: &TaskRow) -> bool {
 }
 
 /// Converts the state of a task to the form in its row.
-pub(super) fn standing(standing: RunningState) -> TaskStanding {
-    TaskStanding {
-        status: standing.status.into(),
-        progress: standing.progress,
-        snapshot: standing.snapshot.into(),
+pub(super) fn running_state(running_state: RunningState) -> RunningTaskState {
+    RunningTaskState {
+        status: running_state.status.into(),
+        progress: running_state.progress,
+        snapshot: running_state.snapshot.into(),
     }
 }

@@ -5,7 +5,7 @@
 
 use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
-use store::{End, MediaId, TaskKept, TaskRow};
+use store::{ClaimRenewal, End, MediaId, TaskRow};
 
 use super::claimed::{PollNote, is_over};
 use super::protocols::TaskProtocol;
@@ -53,12 +53,12 @@ impl Engine {
         if !delivery.media.is_empty() {
             // Serialising a struct of strings cannot fail.
             row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
-            let keeping = TaskKept {
+            let renewal = ClaimRenewal {
                 upstream: row.upstream.clone(),
                 delivery: row.delivery.clone(),
-                ..TaskKept::claim(row.claim, lease, clock::steady())
+                ..ClaimRenewal::claim(row.claim, lease, clock::steady())
             };
-            match self.store.keep_task(keeping).await {
+            match self.store.renew_claim(renewal).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
@@ -151,13 +151,13 @@ impl Engine {
             medium.url = None;
         }
         row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
-        let keeping = TaskKept {
+        let renewal = ClaimRenewal {
             upstream: row.upstream.clone(),
             delivery: row.delivery.clone(),
-            ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::steady())
+            ..ClaimRenewal::claim(row.claim, self.settings.tasks.lease, clock::steady())
         };
         // If the write fails, the old URLs are tried again.
-        self.store.keep_task(keeping).await.unwrap_or(true)
+        self.store.renew_claim(renewal).await.unwrap_or(true)
     }
 }
 

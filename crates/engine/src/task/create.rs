@@ -12,7 +12,7 @@ use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{ExternalUrl, Protocol};
 
 use super::billing;
-use super::claimed::standing;
+use super::claimed::running_state;
 use super::lookup::unavailable;
 use super::protocols::{TaskProtocol, VideoEndpoint};
 use super::send::{CREATION_LEASE, CreationFailure, Sender};
@@ -241,7 +241,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
         bound: Box::new(prepared.bound.clone()),
         memo: memo.map(Into::into),
         callback_url: prepared.request.callback_url().map(Into::into),
-        standing: standing(first),
+        running_state: running_state(first),
         lease: CREATION_LEASE,
         lifetime: prepared.request.lifetime().unwrap_or(LIFETIME),
     }

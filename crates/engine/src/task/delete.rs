@@ -113,8 +113,8 @@ impl Engine {
             .poll(protocol, endpoint, &upstream, &self.task_of(&row, &name))
             .await;
         match &report.polled {
-            Polled::Running(Some(standing))
-                if protocol.video.deletion(standing.status) == Deletion::Cancel => {}
+            Polled::Running(Some(running_state))
+                if protocol.video.deletion(running_state.status) == Deletion::Cancel => {}
             Polled::Running(_) => {
                 self.react(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Running);

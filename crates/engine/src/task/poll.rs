@@ -170,9 +170,9 @@ impl Engine {
                 };
                 self.note(row, seen).await;
             }
-            Polled::Running(standing) => {
+            Polled::Running(running_state) => {
                 let seen = PollNote {
-                    standing,
+                    running_state,
                     retry_after,
                     ..PollNote::default()
                 };

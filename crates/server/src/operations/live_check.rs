@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{ModelsAnswer, ask_for_models};
 use futures_util::future::join_all;
 use protocol::ModelList;
-use store::{Media, MediaPlace, MediaSettings, Settings, Store, StoreCondition};
+use store::{Media, MediaPlace, MediaSettings, Settings, Store, StoreState};
 use tokio::time::timeout;
 use upstream::{Channel, ChannelSpec, Timeouts};
 
@@ -220,17 +220,17 @@ async fn try_store(settings: Settings) -> Finding {
         Err(_) => return Finding::new(State::Failed, no_answer()),
     };
     match condition {
-        StoreCondition::Absent => Finding::new(
+        StoreState::Absent => Finding::new(
             State::NotTried,
             "there is no database yet; the first start or command creates it",
         ),
-        StoreCondition::Older { found, known } => Finding::new(
+        StoreState::Older { found, known } => Finding::new(
             State::Works,
             format!(
                 "the schema is version {found}; the next start of a server brings it to {known}"
             ),
         ),
-        StoreCondition::Current { version, is_used } => {
+        StoreState::Current { version, is_used } => {
             let used = if is_used {
                 "has wallets"
             } else {

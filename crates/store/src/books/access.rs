@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::audit::Audited;
+use super::audit::NewAuditRow;
 use super::changes::checked_name;
 use crate::error::StoreError;
 use crate::records::access::{NewSignInCode, NewToken, SessionRow, TokenRow};
@@ -26,7 +26,7 @@ pub(crate) fn no_token(id: TokenId) -> StoreError {
     }
 }
 
-impl Audited {
+impl NewAuditRow {
     pub(crate) fn token_created(row: &TokenRow) -> Self {
         let after = json!({
             "name": row.name,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::audit::Audited;
+use super::audit::NewAuditRow;
 use crate::error::StoreError;
 use crate::records::alerts::{ALERT_RULES_MAX, NewRule, RuleRow, kinds_text};
 use crate::records::ids::{RuleId, WalletId};
@@ -41,7 +41,7 @@ pub(crate) fn no_wallet_of_rule(id: WalletId) -> StoreError {
     }
 }
 
-impl Audited {
+impl NewAuditRow {
     pub(crate) fn rule_created(id: RuleId, new: &NewRule) -> Self {
         let members = members(&kinds_text(&new.kinds), new.wallet, new.below);
         let mut after = members;
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_audit_tells_neither_the_secret_nor_the_whole_address() {
         let new = rule(&[AlertKind::LowBalance], false, true);
-        let audited = Audited::rule_created(RuleId::random(), &new);
+        let audited = NewAuditRow::rule_created(RuleId::random(), &new);
         assert_eq!(
             audited.after.as_deref(),
             Some(r#"{"below":"5","kinds":"low_balance","url":"https://a.example/…"}"#)

@@ -9,14 +9,14 @@ use crate::records::catalog::AuditAction;
 
 /// An audit row that does not yet have a time and an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Audited {
+pub(crate) struct NewAuditRow {
     pub(crate) action: &'static str,
     pub(crate) target: String,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
 }
 
-impl From<AuditAction> for Audited {
+impl From<AuditAction> for NewAuditRow {
     fn from(action: AuditAction) -> Self {
         Self {
             action: action.action,
@@ -27,7 +27,7 @@ impl From<AuditAction> for Audited {
     }
 }
 
-impl Audited {
+impl NewAuditRow {
     /// The audit row of a new object.
     pub(crate) fn created(action: &'static str, target: String, after: &Value) -> Self {
         Self {
@@ -204,7 +204,7 @@ mod tests {
     fn only_members_that_differ_are_told() {
         let before = json!({"a": 1, "b": 2, "gone": 3});
         let after = json!({"a": 1, "b": 4, "new": 5});
-        let audited = Audited::changed("x.y", "t".to_owned(), before, after);
+        let audited = NewAuditRow::changed("x.y", "t".to_owned(), before, after);
         assert_eq!(audited.before.as_deref(), Some(r#"{"b":2,"gone":3}"#));
         assert_eq!(audited.after.as_deref(), Some(r#"{"b":4,"new":5}"#));
     }
@@ -227,7 +227,7 @@ mod tests {
             refund_of: None,
             note: "invoice 7".to_owned(),
         });
-        let audited = Audited::wallet_changed(&before, &after, &change);
+        let audited = NewAuditRow::wallet_changed(&before, &after, &change);
         assert_eq!(audited.action, "wallet.top_up");
         assert_eq!(audited.before.as_deref(), Some(r#"{"balance":"0"}"#));
         assert_eq!(

@@ -60,15 +60,19 @@ pub(crate) fn new_key(
 
 /// The result of a change of a key.
 #[derive(Debug)]
-pub(crate) enum Edited {
+pub(crate) enum EditedKey {
     /// The row after the change.
     Changed(KeyRow),
     /// The row already has the requested values. Nothing is written.
-    Same(KeyRow),
+    Unchanged(KeyRow),
 }
 
 /// Computes the row of a key after a change of its settings. `now` is the current state of the key in the ledger.
-pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<Edited, StoreError> {
+pub(crate) fn edited_key(
+    before: &KeyRow,
+    now: Key,
+    edit: KeyEdit,
+) -> Result<EditedKey, StoreError> {
     let current = KeyRow {
         key: now,
         ..before.clone()
@@ -80,13 +84,13 @@ pub(crate) fn edited(before: &KeyRow, now: Key, edit: KeyEdit) -> Result<Edited,
         KeyEdit::Rotate(rotation) => {
             row.shown_prefix = rotation.shown_prefix;
             row.old_secret_until = rotation.old_secret_until;
-            return Ok(Edited::Changed(row));
+            return Ok(EditedKey::Changed(row));
         }
     }
     if row == current {
-        return Ok(Edited::Same(row));
+        return Ok(EditedKey::Unchanged(row));
     }
-    Ok(Edited::Changed(row))
+    Ok(EditedKey::Changed(row))
 }
 
 fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@ use ledger::{Delta, ManualKind, Micro, UnixMs, Wallet, WalletStatus};
 use super::changes::new_key;
 use super::manual::{ManualDecision, ManualFacts};
 use super::manual_entry::ManualEntry;
-use super::wallet_changes::{Opening, checked_wallet_name, overflow};
+use super::wallet_changes::{WalletOpening, checked_wallet_name, overflow};
 use crate::error::StoreError;
 use crate::records::accounts::{KeyRow, WalletRow};
 use crate::records::entries::EntryKind;
@@ -14,7 +14,7 @@ use crate::records::manual::NewEntry;
 
 impl ImportedWallet {
     /// Checks the wallet and computes its first entries. The balance is an adjustment, because it was not paid here.
-    pub(crate) fn opening(&self) -> Result<Opening, StoreError> {
+    pub(crate) fn opening(&self) -> Result<WalletOpening, StoreError> {
         checked_wallet_name(&self.name)?;
         let mut wallet = Wallet::default();
         let mut entries = Vec::new();
@@ -54,11 +54,11 @@ impl ImportedWallet {
             wallet.status = self.status;
             entries.push(ManualEntry::set(EntryKind::Status, Delta::default(), note));
         }
-        Ok(Opening { wallet, entries })
+        Ok(WalletOpening { wallet, entries })
     }
 
     /// The row of a wallet with this opening.
-    pub(crate) fn row(&self, opening: &Opening, now: UnixMs) -> WalletRow {
+    pub(crate) fn row(&self, opening: &WalletOpening, now: UnixMs) -> WalletRow {
         WalletRow {
             id: self.id,
             name: self.name.clone(),

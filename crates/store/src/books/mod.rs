@@ -21,13 +21,13 @@ mod wallet_changes;
 
 pub(crate) use access::{checked_code, checked_token, no_token};
 pub(crate) use alerts::{checked_rule, no_rule, no_wallet_of_rule};
-pub(crate) use audit::Audited;
+pub(crate) use audit::NewAuditRow;
 pub(crate) use calls::Closed;
-pub(crate) use changes::{Edited, edited, new_key};
+pub(crate) use changes::{EditedKey, edited_key, new_key};
 pub(crate) use failed_batch::FailedBatch;
 pub(crate) use manual::{FoundEntry, ManualFacts};
 pub(crate) use pending::Posting;
 pub(crate) use pending_write::PendingWrite;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
 pub(crate) use state::{Books, Limits};
-pub(crate) use wallet_changes::{Opening, WalletDecision};
+pub(crate) use wallet_changes::{WalletDecision, WalletOpening};

@@ -6,7 +6,7 @@
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{BookWallet, OpenHold};
-use crate::chain::Named;
+use crate::chain::ReferencedValues;
 use crate::records::balance_point::{BalancePoint, Balances, keeps_point};
 use crate::records::call::{Basis, Close, End, SessionStep};
 use crate::records::columns::EntryColumns;
@@ -112,7 +112,7 @@ impl BookWallet {
         self.charged = Micro::new(self.charged.get().saturating_add(posting.charge.get()));
         self.entries = self.entries.saturating_add(1);
         posting.seq = self.entries;
-        let named = Named {
+        let named = ReferencedValues {
             key: posting.key(),
             card: posting.price_version().map(PriceVersion::digest),
             cost_card: posting.cost().map(|cost| cost.version.digest()),

@@ -6,7 +6,7 @@ use ledger::{Key, Micro, RateClock, UnixMs, Wallet};
 
 use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
-use crate::cache::{Generations, IdMap};
+use crate::cache::{GenerationalCache, IdMap};
 use crate::error::StoreError;
 use crate::records::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
@@ -15,8 +15,8 @@ use crate::stats::Counters;
 /// does not exist.
 #[derive(Debug)]
 pub(crate) struct Books {
-    pub(crate) wallets: Generations<i64, BookWallet>,
-    pub(crate) keys: Generations<KeyId, BookKey>,
+    pub(crate) wallets: GenerationalCache<i64, BookWallet>,
+    pub(crate) keys: GenerationalCache<KeyId, BookKey>,
     pub(crate) holds: IdMap<HoldId, OpenHold>,
     pub(crate) pending: Pending,
     /// The id of the hold that was opened last.
@@ -50,8 +50,8 @@ impl Default for Books {
 impl Books {
     pub(crate) fn new(epoch: Epoch, limits: Limits, counters: Arc<Counters>) -> Self {
         Self {
-            wallets: Generations::new(limits.cached_rows_max),
-            keys: Generations::new(limits.cached_rows_max),
+            wallets: GenerationalCache::new(limits.cached_rows_max),
+            keys: GenerationalCache::new(limits.cached_rows_max),
             holds: IdMap::default(),
             pending: Pending::default(),
             last_hold: HoldId::first_of(epoch),

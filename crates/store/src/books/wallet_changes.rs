@@ -17,12 +17,12 @@ use crate::records::manual::WalletSettings;
 
 /// A new wallet that was checked, with its first entries.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct WalletOpening {
     pub(crate) wallet: Wallet,
     pub(super) entries: Vec<ManualEntry>,
 }
 
-impl Opening {
+impl WalletOpening {
     pub(crate) fn of(new: &NewWallet) -> Result<Self, StoreError> {
         checked_wallet_name(&new.name)?;
         let mut wallet = Wallet::default();
@@ -120,7 +120,7 @@ impl Books {
         &mut self,
         n: i64,
         id: WalletId,
-        opening: Opening,
+        opening: WalletOpening,
         now: UnixMs,
         actor: &str,
     ) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::head::{Head, Named};
+use super::head::{Head, ReferencedValues};
 use crate::records::columns::EntryColumns;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
@@ -40,7 +40,7 @@ impl Chains {
         let Some(head) = self.heads.get_mut(&entry.wallet) else {
             return;
         };
-        let named = Named {
+        let named = ReferencedValues {
             key: entry.key.and_then(|key| self.keys.get(&key).copied()),
             card: entry
                 .price_version

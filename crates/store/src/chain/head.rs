@@ -23,7 +23,7 @@ const BUFFER_BYTES: usize = 512;
 /// The values behind an entry's references by row number. The hash covers these values, because row numbers mean
 /// nothing outside the database.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Named<'a> {
+pub(crate) struct ReferencedValues<'a> {
     pub(crate) key: Option<KeyId>,
     /// The digest of the entry's price version.
     pub(crate) card: Option<&'a [u8; 32]>,
@@ -44,7 +44,7 @@ impl Head {
     }
 
     /// The head after one more entry.
-    pub(crate) fn after(&self, entry: &EntryColumns<'_>, named: Named<'_>) -> Self {
+    pub(crate) fn after(&self, entry: &EntryColumns<'_>, named: ReferencedValues<'_>) -> Self {
         let EntryColumns {
             // The chain's first head covers the wallet's id.
             wallet: _,
@@ -71,7 +71,7 @@ impl Head {
             cost,
             cost_version,
         } = entry;
-        let Named {
+        let ReferencedValues {
             key,
             card,
             cost_card,
@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    fn named(key: Option<KeyId>, card: Option<&[u8; 32]>) -> Named<'_> {
-        Named {
+    fn named(key: Option<KeyId>, card: Option<&[u8; 32]>) -> ReferencedValues<'_> {
+        ReferencedValues {
             key,
             card,
             cost_card: None,
@@ -306,7 +306,7 @@ mod tests {
             actor: Some("ada"),
             ..EntryColumns::default()
         };
-        let third = second.after(&refund, Named::default());
+        let third = second.after(&refund, ReferencedValues::default());
         assert_eq!(
             third.to_string(),
             "c51611cb66bc538245cd1757cebe882e1d87f14d6256091411ba1a149d70a1d7"
@@ -340,7 +340,7 @@ mod tests {
             cost_version: Some(3),
             ..base.clone()
         };
-        let cost_card = |card: &'static [u8; 32]| Named {
+        let cost_card = |card: &'static [u8; 32]| ReferencedValues {
             cost_card: Some(card),
             ..named(Some(key()), Some(&[7; 32]))
         };
@@ -408,7 +408,7 @@ mod tests {
             let (request_id, meter) = text.split_at(*cut.get(&cuts));
             let hash = |request_id, meter| {
                 let entry = EntryColumns { request_id: Some(request_id), meter: Some(meter), ..settled() };
-                Head::of_wallet(wallet("wal_0123456789abcdef")).after(&entry, Named::default())
+                Head::of_wallet(wallet("wal_0123456789abcdef")).after(&entry, ReferencedValues::default())
             };
             prop_assert_ne!(hash(request_id, meter), hash(&text, ""));
             prop_assert_eq!(hash(request_id, meter), hash(request_id, meter));

@@ -8,5 +8,5 @@ mod fold;
 mod head;
 
 pub(crate) use fold::Chains;
-pub(crate) use head::Named;
+pub(crate) use head::ReferencedValues;
 pub use head::{Head, HeadError, WalletHead};

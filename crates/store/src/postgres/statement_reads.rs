@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::records::balance_point::BalancePoint;
 use crate::records::ids::WalletId;
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, StatementEntry, WalletQuery, WalletSpending,
+    EntrySpan, StatementEntry, StoredBalance, StoredBalanceBound, WalletQuery, WalletSpending,
 };
 use crate::records::totals::{TotalKey, TotalSum};
 
@@ -46,10 +46,10 @@ impl Postgres {
     pub(crate) async fn balance_anchor(
         &self,
         wallet: i64,
-        bound: AnchorBound,
-    ) -> Result<Anchor, StoreError> {
+        bound: StoredBalanceBound,
+    ) -> Result<StoredBalance, StoreError> {
         self.searches
-            .run(move |on| statement::anchor(on, wallet, bound))
+            .run(move |on| statement::stored_balance(on, wallet, bound))
             .await
     }
 

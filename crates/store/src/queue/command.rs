@@ -11,7 +11,9 @@ use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::records::access::{NewSession, NewSignInCode, NewToken, SessionRow, TokenRow};
 use crate::records::accounts::{KeyChange, KeyRotation, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::records::alerts::{AlertSignal, DeliveryNote, DeliveryRow, NewAlert, NewRule, RuleRow};
+use crate::records::alerts::{
+    AlertSignal, DeliveryReport, DeliveryRow, NewAlert, NewRule, RuleRow,
+};
 use crate::records::audit::Actor;
 use crate::records::call::{Admit, Close, End, Extend, IfLost, SessionStep};
 use crate::records::catalog::AuditAction;
@@ -22,8 +24,8 @@ use crate::records::ids::{
 use crate::records::import::ImportBatch;
 use crate::records::manual::{ChangedWallet, NewEntry, WalletSettings};
 use crate::records::task::{
-    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
-    TaskNote, TaskRow,
+    CallbackReport, CallbackRow, Claim, ClaimRenewal, NewTask, OpenedTask, TaskAccepted, TaskEnd,
+    TaskPollReport, TaskRow,
 };
 use crate::records::task_id::TaskId;
 
@@ -33,7 +35,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 /// A command for the writer, which runs commands in the order of their arrival.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
+    Admit(Admit, oneshot::Sender<Result<AdmissionReply, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
     /// The answer is how far the hold reaches, counted from the beginning of the session.
     Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
@@ -58,8 +60,8 @@ pub(crate) enum TaskCommand {
     Accept(Box<TaskAccepted>, Reply<bool>),
     /// The upstream did not accept the task: releases the hold and deletes the row.
     Refuse(Claim, UnixMs, Reply<bool>),
-    Keep(Box<TaskKept>, Reply<bool>),
-    Note(Box<TaskNote>, Reply<bool>),
+    RenewClaim(Box<ClaimRenewal>, Reply<bool>),
+    ReportPoll(Box<TaskPollReport>, Reply<bool>),
     End(Box<TaskEnd>, Reply<bool>),
     Claim(DueWork, Reply<Vec<TaskRow>>),
     ClaimOne(OneTask, Reply<Option<TaskRow>>),
@@ -67,7 +69,7 @@ pub(crate) enum TaskCommand {
     Hide(WalletId, TaskId, UnixMs, Reply<bool>),
     Forget(EndedWork, Reply<u64>),
     ClaimCallbacks(DueWork, Reply<Vec<CallbackRow>>),
-    NoteCallback(CallbackNote, Reply<bool>),
+    ReportCallback(CallbackReport, Reply<bool>),
 }
 
 /// A change of alerts or their deliveries.
@@ -85,7 +87,7 @@ pub(crate) enum AlertCommand {
     Begin(Box<NewAlert>, UnixMs, Reply<bool>),
     End(AlertId, UnixMs, Reply<bool>),
     Claim(DueWork, Reply<Vec<DeliveryRow>>),
-    Note(Box<DeliveryNote>, Reply<bool>),
+    ReportDelivery(Box<DeliveryReport>, Reply<bool>),
     Forget(EndedWork, Reply<u64>),
 }
 
@@ -271,7 +273,7 @@ pub(crate) enum KeyEdit {
 /// answer is lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
-pub struct Admitted {
+pub struct AdmittedCall {
     pub hold: HoldId,
     /// The remaining rate limits of the key, for the response headers.
     pub rates: Rates,
@@ -282,14 +284,14 @@ pub struct Admitted {
 /// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that is dropped
 /// without being accepted closes it.
 #[derive(Debug)]
-pub(crate) struct Granted {
-    admitted: Option<Admitted>,
+pub(crate) struct AdmissionReply {
+    admitted: Option<AdmittedCall>,
     now: UnixMs,
     queue: Arc<CommandQueue>,
 }
 
-impl Granted {
-    pub(crate) fn new(admitted: Admitted, now: UnixMs, queue: &Arc<CommandQueue>) -> Self {
+impl AdmissionReply {
+    pub(crate) fn new(admitted: AdmittedCall, now: UnixMs, queue: &Arc<CommandQueue>) -> Self {
         Self {
             admitted: Some(admitted),
             now,
@@ -297,12 +299,12 @@ impl Granted {
         }
     }
 
-    pub(crate) fn accept(mut self) -> Option<Admitted> {
+    pub(crate) fn accept(mut self) -> Option<AdmittedCall> {
         self.admitted.take()
     }
 }
 
-impl Drop for Granted {
+impl Drop for AdmissionReply {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
             let closing = Close {

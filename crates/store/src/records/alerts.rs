@@ -306,17 +306,17 @@ pub enum DeliveryOutcome {
 
 /// Reports the outcome of a claimed delivery attempt to the store.
 #[derive(Debug, Clone)]
-pub struct DeliveryNote {
+pub struct DeliveryReport {
     pub claim: DeliveryClaim,
     pub outcome: DeliveryOutcome,
     pub now: UnixMs,
 }
 
 /// The columns of a delivery after an attempt: the pause before the next attempt, the outcome, and the problem.
-pub(crate) type Noted<'a> = (Option<Duration>, Option<&'static str>, Option<&'a str>);
+pub(crate) type DeliveryColumns<'a> = (Option<Duration>, Option<&'static str>, Option<&'a str>);
 
 impl DeliveryOutcome {
-    pub(crate) fn noted(&self) -> Noted<'_> {
+    pub(crate) fn columns(&self) -> DeliveryColumns<'_> {
         match self {
             Self::Delivered => (None, Some("delivered"), None),
             Self::Again { after, problem } => (Some(*after), None, Some(problem)),

@@ -90,7 +90,7 @@ pub const WALLETS_MAX: u32 = 1_000;
 
 /// A stored balance, and a row number below those of all later entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Anchor {
+pub(crate) struct StoredBalance {
     pub(crate) point: BalancePoint,
     /// All later entries of the wallet have a larger row number.
     pub(crate) after_n: i64,
@@ -98,7 +98,7 @@ pub(crate) struct Anchor {
 
 /// The bound in a search for the latest stored balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnchorBound {
+pub(crate) enum StoredBalanceBound {
     /// The balance after this entry or an earlier one.
     Entry(i64),
     /// The balance after entries that were all posted before this time.

@@ -30,7 +30,7 @@ pub struct NewTask {
     pub memo: Option<Box<str>>,
     pub callback_url: Option<Box<str>>,
     /// The state that lookups show at first.
-    pub standing: TaskStanding,
+    pub running_state: RunningTaskState,
     /// How long the creation may take. After that, it is unknown whether the upstream has the task.
     pub lease: Duration,
     /// After this time the task ends, even if the upstream still works on it.
@@ -39,7 +39,7 @@ pub struct NewTask {
 
 /// The state of a task that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskStanding {
+pub struct RunningTaskState {
     /// The protocol's word for the state.
     pub status: Box<str>,
     /// Per cent, if the protocol reports it.
@@ -78,7 +78,7 @@ pub struct TaskAccepted {
 
 /// Extends the claim of a worker that needs more time, and stores its results so far.
 #[derive(Debug, Clone)]
-pub struct TaskKept {
+pub struct ClaimRenewal {
     pub claim: Claim,
     /// How long the claim lasts, counted from now.
     pub lease: Duration,
@@ -89,7 +89,7 @@ pub struct TaskKept {
     pub now: UnixMs,
 }
 
-impl TaskKept {
+impl ClaimRenewal {
     /// Only extends the claim.
     pub fn claim(claim: Claim, lease: Duration, now: UnixMs) -> Self {
         Self {
@@ -104,10 +104,10 @@ impl TaskKept {
 
 /// The result of a poll of a task that has not ended. It ends the claim.
 #[derive(Debug, Clone)]
-pub struct TaskNote {
+pub struct TaskPollReport {
     pub claim: Claim,
     /// The state that lookups show from now on. `None` keeps the stored value.
-    pub standing: Option<TaskStanding>,
+    pub running_state: Option<RunningTaskState>,
     pub next_in: Duration,
     /// Whether the upstream answered that it has no such task.
     pub missing: bool,
@@ -188,7 +188,7 @@ pub struct CallbackRow {
 
 /// The outcome of a callback attempt.
 #[derive(Debug, Clone, Copy)]
-pub struct CallbackNote {
+pub struct CallbackReport {
     pub claim: Claim,
     pub outcome: CallbackOutcome,
     pub now: UnixMs,

@@ -6,12 +6,12 @@ use super::connection::connect::{APPLICATION_ID, open_error, reader};
 use super::connection::files::size;
 use super::schema::migrations::{Schema, SchemaAge};
 use crate::error::OpenError;
-use crate::records::condition::StoreCondition;
+use crate::records::store_state::StoreState;
 
 /// Compares the schema of a file with the program's and reads a row.
-pub(crate) fn inspect(path: &Path) -> Result<StoreCondition, OpenError> {
+pub(crate) fn inspect(path: &Path) -> Result<StoreState, OpenError> {
     if size(path).is_none_or(|bytes| bytes == 0) {
-        return Ok(StoreCondition::Absent);
+        return Ok(StoreState::Absent);
     }
     let sql = |error| open_error(path, error);
     let connection = reader(path).map_err(sql)?;
@@ -24,11 +24,11 @@ pub(crate) fn inspect(path: &Path) -> Result<StoreCondition, OpenError> {
         });
     }
     if let SchemaAge::Older { found, known } = Schema::Ledger.age(&connection, path)? {
-        return Ok(StoreCondition::Older { found, known });
+        return Ok(StoreState::Older { found, known });
     }
     let wallet = "SELECT EXISTS (SELECT 1 FROM wallets)";
     let is_used = connection.query_row(wallet, [], |row| row.get(0));
-    Ok(StoreCondition::Current {
+    Ok(StoreState::Current {
         version: Schema::Ledger.known(),
         is_used: is_used.map_err(sql)?,
     })

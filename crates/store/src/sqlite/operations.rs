@@ -15,7 +15,7 @@ use super::tasks::lookups as task_looks;
 use crate::chain::WalletHead;
 use crate::clock;
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::Admitted;
+use crate::queue::command::AdmittedCall;
 use crate::queue::command::Command;
 use crate::queue::command_queue::PushError;
 use crate::records::access::{SessionRow, TokenQuery, TokenRow};
@@ -55,7 +55,10 @@ impl Sqlite {
     }
 
     /// Decides a call at once, or returns the request so that the caller can queue it.
-    pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+    pub(crate) fn admit_now(
+        &self,
+        admit: Admit,
+    ) -> Result<Result<AdmittedCall, AdmitError>, Admit> {
         self.shared_ledger.admit(admit)
     }
 

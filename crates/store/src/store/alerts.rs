@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::queue::command::{AlertCommand, Change, Command, DueWork, EndedWork, Reply, RuleChange};
 use crate::records::accounts::KeyRow;
 use crate::records::alerts::{
-    AlertQuery, AlertRow, AlertSignal, DeliveryNote, DeliveryRow, LowWallet, NewAlert, NewRule,
+    AlertQuery, AlertRow, AlertSignal, DeliveryReport, DeliveryRow, LowWallet, NewAlert, NewRule,
     RuleRow, ScanPage, Webhook,
 };
 use crate::records::audit::Actor;
@@ -149,8 +149,8 @@ impl Store {
     }
 
     /// Records the outcome of an attempt. `false` if another node has claimed the delivery meanwhile.
-    pub async fn note_delivery(&self, note: DeliveryNote) -> Result<bool, StoreError> {
-        self.alert(|reply| AlertCommand::Note(Box::new(note), reply))
+    pub async fn report_delivery(&self, report: DeliveryReport) -> Result<bool, StoreError> {
+        self.alert(|reply| AlertCommand::ReportDelivery(Box::new(report), reply))
             .await
     }
 

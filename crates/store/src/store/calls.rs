@@ -8,7 +8,7 @@ use super::{ANSWERED_WITHIN, Store, found_in_time};
 use crate::backend::{Backend, on};
 use crate::clock;
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::{Admitted, Command};
+use crate::queue::command::{AdmittedCall, Command};
 use crate::queue::durable::Durable;
 use crate::records::accounts::KeyHead;
 use crate::records::call::{Admit, Close, Extend, SessionStep};
@@ -16,8 +16,8 @@ use crate::records::ids::{Digest, HoldId, KeyId};
 
 impl Store {
     /// Decides on a call: wallet, key, limits and rates in one step, all or nothing. Returns when the decision is made.
-    /// [`Admitted::durable`] reports when the hold is on disk.
-    pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
+    /// [`AdmittedCall::durable`] reports when the hold is on disk.
+    pub async fn admit(&self, admit: Admit) -> Result<AdmittedCall, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         match self.backend.admit_now(admit) {
             Ok(decided) => decided,
@@ -26,7 +26,7 @@ impl Store {
         }
     }
 
-    async fn ask_admission(&self, admit: Admit) -> Result<Admitted, AdmitError> {
+    async fn ask_admission(&self, admit: Admit) -> Result<AdmittedCall, AdmitError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Admit(admit, reply)).await?;
         // A grant that comes too late is dropped, which closes its hold.

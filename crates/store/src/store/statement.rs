@@ -12,8 +12,8 @@ use crate::records::accounts::WalletsBeyondCredit;
 use crate::records::balance_point::{BalancePoint, POINT_STEP};
 use crate::records::ids::WalletId;
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange,
-    StatementTotals, WalletQuery, WalletSpending,
+    EntrySpan, STATEMENT_ENTRIES_MAX, StatementEntry, StatementRange, StatementTotals,
+    StoredBalance, StoredBalanceBound, WalletQuery, WalletSpending,
 };
 
 /// Operations on statements.
@@ -124,14 +124,14 @@ impl Store {
             return Ok(StatementTotals::default());
         }
         let (n, _) = self.wallet_end(wallet).await?;
-        let anchor = self
-            .anchor(n, AnchorBound::Entry(range.opening.seq))
+        let stored_balance = self
+            .stored_balance(n, StoredBalanceBound::Entry(range.opening.seq))
             .await?;
         let span = EntrySpan {
             wallet: n,
             after: range.opening.seq,
             until: range.closing.seq,
-            after_n: anchor.after_n,
+            after_n: stored_balance.after_n,
         };
         let sums = on!(self, backend => backend.span_totals(span).await)?;
         Ok(StatementTotals::of(sums))
@@ -145,7 +145,10 @@ impl Store {
         since: UnixMs,
     ) -> Result<Vec<BalancePoint>, StoreError> {
         let (n, end) = self.wallet_end(wallet).await?;
-        let before = self.anchor(n, AnchorBound::Before(since)).await?.point;
+        let before = self
+            .stored_balance(n, StoredBalanceBound::Before(since))
+            .await?
+            .point;
         let points = on!(self, backend => backend.balance_points(n, since).await)?;
         let before = (before.seq > 0).then_some(before);
         let end = (end.seq > 0).then_some(end);
@@ -165,14 +168,16 @@ impl Store {
         }
         // The stored balance after this one is not before `time`, so the requested state is at most `POINT_STEP`
         // entries away.
-        let Anchor { point, after_n } = self.anchor(n, AnchorBound::Before(time)).await?;
+        let StoredBalance { point, after_n } = self
+            .stored_balance(n, StoredBalanceBound::Before(time))
+            .await?;
         let span = EntrySpan {
             wallet: n,
             after: point.seq,
             until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
             after_n,
         };
-        // `time` is usually the start of a day. The anchor is then the answer, and reading a single entry confirms it.
+        // `time` is usually the start of a day. The stored balance is then the answer, and reading a single entry confirms it.
         let next_one = EntrySpan {
             until: span.after.saturating_add(1),
             ..span
@@ -201,7 +206,9 @@ impl Store {
         if after >= until {
             return Ok(Vec::new());
         }
-        let Anchor { mut point, after_n } = self.anchor(n, AnchorBound::Entry(after)).await?;
+        let StoredBalance { mut point, after_n } = self
+            .stored_balance(n, StoredBalanceBound::Entry(after))
+            .await?;
         let span = EntrySpan {
             wallet: n,
             after: point.seq,
@@ -228,7 +235,11 @@ impl Store {
         ))
     }
 
-    async fn anchor(&self, n: i64, bound: AnchorBound) -> Result<Anchor, StoreError> {
+    async fn stored_balance(
+        &self,
+        n: i64,
+        bound: StoredBalanceBound,
+    ) -> Result<StoredBalance, StoreError> {
         on!(self, backend => backend.balance_anchor(n, bound).await)
     }
 

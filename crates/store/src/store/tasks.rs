@@ -10,8 +10,8 @@ use crate::error::{AdmitError, StoreError};
 use crate::queue::command::{Command, DueWork, EndedWork, OneTask, TaskCommand};
 use crate::records::ids::WalletId;
 use crate::records::task::{
-    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
-    TaskNote, TaskRow, TaskView,
+    CallbackReport, CallbackRow, Claim, ClaimRenewal, NewTask, OpenedTask, TaskAccepted, TaskEnd,
+    TaskPollReport, TaskRow, TaskView,
 };
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
@@ -44,14 +44,14 @@ impl Store {
     }
 
     /// Extends a claim, and stores the results of its owner so far.
-    pub async fn keep_task(&self, kept: TaskKept) -> Result<bool, StoreError> {
-        self.step(|reply| TaskCommand::Keep(Box::new(kept), reply))
+    pub async fn renew_claim(&self, renewal: ClaimRenewal) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::RenewClaim(Box::new(renewal), reply))
             .await
     }
 
     /// Records the result of a poll of a task that has not ended.
-    pub async fn note_task(&self, note: TaskNote) -> Result<bool, StoreError> {
-        self.step(|reply| TaskCommand::Note(Box::new(note), reply))
+    pub async fn report_task_poll(&self, report: TaskPollReport) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::ReportPoll(Box::new(report), reply))
             .await
     }
 
@@ -169,8 +169,8 @@ impl Store {
     }
 
     /// Records the outcome of a callback attempt.
-    pub async fn note_callback(&self, note: CallbackNote) -> Result<bool, StoreError> {
-        self.step(|reply| TaskCommand::NoteCallback(note, reply))
+    pub async fn report_callback(&self, report: CallbackReport) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::ReportCallback(report, reply))
             .await
     }
 

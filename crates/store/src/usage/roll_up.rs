@@ -17,7 +17,7 @@ const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 
 /// The dimensions of a roll-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum RollUpSubject {
     /// Has few series, and serves all queries that do not ask for wallets or keys.
     Traffic,
     /// All dimensions at once.
@@ -27,7 +27,7 @@ enum Subject {
     WalletTraffic,
 }
 
-impl Subject {
+impl RollUpSubject {
     const ALL: [Self; 5] = [
         Self::Traffic,
         Self::Calls,
@@ -50,7 +50,7 @@ impl Subject {
 
 /// The numbers of a call's series, one for each subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct SeriesNumbers([i64; Subject::ALL.len()]);
+pub(crate) struct SeriesNumbers([i64; RollUpSubject::ALL.len()]);
 
 impl SeriesNumbers {
     /// Looks up the number of a call's series for each subject.
@@ -58,24 +58,24 @@ impl SeriesNumbers {
         series: &Series,
         mut number: impl FnMut(Series) -> Result<i64, E>,
     ) -> Result<Self, E> {
-        let mut numbers = [0; Subject::ALL.len()];
+        let mut numbers = [0; RollUpSubject::ALL.len()];
         for (found, part) in numbers.iter_mut().zip(parts_of(series)) {
             *found = number(part)?;
         }
         Ok(Self(numbers))
     }
 
-    /// The numbers in the order of [`Subject::ALL`], which is also that of the encoding.
-    pub(super) fn all(self) -> [i64; Subject::ALL.len()] {
+    /// The numbers in the order of [`RollUpSubject::ALL`], which is also that of the encoding.
+    pub(super) fn all(self) -> [i64; RollUpSubject::ALL.len()] {
         self.0
     }
 
-    pub(super) fn from_all(numbers: [i64; Subject::ALL.len()]) -> Self {
+    pub(super) fn from_all(numbers: [i64; RollUpSubject::ALL.len()]) -> Self {
         Self(numbers)
     }
 
-    fn of(self, subject: Subject) -> i64 {
-        let place = Subject::ALL.iter().position(|it| *it == subject);
+    fn of(self, subject: RollUpSubject) -> i64 {
+        let place = RollUpSubject::ALL.iter().position(|it| *it == subject);
         place
             .and_then(|place| self.0.get(place))
             .copied()
@@ -84,8 +84,8 @@ impl SeriesNumbers {
 }
 
 /// The series of a call for each subject.
-pub(crate) fn parts_of(series: &Series) -> [Series; Subject::ALL.len()] {
-    Subject::ALL.map(|subject| series.only(subject.dimensions()))
+pub(crate) fn parts_of(series: &Series) -> [Series; RollUpSubject::ALL.len()] {
+    RollUpSubject::ALL.map(|subject| series.only(subject.dimensions()))
 }
 
 /// A kind of roll-up: its dimensions and the length of its steps.
@@ -187,13 +187,13 @@ impl Grain {
         self.subject().dimensions().contains(&Dimension::Key)
     }
 
-    fn subject(self) -> Subject {
+    fn subject(self) -> RollUpSubject {
         match self {
-            Self::TrafficMinute | Self::TrafficHour | Self::TrafficDay => Subject::Traffic,
-            Self::CallMinute | Self::CallHour => Subject::Calls,
-            Self::WalletDay | Self::WalletMonth => Subject::Wallets,
-            Self::KeyDay | Self::KeyMonth => Subject::Keys,
-            Self::WalletTrafficDay | Self::WalletTrafficMonth => Subject::WalletTraffic,
+            Self::TrafficMinute | Self::TrafficHour | Self::TrafficDay => RollUpSubject::Traffic,
+            Self::CallMinute | Self::CallHour => RollUpSubject::Calls,
+            Self::WalletDay | Self::WalletMonth => RollUpSubject::Wallets,
+            Self::KeyDay | Self::KeyMonth => RollUpSubject::Keys,
+            Self::WalletTrafficDay | Self::WalletTrafficMonth => RollUpSubject::WalletTraffic,
         }
     }
 }
@@ -283,7 +283,7 @@ impl NumberedCounts {
     pub(crate) fn roll_up(&self, grains: &[Grain], now: UnixMs) -> Vec<(Slot, Totals)> {
         let minutes_since = minutes_kept_since(now);
         let mut slots: IdMap<Slot, Totals> = IdMap::default();
-        for subject in Subject::ALL {
+        for subject in RollUpSubject::ALL {
             let of_subject: Vec<Grain> = grains
                 .iter()
                 .copied()
@@ -313,7 +313,7 @@ impl NumberedCounts {
 
     /// The totals of each minute by the series of a subject. Longer steps are sums of these. The calls of a batch fall
     /// into one or two minutes, so most merging is done once and not for each step.
-    fn minutes_of(&self, subject: Subject) -> IdMap<(UnixMs, i64), Totals> {
+    fn minutes_of(&self, subject: RollUpSubject) -> IdMap<(UnixMs, i64), Totals> {
         let mut minutes: IdMap<(UnixMs, i64), Totals> = IdMap::default();
         for (numbers, minute, totals) in self.iter() {
             let sum = minutes.entry((minute, numbers.of(subject))).or_default();
@@ -389,7 +389,7 @@ mod tests {
         let of_both = [Grain::OF_TRAFFIC.as_slice(), Grain::OF_ACCOUNTS.as_slice()].concat();
         assert_eq!(of_both, Grain::ALL);
         for grain in Grain::ALL {
-            let is_of_traffic = grain.subject() == Subject::Traffic;
+            let is_of_traffic = grain.subject() == RollUpSubject::Traffic;
             assert_eq!(
                 Grain::OF_TRAFFIC.contains(&grain),
                 is_of_traffic,

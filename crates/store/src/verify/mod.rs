@@ -13,4 +13,4 @@ mod tasks;
 pub(crate) use check::Check;
 pub use report::{Difference, Rule, VerifyReport};
 pub(crate) use sums::{HoldFound, KeyFound, WalletFound};
-pub(crate) use tasks::LACKS;
+pub(crate) use tasks::INCOMPLETE_TASKS;

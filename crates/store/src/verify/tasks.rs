@@ -1,7 +1,7 @@
 //! Checks of tasks (V8), in SQL that both databases support.
 
 /// SQL statements that find tasks which lack something, and the name of the missing part.
-pub(crate) const LACKS: [(&str, &str); 5] = [
+pub(crate) const INCOMPLETE_TASKS: [(&str, &str); 5] = [
     (
         "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL
          AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.closes = t.hold)",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ledger::{Meter, Micro, Reservation};
 use store::{
-    Admit, AdmitError, Admitted, Basis, Close, End, IfLost, KeyRow, MeterText, Settings, Store,
+    Admit, AdmitError, AdmittedCall, Basis, Close, End, IfLost, KeyRow, MeterText, Settings, Store,
 };
 
 use crate::{FOLDER, NOW, Scene, assert_clean, fund};
@@ -115,7 +115,7 @@ async fn on_a_small_disk() {
     assert_clean(&store).await;
 }
 
-async fn admit(store: &Store, key: &KeyRow) -> Result<Admitted, AdmitError> {
+async fn admit(store: &Store, key: &KeyRow) -> Result<AdmittedCall, AdmitError> {
     let ask = Reservation {
         hold: HOLD,
         exposure: Micro::ZERO,

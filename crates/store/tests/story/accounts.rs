@@ -253,7 +253,8 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
     let store = place.open();
     let row = wallet(&store, "acme", credits(10)).await;
     let key = key(&store, row.id, KeyLimits::default()).await;
-    let refusal = |result: Result<_, AdmitError>| result.map(|_: store::Admitted| ()).unwrap_err();
+    let refusal =
+        |result: Result<_, AdmitError>| result.map(|_: store::AdmittedCall| ()).unwrap_err();
     let no = |refusal| AdmitError::Refused {
         refusal,
         rates: Rates::default(),

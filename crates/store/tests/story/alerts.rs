@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ledger::{Micro, WalletStatus};
 use store::{
-    AlertEvent, AlertId, AlertKind, AlertQuery, AlertRow, AlertSignal, AuditQuery, DeliveryNote,
-    DeliveryOutcome, DeliveryRow, KeyLimits, KeyRow, NewAlert, NewRule, RuleId, RuleRow, Store,
+    AlertEvent, AlertId, AlertKind, AlertQuery, AlertRow, AlertSignal, AuditQuery, DeliveryOutcome,
+    DeliveryReport, DeliveryRow, KeyLimits, KeyRow, NewAlert, NewRule, RuleId, RuleRow, Store,
     StoreError, WalletId, WalletSettings, Webhook,
 };
 
@@ -58,13 +58,13 @@ async fn claim(store: &Store, lease: Duration) -> Vec<DeliveryRow> {
     store.claim_deliveries(10, lease, NOW).await.unwrap()
 }
 
-async fn note(store: &Store, row: &DeliveryRow, outcome: DeliveryOutcome) -> bool {
-    let note = DeliveryNote {
+async fn report(store: &Store, row: &DeliveryRow, outcome: DeliveryOutcome) -> bool {
+    let report = DeliveryReport {
         claim: row.claim,
         outcome,
         now: NOW,
     };
-    store.note_delivery(note).await.unwrap()
+    store.report_delivery(report).await.unwrap()
 }
 
 pub(crate) async fn a_rule_is_kept_and_audited_without_its_secret(place: &Place) {
@@ -147,7 +147,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     // The end is delivered to the rule that got the beginning, and to no other.
     let mut due = claim(&store, LONG).await;
     for row in &due {
-        assert!(note(&store, row, DeliveryOutcome::Delivered).await);
+        assert!(report(&store, row, DeliveryOutcome::Delivered).await);
     }
     due.extend(claim(&store, LONG).await);
     let told: Vec<_> = due.iter().map(|row| (row.event, row.rule)).collect();
@@ -177,7 +177,7 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     // Ended alerts are deleted, except those with pending deliveries.
     let forget = async || store.forget_alerts(Duration::ZERO, 10, NOW).await.unwrap();
     assert_eq!(forget().await, 0);
-    assert!(note(&store, &due[1], DeliveryOutcome::Delivered).await);
+    assert!(report(&store, &due[1], DeliveryOutcome::Delivered).await);
     assert_eq!(forget().await, 1);
     assert_eq!(alerts(&store).await.len(), 2);
 }
@@ -194,13 +194,16 @@ pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(place:
         let due = claim(&store, LONG).await;
         assert_eq!((due.len(), due[0].claim.attempt), (1, attempt));
         assert!(claim(&store, LONG).await.is_empty(), "it is claimed");
-        assert!(note(&store, &due[0], again.clone()).await);
+        assert!(report(&store, &due[0], again.clone()).await);
         let last = store.alert_rules().await.unwrap()[0].last_attempt.clone();
         assert!(last.unwrap().problem.unwrap().contains("500"));
     }
     let due = claim(&store, LONG).await;
-    assert!(note(&store, &due[0], DeliveryOutcome::Delivered).await);
-    assert!(!note(&store, &due[0], again.clone()).await, "it has ended");
+    assert!(report(&store, &due[0], DeliveryOutcome::Delivered).await);
+    assert!(
+        !report(&store, &due[0], again.clone()).await,
+        "it has ended"
+    );
     assert_eq!(alerts(&store).await[0].delivery.as_str(), "delivered");
     let last = store.alert_rules().await.unwrap()[0].last_attempt.clone();
     assert_eq!(last.unwrap().problem, None);
@@ -210,7 +213,7 @@ pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(place:
     let given_up = DeliveryOutcome::GivenUp {
         problem: "no answer".to_owned(),
     };
-    assert!(note(&store, &due[0], given_up).await);
+    assert!(report(&store, &due[0], given_up).await);
     assert!(claim(&store, LONG).await.is_empty());
     assert_eq!(alerts(&store).await[0].delivery.as_str(), "failed");
 
@@ -239,7 +242,7 @@ pub(crate) async fn an_end_waits_until_its_beginning_is_delivered_or_given_up(pl
         let due = claim(&store, LONG).await;
         assert_eq!((due.len(), due[0].event), (1, AlertEvent::Begin));
         assert!(claim(&store, LONG).await.is_empty(), "it is being sent");
-        assert!(note(&store, &due[0], outcome).await);
+        assert!(report(&store, &due[0], outcome).await);
     }
     let due = claim(&store, LONG).await;
     assert_eq!((due.len(), due[0].event), (1, AlertEvent::End));
@@ -260,14 +263,14 @@ pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(place: &P
     assert!(claim(&store, LONG).await.is_empty());
     let sent: Vec<_> = due.iter().filter(|row| row.rule == busy.id).collect();
     for row in &sent[..2] {
-        assert!(note(&store, row, DeliveryOutcome::Delivered).await);
+        assert!(report(&store, row, DeliveryOutcome::Delivered).await);
     }
     let due = claim(&store, LONG).await;
     assert_eq!(due.len(), 2);
     assert!(due.iter().all(|row| row.rule == busy.id));
 }
 
-/// A node may die between the claim and the note. The delivery is then repeated, and the dead node's note has no
+/// A node may die between the claim and the report. The delivery is then repeated, and the dead node's report has no
 /// effect.
 pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) {
     let (store, _) = Store::open(&named(place, "one")).unwrap();
@@ -277,13 +280,13 @@ pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) 
     let lost = claim(&store, Duration::ZERO).await;
     let found = claim(&store, LONG).await;
     assert_eq!((lost[0].claim.attempt, found[0].claim.attempt), (1, 2));
-    assert!(!note(&store, &lost[0], DeliveryOutcome::Delivered).await);
+    assert!(!report(&store, &lost[0], DeliveryOutcome::Delivered).await);
     // A node that restarts continues at once.
     drop(store);
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let found = store.claim_deliveries(10, LONG, store_now()).await.unwrap();
     assert_eq!(found[0].claim.attempt, 3);
-    assert!(note(&store, &found[0], DeliveryOutcome::Delivered).await);
+    assert!(report(&store, &found[0], DeliveryOutcome::Delivered).await);
 }
 
 /// The machine's time, because claims of earlier starts are voided by the machine's clock.

@@ -2,8 +2,8 @@
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
-    Admit, AdmitError, Admitted, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow,
-    PriceVersion, Settings, Store,
+    Admit, AdmitError, AdmittedCall, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits,
+    KeyRow, PriceVersion, Settings, Store,
 };
 
 use crate::place::{
@@ -11,7 +11,7 @@ use crate::place::{
     released, settled, wallet,
 };
 
-fn refusal(result: Result<Admitted, AdmitError>) -> Refusal {
+fn refusal(result: Result<AdmittedCall, AdmitError>) -> Refusal {
     match result {
         Err(AdmitError::Refused { refusal, .. }) => refusal,
         other => panic!("not refused: {other:?}"),

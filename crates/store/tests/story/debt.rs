@@ -2,7 +2,7 @@
 
 use ledger::{Micro, Refusal, Reservation};
 use store::{
-    AdmitError, Admitted, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
+    AdmitError, AdmittedCall, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
 };
 
 use crate::place::{
@@ -84,7 +84,7 @@ async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: 
         let store = nodes[node].clone();
         asked.spawn(async move { (node, store.admit(admission(&key, dear())).await) });
     }
-    let mut admitted: Vec<(usize, Admitted)> = Vec::new();
+    let mut admitted: Vec<(usize, AdmittedCall)> = Vec::new();
     while let Some(answer) = asked.join_next().await {
         match answer.unwrap() {
             (node, Ok(call)) => admitted.push((node, call)),

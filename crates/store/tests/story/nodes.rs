@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ledger::Micro;
-use store::{AdmitError, Admitted, KeyLimits, KeyRow, OpenError, Server, Settings, Store};
+use store::{AdmitError, AdmittedCall, KeyLimits, KeyRow, OpenError, Server, Settings, Store};
 
 use crate::place::{
     Place, admit, assert_clean, credits, eventually, funded, key, price, released, settled, wallet,
@@ -123,7 +123,7 @@ pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
 }
 
 /// Sends many calls at once, spread over the nodes. Returns the admitted calls, each with its node.
-async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitted)> {
+async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, AdmittedCall)> {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..calls {
         let (node, key) = (n % nodes.len(), key.clone());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ledger::{Meter, Micro, Reservation, UnixMs};
 use store::{
-    Actor, Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId,
+    Actor, Admit, AdmitError, AdmittedCall, Basis, Close, Digest, End, HoldId, IfLost, KeyId,
     KeyLimits, KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId,
     WalletRow,
 };
@@ -275,7 +275,7 @@ pub(crate) async fn admit(
     store: &Store,
     key: &KeyRow,
     hold: Micro,
-) -> Result<Admitted, AdmitError> {
+) -> Result<AdmittedCall, AdmitError> {
     store.admit(admission(key, ask(hold))).await
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ledger::{Meter, Micro, Reservation};
 use store::{
-    CallbackNote, CallbackOutcome, Claim, End, KeyRow, NewTask, OpenedTask, PriceVersion, Rule,
-    Store, TaskAccepted, TaskEnd, TaskId, TaskKept, TaskNote, TaskQuery, TaskRow, TaskStanding,
-    TaskUpstream,
+    CallbackOutcome, CallbackReport, Claim, ClaimRenewal, End, KeyRow, NewTask, OpenedTask,
+    PriceVersion, Rule, RunningTaskState, Store, TaskAccepted, TaskEnd, TaskId, TaskPollReport,
+    TaskQuery, TaskRow, TaskUpstream,
 };
 
 use crate::nodes::named;
@@ -21,8 +21,8 @@ const NONE: Duration = Duration::ZERO;
 const LONG: Duration = Duration::from_secs(3600);
 const CALLBACK: &str = "https://told.example/x";
 
-fn standing(status: &str, progress: u8) -> TaskStanding {
-    TaskStanding {
+fn running_state(status: &str, progress: u8) -> RunningTaskState {
+    RunningTaskState {
         status: status.into(),
         progress: Some(progress),
         snapshot: format!("{status} {progress}").into_bytes().into(),
@@ -48,7 +48,7 @@ fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTa
         }),
         memo: Some("memo".into()),
         callback_url: Some(CALLBACK.into()),
-        standing: standing("pending", 0),
+        running_state: running_state("pending", 0),
         lease,
         lifetime: LONG,
     }
@@ -84,15 +84,15 @@ pub(crate) async fn claim(store: &Store, lease: Duration) -> Vec<TaskRow> {
     store.claim_tasks(10, lease, NOW).await.unwrap()
 }
 
-async fn note(store: &Store, claim: Claim, next_in: Duration) -> bool {
-    let note = TaskNote {
+async fn report(store: &Store, claim: Claim, next_in: Duration) -> bool {
+    let report = TaskPollReport {
         claim,
-        standing: Some(standing("pending", 50)),
+        running_state: Some(running_state("pending", 50)),
         next_in,
         missing: true,
         now: NOW,
     };
-    store.note_task(note).await.unwrap()
+    store.report_task_poll(report).await.unwrap()
 }
 
 pub(crate) async fn end(store: &Store, opened: &OpenedTask, claim: Claim) -> bool {
@@ -141,7 +141,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     );
     assert_eq!(row.upstream, Some(upstream()));
     assert_eq!((row.polls, row.missing), (0, 0));
-    assert!(note(&store, row.claim, NONE).await);
+    assert!(report(&store, row.claim, NONE).await);
     let view = store.find_task(key.wallet, id).await.unwrap().unwrap();
     assert_eq!(
         (&*view.snapshot, view.is_ended),
@@ -151,11 +151,11 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     let row = claim(&store, LONG).await.remove(0);
     assert_eq!((row.polls, row.missing), (1, 1));
     assert!(row.missing_since.is_some());
-    let kept = TaskKept {
+    let renewal = ClaimRenewal {
         delivery: Some("delivered".into()),
-        ..TaskKept::claim(row.claim, NONE, NOW)
+        ..ClaimRenewal::claim(row.claim, NONE, NOW)
     };
-    assert!(store.keep_task(kept).await.unwrap());
+    assert!(store.renew_claim(renewal).await.unwrap());
     let row = claim(&store, LONG).await.remove(0);
     assert_eq!(row.delivery.as_deref(), Some("delivered"));
     assert!(end(&store, &opened, row.claim).await);
@@ -168,7 +168,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     assert!(view.is_ended);
     // An end is final (T6).
     assert!(!end(&store, &opened, row.claim).await);
-    assert!(!note(&store, row.claim, NONE).await);
+    assert!(!report(&store, row.claim, NONE).await);
     assert!(claim(&store, LONG).await.is_empty());
     assert!(store.task_channels().await.unwrap().is_empty());
 
@@ -191,10 +191,10 @@ pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) 
     assert!(first.claim.fence < second.claim.fence);
     for late in [opened.claim, first.claim] {
         assert!(!accept(&store, late).await);
-        assert!(!note(&store, late, NONE).await);
+        assert!(!report(&store, late, NONE).await);
         assert!(
             !store
-                .keep_task(TaskKept::claim(late, NONE, NOW))
+                .renew_claim(ClaimRenewal::claim(late, NONE, NOW))
                 .await
                 .unwrap()
         );
@@ -211,7 +211,7 @@ pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) 
     let foreign = store.claim_task(stranger.wallet, id, LONG, NOW).await;
     assert_eq!(foreign.unwrap(), None);
     let own = store.claim_task(key.wallet, id, LONG, NOW).await.unwrap();
-    assert!(!note(&store, second.claim, NONE).await);
+    assert!(!report(&store, second.claim, NONE).await);
     assert!(end(&store, &opened, own.unwrap().claim).await);
     let none = store.claim_task(key.wallet, id, LONG, NOW).await.unwrap();
     assert_eq!(none, None);
@@ -300,18 +300,18 @@ pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Pla
                 .unwrap()
                 .remove(0);
             assert_eq!(row.claim.fence, attempt);
-            let note = CallbackNote {
+            let report = CallbackReport {
                 claim: row.claim,
                 outcome,
                 now: NOW,
             };
-            assert!(store.note_callback(note).await.unwrap());
-            let late = CallbackNote {
+            assert!(store.report_callback(report).await.unwrap());
+            let late = CallbackReport {
                 outcome: CallbackOutcome::Delivered,
-                ..note
+                ..report
             };
             let is_last = outcome == last;
-            assert!(!is_last || !store.note_callback(late).await.unwrap());
+            assert!(!is_last || !store.report_callback(late).await.unwrap());
         }
         assert!(
             store
@@ -465,12 +465,12 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
         .await
         .unwrap()
         .remove(0);
-    let note = CallbackNote {
+    let report = CallbackReport {
         claim: row.claim,
         outcome: CallbackOutcome::Delivered,
         now: NOW,
     };
-    assert!(store.note_callback(note).await.unwrap());
+    assert!(store.report_callback(report).await.unwrap());
     assert_eq!(store.forget_tasks(LONG * 2, 10, NOW).await.unwrap(), 0);
     assert_eq!(forget().await, 1);
     assert_eq!(found(&hidden).await.1, 2);

@@ -5,7 +5,7 @@
 
 use ledger::{HOUR_MS, Micro, Refusal, UnixMs};
 use store::{
-    Admit, AdmitError, Admitted, Calendar, Close, KeyChange, KeyLimits, KeyRow, KeyWindow,
+    Admit, AdmitError, AdmittedCall, Calendar, Close, KeyChange, KeyLimits, KeyRow, KeyWindow,
     PeriodLength, PriceVersion, Rule, Store,
 };
 
@@ -36,7 +36,7 @@ async fn admit_at(
     key: &KeyRow,
     hold: Micro,
     now: UnixMs,
-) -> Result<Admitted, AdmitError> {
+) -> Result<AdmittedCall, AdmitError> {
     place.set_clock(now);
     let admission = admission(key, ask(hold));
     store.admit(Admit { now, ..admission }).await
@@ -45,7 +45,7 @@ async fn admit_at(
 async fn settle_at(
     place: &Place,
     store: &Store,
-    call: &Admitted,
+    call: &AdmittedCall,
     version: PriceVersion,
     charge: Micro,
     now: UnixMs,

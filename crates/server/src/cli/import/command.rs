@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use ledger::Micro;
-use store::{Store, StoreCondition};
+use store::{Store, StoreState};
 
 use super::report;
 use crate::cli::accounts::wallet::credits;
@@ -193,8 +193,8 @@ async fn write(
 async fn existing_store(context: &Context) -> Result<Option<Store>, CommandError> {
     let settings = context.store_settings()?;
     match Store::inspect(&settings).await? {
-        StoreCondition::Current { .. } => Ok(Some(context.store()?)),
-        StoreCondition::Absent | StoreCondition::Older { .. } => Ok(None),
+        StoreState::Current { .. } => Ok(Some(context.store()?)),
+        StoreState::Absent | StoreState::Older { .. } => Ok(None),
     }
 }
 

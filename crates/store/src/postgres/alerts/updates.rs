@@ -11,7 +11,7 @@ use crate::postgres::reads::pool::SharedConnection;
 use crate::postgres::tasks::{answer, execute, ms, query};
 use crate::queue::command::{AlertCommand, DueWork, EndedWork};
 use crate::records::alerts::{
-    AlertEvent, AlertSignal, CLAIMS_PER_RULE, DeliveryClaim, DeliveryNote, DeliveryRow, NewAlert,
+    AlertEvent, AlertSignal, CLAIMS_PER_RULE, DeliveryClaim, DeliveryReport, DeliveryRow, NewAlert,
     Webhook,
 };
 use crate::records::ids::{AlertId, RuleId};
@@ -34,7 +34,9 @@ pub(crate) async fn run(command: AlertCommand, connection: &SharedConnection, ep
         AlertCommand::Begin(new, _, reply) => answer(reply, begin(connection, &new).await),
         AlertCommand::End(id, _, reply) => answer(reply, end(connection, id).await),
         AlertCommand::Claim(due, reply) => answer(reply, claim(connection, due, epoch).await),
-        AlertCommand::Note(note, reply) => answer(reply, note_delivery(connection, &note).await),
+        AlertCommand::ReportDelivery(report, reply) => {
+            answer(reply, report_delivery(connection, &report).await)
+        }
         AlertCommand::Forget(old, reply) => answer(reply, forget(connection, old).await),
     }
 }
@@ -162,18 +164,18 @@ async fn claim(
     Ok(rows.iter().map(delivery).collect::<Result<_, _>>()?)
 }
 
-async fn note_delivery(
+async fn report_delivery(
     connection: &SharedConnection,
-    note: &DeliveryNote,
+    report: &DeliveryReport,
 ) -> Result<bool, StoreError> {
-    let (pause, outcome, problem) = note.outcome.noted();
+    let (pause, outcome, problem) = report.outcome.columns();
     let update = format!(
         "UPDATE alert_deliveries SET next_at = {NOW} + $3, outcome = $4, problem = $5, tried_at = {NOW},
          claimed_by = NULL WHERE n = $1 AND attempts = $2 AND outcome IS NULL"
     );
     let values: [&(dyn ToSql + Sync); 5] = [
-        &note.claim.number,
-        &note.claim.attempt,
+        &report.claim.number,
+        &report.claim.attempt,
         &pause.map(ms),
         &outcome,
         &problem,

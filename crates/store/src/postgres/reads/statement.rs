@@ -11,8 +11,8 @@ use crate::postgres::rows::{WALLET, balance_point, wallet_row};
 use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::ids::WalletId;
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletCursor, WalletQuery,
-    WalletSpending,
+    EntrySpan, StatementEntry, StoredBalance, StoredBalanceBound, WALLETS_MAX, WalletCursor,
+    WalletQuery, WalletSpending,
 };
 use crate::records::totals::{TotalKey, TotalSum};
 
@@ -32,19 +32,23 @@ pub(crate) async fn wallet_end(
 }
 
 /// The latest stored balance within the bound. If there is none, the state before the first entry.
-pub(crate) async fn anchor(on: Arc<Client>, wallet: i64, bound: AnchorBound) -> Read<Anchor> {
+pub(crate) async fn stored_balance(
+    on: Arc<Client>,
+    wallet: i64,
+    bound: StoredBalanceBound,
+) -> Read<StoredBalance> {
     let (condition, value) = match bound {
-        AnchorBound::Entry(seq) => ("seq <= $2", seq),
-        AnchorBound::Before(time) => ("posted_at < $2", time.get()),
+        StoredBalanceBound::Entry(seq) => ("seq <= $2", seq),
+        StoredBalanceBound::Before(time) => ("posted_at < $2", time.get()),
     };
     let select = format!(
         "SELECT seq, posted_at, balance, gift_balance, credit_used, charged FROM balance_points
          WHERE wallet = $1 AND {condition} ORDER BY seq DESC LIMIT 1"
     );
     let Some(row) = on.query_opt(&select, &[&wallet, &value]).await? else {
-        return Ok(Anchor::default());
+        return Ok(StoredBalance::default());
     };
-    Ok(Anchor {
+    Ok(StoredBalance {
         point: balance_point(&row, 0)?,
         after_n: 0,
     })

@@ -8,7 +8,7 @@ use crate::postgres::rows::{
     ENTRY, KEY, KEY_ID, WALLET, balance_point, entry_columns, key, wallet,
 };
 use crate::records::ids::Epoch;
-use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
+use crate::verify::{Check, HoldFound, INCOMPLETE_TASKS, KeyFound, VerifyReport, WalletFound};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -100,7 +100,7 @@ pub(crate) async fn verify(
         Ok(())
     })
     .await?;
-    for (select, lacks) in LACKS {
+    for (select, lacks) in INCOMPLETE_TASKS {
         each(&snapshot, select, |row| {
             check.task_lacks(row.try_get(0)?, row.try_get(1)?, lacks);
             Ok(())

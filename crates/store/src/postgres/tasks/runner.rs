@@ -114,11 +114,11 @@ async fn run(
         TaskCommand::Accept(accepted, reply) => {
             answer(reply, updates::accept(connection, *accepted).await);
         }
-        TaskCommand::Keep(kept, reply) => {
-            answer(reply, updates::keep(connection, *kept).await);
+        TaskCommand::RenewClaim(renewal, reply) => {
+            answer(reply, updates::renew_claim(connection, *renewal).await);
         }
-        TaskCommand::Note(note, reply) => {
-            answer(reply, updates::note(connection, *note).await);
+        TaskCommand::ReportPoll(report, reply) => {
+            answer(reply, updates::report_poll(connection, *report).await);
         }
         TaskCommand::Claim(due, reply) => {
             answer(reply, updates::claim(connection, due, epoch).await);
@@ -138,8 +138,8 @@ async fn run(
                 updates::claim_callbacks(connection, due, epoch).await,
             );
         }
-        TaskCommand::NoteCallback(note, reply) => {
-            answer(reply, updates::note_callback(connection, note).await);
+        TaskCommand::ReportCallback(report, reply) => {
+            answer(reply, updates::report_callback(connection, report).await);
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::postgres::reads::pool::SharedConnection;
 use crate::queue::command::{DueWork, EndedWork, OneTask};
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::records::task::{
-    CallbackNote, CallbackOutcome, CallbackRow, Claim, TaskAccepted, TaskKept, TaskNote, TaskRow,
-    TaskUpstream,
+    CallbackOutcome, CallbackReport, CallbackRow, Claim, ClaimRenewal, TaskAccepted,
+    TaskPollReport, TaskRow, TaskUpstream,
 };
 use crate::records::task_id::TaskId;
 
@@ -45,21 +45,21 @@ pub(super) async fn accept(
     changed(connection, &update, &values).await
 }
 
-pub(super) async fn keep(
+pub(super) async fn renew_claim(
     connection: &SharedConnection,
-    kept: TaskKept,
+    renewal: ClaimRenewal,
 ) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks SET next_at = {NOW} + $3, delivery = coalesce($4, delivery), channel = coalesce($5, channel),
          upstream_model = coalesce($6, upstream_model), upstream_id = coalesce($7, upstream_id)
          WHERE id = $1 AND fence = $2 AND ended_at IS NULL"
     );
-    let upstream = kept.upstream.as_ref();
+    let upstream = renewal.upstream.as_ref();
     let values: [&(dyn ToSql + Sync); 7] = [
-        &kept.claim.task.to_string(),
-        &kept.claim.fence,
-        &ms(kept.lease),
-        &kept.delivery.as_deref(),
+        &renewal.claim.task.to_string(),
+        &renewal.claim.fence,
+        &ms(renewal.lease),
+        &renewal.delivery.as_deref(),
         &upstream.map(|upstream| &*upstream.channel),
         &upstream.map(|upstream| &*upstream.model),
         &upstream.map(|upstream| &*upstream.id),
@@ -67,9 +67,9 @@ pub(super) async fn keep(
     changed(connection, &update, &values).await
 }
 
-pub(super) async fn note(
+pub(super) async fn report_poll(
     connection: &SharedConnection,
-    note: TaskNote,
+    report: TaskPollReport,
 ) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks SET status = coalesce($3, status), progress = coalesce($4, progress),
@@ -78,15 +78,15 @@ pub(super) async fn note(
          missing_since = CASE WHEN $7 THEN coalesce(missing_since, {NOW}) END
          WHERE id = $1 AND fence = $2 AND ended_at IS NULL"
     );
-    let standing = note.standing.as_ref();
+    let running_state = report.running_state.as_ref();
     let values: [&(dyn ToSql + Sync); 7] = [
-        &note.claim.task.to_string(),
-        &note.claim.fence,
-        &standing.map(|standing| &*standing.status),
-        &standing.and_then(|standing| standing.progress.map(i16::from)),
-        &standing.map(|standing| &*standing.snapshot),
-        &ms(note.next_in),
-        &note.missing,
+        &report.claim.task.to_string(),
+        &report.claim.fence,
+        &running_state.map(|running_state| &*running_state.status),
+        &running_state.and_then(|running_state| running_state.progress.map(i16::from)),
+        &running_state.map(|running_state| &*running_state.snapshot),
+        &ms(report.next_in),
+        &report.missing,
     ];
     changed(connection, &update, &values).await
 }
@@ -192,11 +192,11 @@ pub(super) async fn claim_callbacks(
     Ok(rows.iter().map(callback).collect::<Result<_, _>>()?)
 }
 
-pub(super) async fn note_callback(
+pub(super) async fn report_callback(
     connection: &SharedConnection,
-    note: CallbackNote,
+    report: CallbackReport,
 ) -> Result<bool, StoreError> {
-    let (pause, outcome, tried) = match note.outcome {
+    let (pause, outcome, tried) = match report.outcome {
         CallbackOutcome::Delivered => (None, Some("delivered"), true),
         CallbackOutcome::GivenUp => (None, Some("given_up"), true),
         CallbackOutcome::Again { after } => (Some(ms(after)), None, true),
@@ -207,8 +207,8 @@ pub(super) async fn note_callback(
          attempts = CASE WHEN $5 THEN attempts ELSE attempts - 1 END
          WHERE task = $1 AND attempts = $2 AND outcome IS NULL"
     );
-    let task = note.claim.task.to_string();
-    let values: [&(dyn ToSql + Sync); 5] = [&task, &note.claim.fence, &pause, &outcome, &tried];
+    let task = report.claim.task.to_string();
+    let values: [&(dyn ToSql + Sync); 5] = [&task, &report.claim.fence, &pause, &outcome, &tried];
     changed(connection, &update, &values).await
 }
 

@@ -4,7 +4,7 @@ use ledger::UnixMs;
 
 use super::audit::audit;
 use super::change_lock::ChangeError;
-use crate::books::{Audited, checked_code, checked_token, no_token};
+use crate::books::{NewAuditRow, checked_code, checked_token, no_token};
 use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::reads::access::{TOKEN, session_of, token_row};
 use crate::queue::command::{AccessChange, AccessChanged};
@@ -24,7 +24,7 @@ pub(super) async fn change_access(
     match change {
         AccessChange::CreateToken { id, new } => {
             let row = create_token(session, *id, new, now).await?;
-            audit(session, &Audited::token_created(&row), now, actor).await?;
+            audit(session, &NewAuditRow::token_created(&row), now, actor).await?;
             Ok(AccessChanged::Token(row))
         }
         AccessChange::RevokeToken(id) => {
@@ -52,7 +52,7 @@ pub(super) async fn change_access(
                 client
                     .execute(delete, &[&digest.as_bytes().as_slice()])
                     .await?;
-                audit(session, &Audited::session_ended(&row), now, actor).await?;
+                audit(session, &NewAuditRow::session_ended(&row), now, actor).await?;
             }
             Ok(AccessChanged::Done)
         }
@@ -108,7 +108,7 @@ async fn revoke_token(
     let delete =
         "DELETE FROM admin_sessions WHERE token = (SELECT digest FROM admin_tokens WHERE id = $1)";
     client.execute(delete, &[&id.to_string()]).await?;
-    audit(session, &Audited::token_revoked(&row), now, actor).await?;
+    audit(session, &NewAuditRow::token_revoked(&row), now, actor).await?;
     Ok(TokenRow {
         revoked_at: Some(now),
         ..row
@@ -135,7 +135,7 @@ async fn create_code(
             &[&digest, &new.name, &new.role.as_str(), &expires_at],
         )
         .await?;
-    let audited = Audited::code_created(new, expires_at);
+    let audited = NewAuditRow::code_created(new, expires_at);
     Ok(audit(session, &audited, now, actor).await?)
 }
 
@@ -201,7 +201,7 @@ async fn open_session(
             ],
         )
         .await?;
-    audit(session, &Audited::session_opened(&row), now, &actor).await?;
+    audit(session, &NewAuditRow::session_opened(&row), now, &actor).await?;
     Ok(Some(row))
 }
 

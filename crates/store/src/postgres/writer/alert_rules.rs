@@ -4,7 +4,7 @@ use ledger::{Micro, UnixMs};
 
 use super::audit::audit;
 use super::change_lock::ChangeError;
-use crate::books::{Audited, checked_rule, no_rule, no_wallet_of_rule};
+use crate::books::{NewAuditRow, checked_rule, no_rule, no_wallet_of_rule};
 use crate::postgres::alerts::lookups::{RULES, rule_row};
 use crate::postgres::connection::ledger_connection::Session;
 use crate::queue::command::RuleChange;
@@ -21,7 +21,7 @@ pub(super) async fn change_rule(
     match change {
         RuleChange::Create { id, new } => {
             create_rule(session, *id, new, now).await?;
-            audit(session, &Audited::rule_created(*id, new), now, actor).await?;
+            audit(session, &NewAuditRow::rule_created(*id, new), now, actor).await?;
             find_rule(session, *id).await
         }
         RuleChange::Remove(id) => {
@@ -32,7 +32,7 @@ pub(super) async fn change_rule(
             if gone == 0 {
                 return Err(no_rule(*id).into());
             }
-            audit(session, &Audited::rule_removed(&row), now, actor).await?;
+            audit(session, &NewAuditRow::rule_removed(&row), now, actor).await?;
             Ok(row)
         }
     }

@@ -8,8 +8,8 @@ use super::transaction::{HoldOwner, OpenTransaction};
 use super::worker::Worker;
 use crate::books::Closed;
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::Admitted;
-use crate::queue::command::{Command, Granted};
+use crate::queue::command::AdmittedCall;
+use crate::queue::command::{AdmissionReply, Command};
 use crate::queue::durable::Batch;
 use crate::records::call::{Close, IfLost};
 use crate::records::ids::{HoldId, KeyId};
@@ -41,12 +41,12 @@ impl Worker {
                 let (now, key) = (admit.now, admit.key);
                 let answer = self.books.admit(admit).map(|(hold, rates)| {
                     self.add_owner(hold, key);
-                    let admitted = Admitted {
+                    let admitted = AdmittedCall {
                         hold,
                         rates,
                         durable: batch.durable(),
                     };
-                    Granted::new(admitted, now, &self.lane.queue)
+                    AdmissionReply::new(admitted, now, &self.lane.queue)
                 });
                 drop(reply.send(answer));
             }

@@ -3,7 +3,7 @@
 use ledger::UnixMs;
 use tokio_postgres::ToStatement;
 
-use crate::books::Audited;
+use crate::books::NewAuditRow;
 use crate::postgres::connection::ledger_connection::Session;
 use crate::records::audit::Actor;
 
@@ -13,7 +13,7 @@ pub(super) const INSERT: &str =
 
 pub(super) async fn audit(
     session: &Session,
-    audited: &Audited,
+    audited: &NewAuditRow,
     now: UnixMs,
     actor: &Actor,
 ) -> Result<(), tokio_postgres::Error> {
@@ -24,7 +24,7 @@ pub(super) async fn audit(
 pub(super) async fn insert<S: ?Sized + ToStatement>(
     session: &Session,
     statement: &S,
-    audited: &Audited,
+    audited: &NewAuditRow,
     now: UnixMs,
     actor: &Actor,
 ) -> Result<(), tokio_postgres::Error> {

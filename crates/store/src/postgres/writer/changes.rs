@@ -14,7 +14,7 @@ use super::key_changes::{change_key, create_key};
 use super::transaction::{LockedWallets, OpenTransaction};
 use super::wallet_changes::{change_wallet, create_wallet};
 use super::worker::Worker;
-use crate::books::Audited;
+use crate::books::NewAuditRow;
 use crate::error::StoreError;
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
@@ -223,7 +223,7 @@ async fn execute(
         }
         Change::CreateKey { id, new, actor, .. } => {
             let row = create_key(session, *id, new, now).await?;
-            audit(session, &Audited::key_created(&row), now, actor).await?;
+            audit(session, &NewAuditRow::key_created(&row), now, actor).await?;
             Changed::Key(Box::new(row))
         }
         Change::Key {

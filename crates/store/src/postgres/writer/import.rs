@@ -8,7 +8,7 @@ use tokio_postgres::Statement;
 
 use super::audit::INSERT as INSERT_AUDIT;
 use super::change_lock::ChangeError;
-use crate::books::{Audited, Books, Opening};
+use crate::books::{Books, NewAuditRow, WalletOpening};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::postgres::connection::ledger_connection::Session;
@@ -58,7 +58,7 @@ async fn create_wallets(
     batch: &ImportBatch,
     now: UnixMs,
     actor: &Actor,
-    audited: &mut Vec<Audited>,
+    audited: &mut Vec<NewAuditRow>,
 ) -> Result<(), ChangeError> {
     let statement = session.client.prepare(INSERT_WALLET).await?;
     let openings = batch.wallets.iter().map(ImportedWallet::opening);
@@ -68,7 +68,7 @@ async fn create_wallets(
         inserts.map(|(wallet, opening)| insert_wallet(session, &statement, wallet, opening, now));
     let numbers = try_join_all(inserts).await?;
     for ((wallet, opening), n) in batch.wallets.iter().zip(openings).zip(numbers) {
-        audited.push(Audited::wallet_created(&wallet.row(&opening, now)));
+        audited.push(NewAuditRow::wallet_created(&wallet.row(&opening, now)));
         books.open_wallet(n, wallet.id, opening, now, &actor.name);
     }
     Ok(())
@@ -78,7 +78,7 @@ async fn insert_wallet(
     session: &Session,
     statement: &Statement,
     wallet: &ImportedWallet,
-    opening: &Opening,
+    opening: &WalletOpening,
     now: UnixMs,
 ) -> Result<i64, ChangeError> {
     let (id, status) = (wallet.id.to_string(), opening.wallet.status.as_str());
@@ -100,7 +100,7 @@ async fn create_keys(
     session: &Session,
     batch: &ImportBatch,
     now: UnixMs,
-    audited: &mut Vec<Audited>,
+    audited: &mut Vec<NewAuditRow>,
 ) -> Result<(), ChangeError> {
     let client = &session.client;
     let digests = batch.keys.iter().flat_map(|key| {
@@ -130,7 +130,7 @@ async fn create_keys(
     let inserts = rows.iter();
     let inserts = inserts.map(|(n, key, row)| insert_key(session, &statement, *n, key, row));
     try_join_all(inserts).await?;
-    audited.extend(rows.iter().map(|(_, _, row)| Audited::key_created(row)));
+    audited.extend(rows.iter().map(|(_, _, row)| NewAuditRow::key_created(row)));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use tokio_postgres::types::ToSql;
 
 use super::change_lock::{ChangeError, locked_wallet};
 use super::transaction::LockedWallets;
-use crate::books::{Audited, Edited, edited, new_key};
+use crate::books::{EditedKey, NewAuditRow, edited_key, new_key};
 use crate::error::StoreError;
 use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::rows::{KEY, key_row};
@@ -79,7 +79,7 @@ pub(super) async fn change_key(
     id: KeyId,
     edit: &KeyEdit,
     locked_wallets: LockedWallets,
-) -> Result<(KeyRow, Option<Audited>), ChangeError> {
+) -> Result<(KeyRow, Option<NewAuditRow>), ChangeError> {
     let text = id.to_string();
     let missing = || {
         ChangeError::Refused(StoreError::NotFound {
@@ -96,15 +96,15 @@ pub(super) async fn change_key(
         format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
     let stored = session.client.query_opt(&select, &[&text]).await?;
     let before = key_row(&stored.ok_or_else(missing)?)?;
-    let row = match edited(&before, before.key, edit.clone())? {
-        Edited::Changed(row) => row,
-        Edited::Same(row) => return Ok((row, None)),
+    let row = match edited_key(&before, before.key, edit.clone())? {
+        EditedKey::Changed(row) => row,
+        EditedKey::Unchanged(row) => return Ok((row, None)),
     };
     match edit {
         KeyEdit::Rotate(rotation) => rotate(session, &text, rotation).await?,
         KeyEdit::Limits(_) | KeyEdit::Enabled(_) => update(session, &text, &row).await?,
     }
-    let audited = Audited::key_changed(&before, &row, edit);
+    let audited = NewAuditRow::key_changed(&before, &row, edit);
     Ok((row, Some(audited)))
 }
 

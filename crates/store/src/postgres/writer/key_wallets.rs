@@ -2,20 +2,20 @@
 
 use parking_lot::Mutex;
 
-use crate::cache::Generations;
+use crate::cache::GenerationalCache;
 use crate::records::ids::{KeyId, WalletId};
 
 const KEYS_MAX: usize = 65_536;
 
 #[derive(Debug)]
 pub(crate) struct KeyWallets {
-    wallets: Mutex<Generations<KeyId, WalletId>>,
+    wallets: Mutex<GenerationalCache<KeyId, WalletId>>,
 }
 
 impl KeyWallets {
     pub(crate) fn new() -> Self {
         Self {
-            wallets: Mutex::new(Generations::new(KEYS_MAX)),
+            wallets: Mutex::new(GenerationalCache::new(KEYS_MAX)),
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::transaction::{HoldOwner, KeyNumbers};
 use crate::books::OpenHold;
-use crate::cache::{Generations, IdMap};
+use crate::cache::{GenerationalCache, IdMap};
 use crate::postgres::node::health::{Component, Health};
 use crate::postgres::node::lease::Node;
 use crate::queue::command::{Change, Command};
@@ -56,7 +56,7 @@ pub(super) struct LaneSettings {
 /// The state that both workers of a lane share.
 pub(crate) struct State {
     /// The row numbers of keys, which never change.
-    pub(crate) keys: Generations<KeyId, KeyNumbers>,
+    pub(crate) keys: GenerationalCache<KeyId, KeyNumbers>,
     /// Keys that the last lookup did not find in the database.
     pub(crate) missing_keys: HashSet<KeyId>,
     /// The owners of the open holds of this lane.
@@ -102,7 +102,7 @@ impl Lane {
             counters,
             health,
             state: RefCell::new(State {
-                keys: Generations::new(settings.cached_rows_max),
+                keys: GenerationalCache::new(settings.cached_rows_max),
                 missing_keys: HashSet::new(),
                 owners: IdMap::default(),
                 lost: IdMap::default(),

@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 use super::audit::audit;
 use super::change_lock::{ChangeError, locked_wallet};
 use super::transaction::LockedWallets;
-use crate::books::{Audited, Books, FoundEntry, ManualFacts, Opening, WalletDecision};
+use crate::books::{Books, FoundEntry, ManualFacts, NewAuditRow, WalletDecision, WalletOpening};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::postgres::connection::ledger_connection::Session;
@@ -29,7 +29,7 @@ pub(super) async fn create_wallet(
     now: UnixMs,
     actor: &Actor,
 ) -> Result<WalletRow, ChangeError> {
-    let opening = Opening::of(new)?;
+    let opening = WalletOpening::of(new)?;
     let wallet = opening.wallet;
     let insert =
         "INSERT INTO wallets (id, name, status, created_at, head) VALUES ($1, $2, $3, $4, $5)
@@ -51,7 +51,7 @@ pub(super) async fn create_wallet(
         alert_below: None,
         created_at: now,
     };
-    audit(session, &Audited::wallet_created(&row), now, actor).await?;
+    audit(session, &NewAuditRow::wallet_created(&row), now, actor).await?;
     Ok(row)
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn change_wallet(
         what: "wallet",
         id: id.to_string(),
     })?;
-    let audited = Audited::wallet_changed(&before, &after, change);
+    let audited = NewAuditRow::wallet_changed(&before, &after, change);
     audit(session, &audited, now, actor).await?;
     Ok(ChangedWallet {
         row: after,

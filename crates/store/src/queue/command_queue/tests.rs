@@ -4,12 +4,12 @@ use ledger::{Micro, Reservation, UnixMs};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::queue::command::Granted;
+use crate::queue::command::AdmissionReply;
 use crate::records::call::{Admit, Close, End, IfLost};
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
 const GATHER: Duration = Duration::from_millis(2);
-type Answer = oneshot::Receiver<Result<Granted, AdmitError>>;
+type Answer = oneshot::Receiver<Result<AdmissionReply, AdmitError>>;
 
 fn queue(waiting_max: usize, call_wait_max: Duration) -> CommandQueue {
     let change_wait_max = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::queue::command::{AlertCommand, DueWork, EndedWork};
 use crate::queue::durable::Batch;
 use crate::records::alerts::{
-    AlertEvent, AlertSignal, CLAIMS_PER_RULE, DeliveryClaim, DeliveryNote, DeliveryRow, NewAlert,
+    AlertEvent, AlertSignal, CLAIMS_PER_RULE, DeliveryClaim, DeliveryReport, DeliveryRow, NewAlert,
     Webhook,
 };
 use crate::records::ids::AlertId;
@@ -45,7 +45,9 @@ impl Ledger<'_> {
                 let claimed = self.atomically(|ledger| ledger.claim_deliveries(due));
                 answer(reply, claimed, batch);
             }
-            AlertCommand::Note(note, reply) => answer(reply, self.note_delivery(&note), batch),
+            AlertCommand::ReportDelivery(report, reply) => {
+                answer(reply, self.report_delivery(&report), batch)
+            }
             AlertCommand::Forget(old, reply) => {
                 let forgotten = self.atomically(|ledger| ledger.forget_alerts(old));
                 answer(reply, forgotten, batch);
@@ -191,18 +193,18 @@ impl Ledger<'_> {
         Ok(found.into_iter().map(|(_, number)| number).collect())
     }
 
-    fn note_delivery(&mut self, note: &DeliveryNote) -> Result<bool, StoreError> {
-        let (pause, outcome, problem) = note.outcome.noted();
+    fn report_delivery(&mut self, report: &DeliveryReport) -> Result<bool, StoreError> {
+        let (pause, outcome, problem) = report.outcome.columns();
         let update =
             "UPDATE alert_deliveries SET next_at = ?3, outcome = ?4, problem = ?5, tried_at = ?6,
                       claimed_by = NULL WHERE n = ?1 AND attempts = ?2 AND outcome IS NULL";
         let changed = self.connection.prepare_cached(update)?.execute(params![
-            note.claim.number,
-            note.claim.attempt,
-            pause.map(|pause| after(note.now, pause)),
+            report.claim.number,
+            report.claim.attempt,
+            pause.map(|pause| after(report.now, pause)),
             outcome,
             problem,
-            note.now.get(),
+            report.now.get(),
         ])?;
         Ok(self.wrote(changed))
     }

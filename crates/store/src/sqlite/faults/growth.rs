@@ -8,7 +8,7 @@ use ledger::Step;
 use ledger::{Meter, Micro, Reservation};
 
 use super::rig::*;
-use crate::{Admitted, Basis, Close, End, IfLost, MeterText};
+use crate::{AdmittedCall, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
 
 /// The size of the extended hold, in micro-credits.
@@ -34,7 +34,7 @@ enum Ends {
 }
 
 impl Rig {
-    async fn grow(&self, admitted: &Admitted, how: Grows) {
+    async fn grow(&self, admitted: &AdmittedCall, how: Grows) {
         let (hold, now) = (admitted.hold, NOW);
         match how {
             Grows::ByExtension => {
@@ -72,7 +72,7 @@ impl Rig {
         }
     }
 
-    fn settle_counted(&self, admitted: &Admitted, charge: u32) {
+    fn settle_counted(&self, admitted: &AdmittedCall, charge: u32) {
         let meter = Meter {
             input: u64::from(charge),
             ..Meter::default()

@@ -10,8 +10,8 @@ use ledger::{Meter, Micro, Reservation, UnixMs};
 use crate::faults::Faults;
 use crate::sync::Mutex;
 use crate::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost, KeyId,
-    KeyLimits, KeyRow, MeterText, NewKey, NewWallet, PriceVersion, Settings, Stats, Store,
+    Admit, AdmitError, AdmittedCall, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost,
+    KeyId, KeyLimits, KeyRow, MeterText, NewKey, NewWallet, PriceVersion, Settings, Stats, Store,
 };
 
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
@@ -79,11 +79,11 @@ impl Rig {
         database(self.folder.path())
     }
 
-    pub(super) async fn admit(&self) -> Result<Admitted, AdmitError> {
+    pub(super) async fn admit(&self) -> Result<AdmittedCall, AdmitError> {
         self.admit_as("req_1").await
     }
 
-    pub(super) async fn admit_as(&self, request_id: &str) -> Result<Admitted, AdmitError> {
+    pub(super) async fn admit_as(&self, request_id: &str) -> Result<AdmittedCall, AdmitError> {
         let ask = Reservation {
             hold: CREDIT,
             exposure: Micro::ZERO,
@@ -102,15 +102,15 @@ impl Rig {
             .await
     }
 
-    pub(super) fn settle(&self, admitted: &Admitted) {
+    pub(super) fn settle(&self, admitted: &AdmittedCall) {
         self.settle_for(admitted, 250_000);
     }
 
-    pub(super) fn settle_for(&self, admitted: &Admitted, charge: u32) {
+    pub(super) fn settle_for(&self, admitted: &AdmittedCall, charge: u32) {
         self.settle_with(admitted, charge, IfLost::Charge);
     }
 
-    pub(super) fn settle_with(&self, admitted: &Admitted, charge: u32, if_lost: IfLost) {
+    pub(super) fn settle_with(&self, admitted: &AdmittedCall, charge: u32, if_lost: IfLost) {
         let meter = MeterText::from(&Meter {
             input: u64::from(charge),
             ..Meter::default()
@@ -132,7 +132,7 @@ impl Rig {
         });
     }
 
-    pub(super) fn release(&self, admitted: &Admitted) {
+    pub(super) fn release(&self, admitted: &AdmittedCall) {
         self.store.close(Close {
             if_lost: IfLost::Charge,
             hold: admitted.hold,

@@ -3,7 +3,7 @@
 use ledger::{DAY_MS, UnixMs};
 use rusqlite::{Connection, params};
 
-use crate::cache::Generations;
+use crate::cache::GenerationalCache;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::{JournalRow, TIME_SHIFT, number_of};
 
@@ -17,8 +17,8 @@ pub(crate) struct Names<'c> {
     /// The number of the last row, and the day of that number.
     last: i64,
     day: i64,
-    wallets: Generations<WalletId, i64>,
-    keys: Generations<KeyId, i64>,
+    wallets: GenerationalCache<WalletId, i64>,
+    keys: GenerationalCache<KeyId, i64>,
     words: Words,
 }
 
@@ -31,8 +31,8 @@ impl<'c> Names<'c> {
             connection,
             last: last.unwrap_or(0),
             day: 0,
-            wallets: Generations::new(CACHED_NAMES_MAX),
-            keys: Generations::new(CACHED_NAMES_MAX),
+            wallets: GenerationalCache::new(CACHED_NAMES_MAX),
+            keys: GenerationalCache::new(CACHED_NAMES_MAX),
             words: Words::default(),
         }
     }

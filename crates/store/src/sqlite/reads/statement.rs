@@ -9,8 +9,8 @@ use crate::records::balance_point::{BalancePoint, Balances};
 use crate::records::entries::EntryKind;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::statement::{
-    Anchor, AnchorBound, EntrySpan, StatementEntry, WALLETS_MAX, WalletCursor, WalletQuery,
-    WalletSpending,
+    EntrySpan, StatementEntry, StoredBalance, StoredBalanceBound, WALLETS_MAX, WalletCursor,
+    WalletQuery, WalletSpending,
 };
 use crate::records::totals::{TotalKey, TotalSum};
 use crate::sqlite::reads::entries::{ENTRY_ROW, entry};
@@ -35,17 +35,21 @@ pub(crate) fn wallet_end(
 }
 
 /// The latest stored balance within the bound. If there is none, the state before the first entry.
-pub(crate) fn anchor(on: &Connection, wallet: i64, bound: AnchorBound) -> rusqlite::Result<Anchor> {
+pub(crate) fn stored_balance(
+    on: &Connection,
+    wallet: i64,
+    bound: StoredBalanceBound,
+) -> rusqlite::Result<StoredBalance> {
     let (condition, value) = match bound {
-        AnchorBound::Entry(seq) => ("seq <= ?2", seq),
-        AnchorBound::Before(time) => ("posted_at < ?2", time.get()),
+        StoredBalanceBound::Entry(seq) => ("seq <= ?2", seq),
+        StoredBalanceBound::Before(time) => ("posted_at < ?2", time.get()),
     };
     let select = format!(
         "SELECT seq, posted_at, balance, gift_balance, credit_used, charged, after_n FROM balance_points
          WHERE wallet = ?1 AND {condition} ORDER BY seq DESC LIMIT 1"
     );
     let read = |row: &Row<'_>| {
-        Ok(Anchor {
+        Ok(StoredBalance {
             point: balance_point(row, 0)?,
             after_n: row.get(6)?,
         })

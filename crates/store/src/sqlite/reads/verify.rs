@@ -7,7 +7,7 @@ use crate::records::ids::Epoch;
 use crate::sqlite::rows::{
     ENTRY, FROM_KEYS, KEY, WALLET, balance_point, entry_columns, key_row, wallet_row,
 };
-use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
+use crate::verify::{Check, HoldFound, INCOMPLETE_TASKS, KeyFound, VerifyReport, WalletFound};
 
 pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<VerifyReport> {
     let snapshot = on.unchecked_transaction()?;
@@ -66,7 +66,7 @@ pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
         check.open_and_closed(row.get(0)?, row.get(1)?);
         Ok(())
     })?;
-    for (select, lacks) in LACKS {
+    for (select, lacks) in INCOMPLETE_TASKS {
         each(&snapshot, select, |row| {
             check.task_lacks(row.get(0)?, &row.get::<_, String>(1)?, lacks);
             Ok(())

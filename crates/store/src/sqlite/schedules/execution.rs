@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::plan::{Mode, Plan};
 use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
-use crate::queue::command::Admitted;
+use crate::queue::command::AdmittedCall;
 use crate::queue::command::Command;
 use crate::queue::command_queue::{Bounds, CommandQueue};
 use crate::queue::durable::SyncQueue;
@@ -163,7 +163,7 @@ impl Node {
     }
 
     /// Decides a call the way the store does.
-    fn admit(&self, template: &Template, leaves: bool) -> Option<Admitted> {
+    fn admit(&self, template: &Template, leaves: bool) -> Option<AdmittedCall> {
         if self.counters.failing.get() || self.sync_queue.is_broken() {
             return None;
         }

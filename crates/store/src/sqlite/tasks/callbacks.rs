@@ -6,7 +6,7 @@ use super::lookups::bytes;
 use super::transactions::after;
 use crate::error::StoreError;
 use crate::queue::command::DueWork;
-use crate::records::task::{CallbackNote, CallbackOutcome, CallbackRow, Claim};
+use crate::records::task::{CallbackOutcome, CallbackReport, CallbackRow, Claim};
 use crate::records::task_id::TaskId;
 use crate::sqlite::writer::ledger::Ledger;
 
@@ -32,21 +32,21 @@ impl Ledger<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub(crate) fn note_callback(&mut self, note: &CallbackNote) -> Result<bool, StoreError> {
-        let (next_at, outcome, tried) = match note.outcome {
+    pub(crate) fn report_callback(&mut self, report: &CallbackReport) -> Result<bool, StoreError> {
+        let (next_at, outcome, tried) = match report.outcome {
             CallbackOutcome::Delivered => (None, Some("delivered"), true),
             CallbackOutcome::GivenUp => (None, Some("given_up"), true),
-            CallbackOutcome::Again { after: pause } => (Some(after(note.now, pause)), None, true),
+            CallbackOutcome::Again { after: pause } => (Some(after(report.now, pause)), None, true),
             CallbackOutcome::NotTried { after: pause } => {
-                (Some(after(note.now, pause)), None, false)
+                (Some(after(report.now, pause)), None, false)
             }
         };
         let update = "UPDATE callbacks SET next_at = ?3, outcome = ?4, claimed_by = NULL,
                       attempts = CASE WHEN ?5 THEN attempts ELSE attempts - 1 END
                       WHERE task = ?1 AND attempts = ?2 AND outcome IS NULL";
         let changed = self.connection.prepare_cached(update)?.execute(params![
-            note.claim.task,
-            note.claim.fence,
+            report.claim.task,
+            report.claim.fence,
             next_at,
             outcome,
             tried,

@@ -11,7 +11,8 @@ use crate::queue::command::{DueWork, EndedWork, OneTask};
 use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::records::task::{
-    Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept, TaskNote, TaskRow, TaskUpstream,
+    Claim, ClaimRenewal, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskPollReport, TaskRow,
+    TaskUpstream,
 };
 use crate::records::task_id::TaskId;
 use crate::sqlite::writer::ledger::Ledger;
@@ -76,9 +77,9 @@ impl Ledger<'_> {
             serde_json::to_string(&new.bound).unwrap_or_default(),
             new.memo,
             new.callback_url,
-            new.standing.status,
-            new.standing.progress,
-            new.standing.snapshot,
+            new.running_state.status,
+            new.running_state.progress,
+            new.running_state.snapshot,
             now.get(),
             after(now, new.lifetime),
             after(now, new.lease),
@@ -116,16 +117,16 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    pub(crate) fn keep_task(&mut self, kept: &TaskKept) -> Result<bool, StoreError> {
+    pub(crate) fn renew_claim(&mut self, renewal: &ClaimRenewal) -> Result<bool, StoreError> {
         let update = "UPDATE tasks SET next_at = ?3, delivery = coalesce(?4, delivery), channel = coalesce(?5, channel),
                       upstream_model = coalesce(?6, upstream_model), upstream_id = coalesce(?7, upstream_id)
                       WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
-        let upstream = kept.upstream.as_ref();
+        let upstream = renewal.upstream.as_ref();
         let changed = self.connection.prepare_cached(update)?.execute(params![
-            kept.claim.task,
-            kept.claim.fence,
-            after(kept.now, kept.lease),
-            kept.delivery,
+            renewal.claim.task,
+            renewal.claim.fence,
+            after(renewal.now, renewal.lease),
+            renewal.delivery,
             upstream.map(|upstream| &upstream.channel),
             upstream.map(|upstream| &upstream.model),
             upstream.map(|upstream| &upstream.id),
@@ -133,22 +134,22 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    pub(crate) fn note_task(&mut self, note: &TaskNote) -> Result<bool, StoreError> {
+    pub(crate) fn report_task_poll(&mut self, report: &TaskPollReport) -> Result<bool, StoreError> {
         let update = "UPDATE tasks SET status = coalesce(?7, status), progress = coalesce(?8, progress),
                       snapshot = coalesce(?3, snapshot), next_at = ?4, polls = polls + 1, claimed_by = NULL,
                       missing = CASE WHEN ?5 THEN missing + 1 ELSE 0 END,
                       missing_since = CASE WHEN ?5 THEN coalesce(missing_since, ?6) END
                       WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
-        let standing = note.standing.as_ref();
+        let running_state = report.running_state.as_ref();
         let changed = self.connection.prepare_cached(update)?.execute(params![
-            note.claim.task,
-            note.claim.fence,
-            standing.map(|standing| &standing.snapshot),
-            after(note.now, note.next_in),
-            note.missing,
-            note.now.get(),
-            standing.map(|standing| &standing.status),
-            standing.and_then(|standing| standing.progress),
+            report.claim.task,
+            report.claim.fence,
+            running_state.map(|running_state| &running_state.snapshot),
+            after(report.now, report.next_in),
+            report.missing,
+            report.now.get(),
+            running_state.map(|running_state| &running_state.status),
+            running_state.and_then(|running_state| running_state.progress),
         ])?;
         Ok(self.wrote(changed))
     }

@@ -4,7 +4,7 @@ use ledger::UnixMs;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, checked_code, checked_token, no_token};
+use crate::books::{NewAuditRow, checked_code, checked_token, no_token};
 use crate::error::StoreError;
 use crate::queue::command::{AccessChange, AccessChanged};
 use crate::records::access::{
@@ -25,7 +25,7 @@ impl Ledger<'_> {
         match change {
             AccessChange::CreateToken { id, new } => {
                 let row = self.create_token(id, &new, now)?;
-                self.audit(&Audited::token_created(&row), now, actor)?;
+                self.audit(&NewAuditRow::token_created(&row), now, actor)?;
                 Ok(AccessChanged::Token(row))
             }
             AccessChange::RevokeToken(id) => {
@@ -50,7 +50,7 @@ impl Ledger<'_> {
                     let delete = "DELETE FROM admin_sessions WHERE digest = ?1";
                     let mut delete = self.connection.prepare_cached(delete)?;
                     delete.execute([digest.as_bytes()])?;
-                    self.audit(&Audited::session_ended(&row), now, actor)?;
+                    self.audit(&NewAuditRow::session_ended(&row), now, actor)?;
                 }
                 Ok(AccessChanged::Done)
             }
@@ -92,7 +92,7 @@ impl Ledger<'_> {
         update.execute(params![id, now.get()])?;
         let delete = "DELETE FROM admin_sessions WHERE token = (SELECT digest FROM admin_tokens WHERE id = ?1)";
         self.connection.prepare_cached(delete)?.execute([id])?;
-        self.audit(&Audited::token_revoked(&row), now, actor)?;
+        self.audit(&NewAuditRow::token_revoked(&row), now, actor)?;
         Ok(TokenRow {
             revoked_at: Some(now),
             ..row
@@ -125,7 +125,11 @@ impl Ledger<'_> {
             new.role.as_str(),
             expires_at.get(),
         ])?;
-        self.audit(&Audited::code_created(new, expires_at.get()), now, actor)
+        self.audit(
+            &NewAuditRow::code_created(new, expires_at.get()),
+            now,
+            actor,
+        )
     }
 
     fn open_session(
@@ -186,7 +190,7 @@ impl Ledger<'_> {
             request_id: actor.request_id.clone(),
         };
         let actor = if is_link { &by_link } else { actor };
-        self.audit(&Audited::session_opened(&row), now, actor)?;
+        self.audit(&NewAuditRow::session_opened(&row), now, actor)?;
         Ok(Some(row))
     }
 

@@ -4,7 +4,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, checked_rule, no_rule, no_wallet_of_rule};
+use crate::books::{NewAuditRow, checked_rule, no_rule, no_wallet_of_rule};
 use crate::error::StoreError;
 use crate::queue::command::RuleChange;
 use crate::records::alerts::{NewRule, RuleRow, kinds_text};
@@ -22,7 +22,7 @@ impl Ledger<'_> {
         match change {
             RuleChange::Create { id, new } => {
                 self.create_rule(*id, new, now)?;
-                self.audit(&Audited::rule_created(*id, new), now, actor)?;
+                self.audit(&NewAuditRow::rule_created(*id, new), now, actor)?;
                 self.find_rule(*id)
             }
             RuleChange::Remove(id) => {
@@ -31,7 +31,7 @@ impl Ledger<'_> {
                 for delete in [deliveries, "DELETE FROM alert_rules WHERE id = ?1"] {
                     self.connection.prepare_cached(delete)?.execute([id])?;
                 }
-                self.audit(&Audited::rule_removed(&row), now, actor)?;
+                self.audit(&NewAuditRow::rule_removed(&row), now, actor)?;
                 Ok(row)
             }
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::error::{AdmitError, StoreError};
-use crate::queue::command::Admitted;
-use crate::queue::command::{Change, Command, Granted, Reply, TaskCommand};
+use crate::queue::command::AdmittedCall;
+use crate::queue::command::{AdmissionReply, Change, Command, Reply, TaskCommand};
 use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Batch;
 use crate::records::call::Close;
@@ -31,12 +31,12 @@ impl Ledger<'_> {
                 let now = admit.now;
                 let answer = match self.admit(admit) {
                     Ok(Ok((hold, rates))) => {
-                        let admitted = Admitted {
+                        let admitted = AdmittedCall {
                             hold,
                             rates,
                             durable: batch.durable(),
                         };
-                        Ok(Granted::new(admitted, now, queue))
+                        Ok(AdmissionReply::new(admitted, now, queue))
                     }
                     Ok(Err(refused)) => Err(refused),
                     Err(error) => Err(unavailable(&error)),
@@ -218,8 +218,12 @@ impl Ledger<'_> {
             TaskCommand::Refuse(claim, now, reply) => {
                 answer(reply, self.refuse_task(claim, now), batch);
             }
-            TaskCommand::Keep(kept, reply) => answer(reply, self.keep_task(&kept), batch),
-            TaskCommand::Note(note, reply) => answer(reply, self.note_task(&note), batch),
+            TaskCommand::RenewClaim(renewal, reply) => {
+                answer(reply, self.renew_claim(&renewal), batch)
+            }
+            TaskCommand::ReportPoll(report, reply) => {
+                answer(reply, self.report_task_poll(&report), batch)
+            }
             TaskCommand::End(ended, reply) => answer(reply, self.end_task(*ended), batch),
             TaskCommand::Claim(due, reply) => answer(reply, self.claim_tasks(due), batch),
             TaskCommand::ClaimOne(one, reply) => answer(reply, self.claim_task(one), batch),
@@ -230,8 +234,8 @@ impl Ledger<'_> {
             TaskCommand::ClaimCallbacks(due, reply) => {
                 answer(reply, self.claim_callbacks(due), batch);
             }
-            TaskCommand::NoteCallback(note, reply) => {
-                answer(reply, self.note_callback(&note), batch);
+            TaskCommand::ReportCallback(report, reply) => {
+                answer(reply, self.report_callback(&report), batch);
             }
         }
     }

@@ -4,7 +4,7 @@ use ledger::UnixMs;
 use rusqlite::params;
 
 use super::ledger::Ledger;
-use crate::books::Audited;
+use crate::books::NewAuditRow;
 use crate::error::StoreError;
 use crate::records::audit::Actor;
 
@@ -29,7 +29,7 @@ impl Ledger<'_> {
     /// Writes an audit row.
     pub(crate) fn audit(
         &mut self,
-        audited: &Audited,
+        audited: &NewAuditRow,
         now: UnixMs,
         actor: &Actor,
     ) -> Result<(), StoreError> {

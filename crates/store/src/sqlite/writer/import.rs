@@ -4,7 +4,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::params;
 
 use super::ledger::Ledger;
-use crate::books::{Audited, Opening};
+use crate::books::{NewAuditRow, WalletOpening};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::records::accounts::KeyRow;
@@ -32,7 +32,7 @@ impl Ledger<'_> {
         for wallet in &batch.wallets {
             let opening = wallet.opening()?;
             let n = self.insert_wallet(wallet, &opening, now)?;
-            let audited = Audited::wallet_created(&wallet.row(&opening, now));
+            let audited = NewAuditRow::wallet_created(&wallet.row(&opening, now));
             self.audit(&audited, now, actor)?;
             opened.push((n, wallet.id, opening));
         }
@@ -44,7 +44,7 @@ impl Ledger<'_> {
             }
             let row = key.row(wallet_name, now)?;
             self.insert_key(n, key, &row)?;
-            self.audit(&Audited::key_created(&row), now, actor)?;
+            self.audit(&NewAuditRow::key_created(&row), now, actor)?;
         }
         for (n, id, opening) in opened {
             self.books.open_wallet(n, id, opening, now, &actor.name);
@@ -55,7 +55,7 @@ impl Ledger<'_> {
     fn insert_wallet(
         &self,
         wallet: &ImportedWallet,
-        opening: &Opening,
+        opening: &WalletOpening,
         now: UnixMs,
     ) -> Result<i64, StoreError> {
         self.check_name_is_free(&wallet.name, None)?;

@@ -7,7 +7,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, Edited, edited, new_key};
+use crate::books::{EditedKey, NewAuditRow, edited_key, new_key};
 use crate::error::StoreError;
 use crate::queue::command::KeyEdit;
 use crate::records::accounts::{KeyRotation, KeyRow, NewKey};
@@ -57,7 +57,7 @@ impl Ledger<'_> {
             calendar.map(|calendar| calendar.per().as_str()),
             calendar.map(Calendar::time_zone),
         ])?;
-        self.audit(&Audited::key_created(&row), now, actor)?;
+        self.audit(&NewAuditRow::key_created(&row), now, actor)?;
         Ok(row)
     }
 
@@ -82,15 +82,15 @@ impl Ledger<'_> {
         self.load_key(id)?;
         let rows = self.books.rows_of(id).ok_or_else(missing)?;
         let (n, key) = (rows.key.n, rows.key.key);
-        let row = match edited(&before, key, edit.clone())? {
-            Edited::Changed(row) => row,
-            Edited::Same(row) => return Ok(row),
+        let row = match edited_key(&before, key, edit.clone())? {
+            EditedKey::Changed(row) => row,
+            EditedKey::Unchanged(row) => return Ok(row),
         };
         match edit {
             KeyEdit::Rotate(rotation) => self.rotate(n, rotation)?,
             KeyEdit::Limits(_) | KeyEdit::Enabled(_) => self.update_key(n, &row)?,
         }
-        self.audit(&Audited::key_changed(&before, &row, edit), now, actor)?;
+        self.audit(&NewAuditRow::key_changed(&before, &row, edit), now, actor)?;
         if let Some(mut rows) = self.books.rows_of(id) {
             rows.key.key = row.key;
             rows.key.calendar.clone_from(&row.calendar);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::books::{Books, Closed, PendingWrite};
 use crate::error::AdmitError;
-use crate::queue::command::Admitted;
+use crate::queue::command::AdmittedCall;
 use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Durable;
 use crate::records::call::{Admit, Close};
@@ -61,7 +61,7 @@ impl SharedLedger {
     }
 
     /// Decides a call, or returns the request so that the caller can queue it.
-    pub(crate) fn admit(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+    pub(crate) fn admit(&self, admit: Admit) -> Result<Result<AdmittedCall, AdmitError>, Admit> {
         if !self.queue.is_empty() {
             return Err(admit);
         }
@@ -74,7 +74,7 @@ impl SharedLedger {
         };
         shared.counts.commands += 1;
         shared.counts.admits();
-        Ok(shared.books.admit(admit).map(|(hold, rates)| Admitted {
+        Ok(shared.books.admit(admit).map(|(hold, rates)| AdmittedCall {
             hold,
             rates,
             durable: shared.durable.clone(),

@@ -7,7 +7,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::ledger::Ledger;
-use crate::books::{Audited, FoundEntry, ManualFacts, Opening, WalletDecision};
+use crate::books::{FoundEntry, ManualFacts, NewAuditRow, WalletDecision, WalletOpening};
 use crate::chain::Head;
 use crate::error::StoreError;
 use crate::queue::command::WalletChange;
@@ -28,7 +28,7 @@ impl Ledger<'_> {
         now: UnixMs,
         actor: &Actor,
     ) -> Result<WalletRow, StoreError> {
-        let opening = Opening::of(&new)?;
+        let opening = WalletOpening::of(&new)?;
         let (name, wallet) = (new.name, opening.wallet);
         self.check_name_is_free(&name, None)?;
         let insert = "INSERT INTO wallets (id, name, status, credit_limit, created_at, head)
@@ -49,7 +49,7 @@ impl Ledger<'_> {
             alert_below: None,
             created_at: now,
         };
-        self.audit(&Audited::wallet_created(&row), now, actor)?;
+        self.audit(&NewAuditRow::wallet_created(&row), now, actor)?;
         self.books.open_wallet(n, id, opening, now, &actor.name);
         Ok(row)
     }
@@ -116,7 +116,7 @@ impl Ledger<'_> {
             ])?;
         }
         self.audit(
-            &Audited::wallet_changed(&before, &after, change),
+            &NewAuditRow::wallet_changed(&before, &after, change),
             now,
             actor,
         )?;

@@ -2,7 +2,7 @@
 
 /// The state of a database when it is inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreCondition {
+pub enum StoreState {
     /// Our program has not used the database yet.
     Absent,
     /// The database has the schema of an earlier version.

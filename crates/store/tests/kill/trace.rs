@@ -9,7 +9,7 @@ const SECTOR: usize = 512;
 
 /// One operation of the process.
 #[derive(Debug)]
-enum Deed {
+enum Operation {
     Write {
         file: PathBuf,
         at: usize,
@@ -30,7 +30,7 @@ enum Deed {
 
 /// The operations of a process, in order.
 #[derive(Debug)]
-pub(crate) struct Trace(Vec<Deed>);
+pub(crate) struct Trace(Vec<Operation>);
 
 impl Trace {
     /// Whether processes can be traced here.
@@ -96,7 +96,7 @@ impl Trace {
     /// The last line with this prefix among the first `by` operations.
     pub(crate) fn said(&self, by: usize, beginning: &str) -> Option<&str> {
         self.0[..by].iter().rev().find_map(|deed| match deed {
-            Deed::Said(line) => line.strip_prefix(beginning),
+            Operation::Said(line) => line.strip_prefix(beginning),
             _ => None,
         })
     }
@@ -111,7 +111,7 @@ impl Trace {
     ) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut safe: BTreeMap<&Path, usize> = BTreeMap::new();
         for deed in &self.0[..by] {
-            if let Deed::Synced { file, begun } = deed {
+            if let Operation::Synced { file, begun } = deed {
                 let until = safe.entry(file).or_default();
                 *until = (*until).max(*begun);
             }
@@ -120,7 +120,7 @@ impl Trace {
         for (number, deed) in self.0[..by].iter().enumerate() {
             let is_safe = |file: &PathBuf| number < safe.get(file.as_path()).copied().unwrap_or(0);
             match deed {
-                Deed::Write { file, at, bytes } => {
+                Operation::Write { file, at, bytes } => {
                     let kept = match chance() % 4 {
                         _ if is_safe(file) => bytes.len(),
                         0 => 0,
@@ -131,10 +131,10 @@ impl Trace {
                     content.resize(content.len().max(at + kept), 0);
                     content[*at..at + kept].copy_from_slice(&bytes[..kept]);
                 }
-                Deed::Cut { file, length } if is_safe(file) || chance().is_multiple_of(2) => {
+                Operation::Cut { file, length } if is_safe(file) || chance().is_multiple_of(2) => {
                     files.entry(file.clone()).or_default().resize(*length, 0);
                 }
-                Deed::Cut { .. } | Deed::Synced { .. } | Deed::Said(_) => {}
+                Operation::Cut { .. } | Operation::Synced { .. } | Operation::Said(_) => {}
             }
         }
         files
@@ -142,27 +142,27 @@ impl Trace {
 }
 
 /// Parses lines such as `pwrite64(7<\x2f…>, "\x00…", 4096, 32) = 4096`.
-fn deed(call: &str, begun: usize) -> Option<Deed> {
+fn deed(call: &str, begun: usize) -> Option<Operation> {
     let (name, rest) = call.split_once('(')?;
     let (descriptor, rest) = rest.split_once('<')?;
     let (path, rest) = rest.split_once('>')?;
     let file = PathBuf::from(String::from_utf8(unhex(path)).ok()?);
     match name {
-        "fsync" | "fdatasync" => Some(Deed::Synced { file, begun }),
-        "ftruncate" => Some(Deed::Cut {
+        "fsync" | "fdatasync" => Some(Operation::Synced { file, begun }),
+        "ftruncate" => Some(Operation::Cut {
             file,
             length: number(rest)?,
         }),
         "write" if descriptor == "1" => {
             let line = String::from_utf8(unhex(rest.split('"').nth(1)?)).ok()?;
-            Some(Deed::Said(line.trim_end().to_owned()))
+            Some(Operation::Said(line.trim_end().to_owned()))
         }
         "pwrite64" => {
             let (_, rest) = rest.split_once('"')?;
             let (bytes, rest) = rest.split_once('"')?;
             // The count and the offset follow the bytes.
             let at = number(rest.trim_start_matches(", ").split_once(", ")?.1)?;
-            Some(Deed::Write {
+            Some(Operation::Write {
                 file,
                 at,
                 bytes: unhex(bytes),

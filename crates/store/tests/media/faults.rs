@@ -5,11 +5,11 @@ use std::io::Seek as _;
 
 use store::{Media, MediaError, MediaOpenError, MediaPlace, MediaSettings, MediaType};
 
-use super::place::{Place, film, fresh, keep, now};
+use super::test_storage::{TestStorage, film, fresh, keep, now};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_beyond_its_bound_is_refused_and_leaves_nothing() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let mut spool = it.media.spool(10).await.unwrap();
         spool.write(&[0; 10]).await.unwrap();
         let refused = spool.write(&[0]).await.unwrap_err();
@@ -29,7 +29,7 @@ async fn a_file_beyond_its_bound_is_refused_and_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_near_its_floor_takes_nothing_in() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let settings = MediaSettings {
             disk_floor_bytes: u64::MAX,
             ..it.settings.clone()
@@ -45,7 +45,7 @@ async fn a_disk_near_its_floor_takes_nothing_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_near_its_floor_takes_no_uploads() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let upload = it.media.upload().await.unwrap();
         let upload = upload.write(vec!["fi".into(), "lm".into()]).await.unwrap();
         assert_eq!(upload.bytes(), 4, "{place}");
@@ -66,7 +66,7 @@ async fn a_disk_near_its_floor_takes_no_uploads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_storage_that_cannot_be_used_is_noticed_by_a_probe() {
-    for (place, mut it) in Place::all().await {
+    for (place, mut it) in TestStorage::all().await {
         it.media.probe().await.unwrap();
         it.keep(fresh(MediaType::Mp4), b"film").await.unwrap();
         it.media.probe().await.unwrap();
@@ -86,7 +86,7 @@ async fn a_storage_that_cannot_be_used_is_noticed_by_a_probe() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_storage_that_is_gone_is_no_missing_file() {
-    for (place, mut it) in Place::all().await {
+    for (place, mut it) in TestStorage::all().await {
         let (name, other) = (fresh(MediaType::Mp4), fresh(MediaType::Mp4));
         it.keep(name, b"film").await.unwrap();
         let head = it.media.head(name, now()).await.unwrap().unwrap();
@@ -110,7 +110,7 @@ async fn a_storage_that_is_gone_is_no_missing_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_with_other_keys_refuses_and_is_not_empty() {
-    let it = Place::bucket().await;
+    let it = TestStorage::bucket().await;
     let name = fresh(MediaType::Mp4);
     it.keep(name, b"film").await.unwrap();
     let mut settings = it.settings.clone();

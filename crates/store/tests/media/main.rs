@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod faults;
-mod place;
 mod s3;
 mod story;
 mod sweeping;
+mod test_storage;

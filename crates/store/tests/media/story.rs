@@ -2,14 +2,14 @@
 
 use store::MediaType;
 
-use super::place::{Place, after_expiry, collect, film, fresh, now};
+use super::test_storage::{TestStorage, after_expiry, collect, film, fresh, now};
 
 /// The size of a file that is uploaded in more than two parts.
 const LARGE_BYTES: usize = (16 << 20) + 3;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_kept_is_read_as_it_was_written() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         for (kind, length) in [
             (MediaType::Png, 1),
             (MediaType::Mov, 100_000),
@@ -33,7 +33,7 @@ async fn what_is_kept_is_read_as_it_was_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ranges_are_read_alone() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let (name, bytes) = (fresh(MediaType::Mp4), film(200_000));
         it.keep(name, &bytes).await.unwrap();
         let head = it.media.head(name, now()).await.unwrap().unwrap();
@@ -51,7 +51,7 @@ async fn ranges_are_read_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_and_what_has_expired_are_the_same() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let name = fresh(MediaType::Mp4);
         assert_eq!(it.media.head(name, now()).await.unwrap(), None, "{place}");
         assert!(
@@ -87,7 +87,7 @@ async fn what_is_missing_and_what_has_expired_are_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_copy_takes_the_place_of_the_first() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let name = fresh(MediaType::Mp4);
         it.keep(name, b"the first film").await.unwrap();
         let before = it.media.head(name, now()).await.unwrap().unwrap();
@@ -110,7 +110,7 @@ async fn a_second_copy_takes_the_place_of_the_first() {
 
 #[tokio::test]
 async fn a_range_of_a_file_that_was_replaced_is_not_mixed_with_it() {
-    let it = Place::folder();
+    let it = TestStorage::folder();
     let name = fresh(MediaType::Mp4);
     it.keep(name, b"the first film").await.unwrap();
     let head = it.media.head(name, now()).await.unwrap().unwrap();

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use store::{Media, MediaSettings, MediaType, Swept};
 
-use super::place::{EXPIRY, Place, after_expiry, fresh, keep, now};
+use super::test_storage::{EXPIRY, TestStorage, after_expiry, fresh, keep, now};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_takes_what_has_expired() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let names = [
             fresh(MediaType::Mp4),
             fresh(MediaType::Mov),
@@ -47,7 +47,7 @@ async fn a_sweep_takes_what_has_expired() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn evidence_is_kept_beyond_its_expiry() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let settings = MediaSettings {
             keep_expired: EXPIRY,
             ..it.settings.clone()
@@ -72,7 +72,7 @@ async fn evidence_is_kept_beyond_its_expiry() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_others_stay() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         it.keep(fresh(MediaType::Mp4), b"film").await.unwrap();
         let foreign = ["notes.txt", "holiday.mp4", "deep/er.mp4"].map(|name| it.objects.join(name));
         for path in &foreign {
@@ -92,7 +92,7 @@ async fn files_of_others_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_dead_process_left_on_its_way_goes_after_an_hour() {
-    for (place, it) in Place::all().await {
+    for (place, it) in TestStorage::all().await {
         let spool = it.media.spool(100).await.unwrap();
         let stale = it.spool.join("0123.part");
         let other = it.spool.join("notes.txt");

@@ -7,7 +7,7 @@ use store::{
     TokenId, TokenQuery, TokenRow,
 };
 
-use crate::place::{Place, actor};
+use crate::test_database::{TestDatabase, actor};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -53,8 +53,8 @@ async fn actions(store: &Store) -> Vec<String> {
     rows.into_iter().rev().map(|row| row.action).collect()
 }
 
-pub(crate) async fn a_token_is_found_by_its_digest_until_it_is_revoked(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_token_is_found_by_its_digest_until_it_is_revoked(database: &TestDatabase) {
+    let store = database.open();
     let first = token(&store, "one", Role::Viewer).await;
     let second = token(&store, "two", Role::Owner).await;
     let found = store.token_by_digest(&digest("one")).await.unwrap();
@@ -89,8 +89,8 @@ pub(crate) async fn a_token_is_found_by_its_digest_until_it_is_revoked(place: &P
     assert_eq!(actions(&store).await, expected);
 }
 
-pub(crate) async fn a_session_ends_with_its_token_or_its_time(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_session_ends_with_its_token_or_its_time(database: &TestDatabase) {
+    let store = database.open();
     let one = token(&store, "one", Role::Support).await;
     let two = token(&store, "two", Role::Support).await;
     assert!(open(&store, "a", HOUR, opened_by(&one, "one")).await);
@@ -116,8 +116,8 @@ pub(crate) async fn a_session_ends_with_its_token_or_its_time(place: &Place) {
     assert_eq!(ended.count(), 1, "{told:?}");
 }
 
-pub(crate) async fn a_code_signs_in_once(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_code_signs_in_once(database: &TestDatabase) {
+    let store = database.open();
     let code = |secret: &str, lifetime| NewSignInCode {
         digest: digest(secret),
         name: "pat".to_owned(),

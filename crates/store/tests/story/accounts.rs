@@ -5,13 +5,13 @@ use store::{
     AdmitError, Digest, KeyChange, KeyId, KeyLimits, NewKey, NewWallet, StoreError, WalletId,
 };
 
-use crate::place::{
-    CARD, LONG_AGO, NOW, Place, actor, admit, assert_clean, credits, funded, key, price, settled,
-    wallet,
+use crate::test_database::{
+    CARD, LONG_AGO, NOW, TestDatabase, actor, admit, assert_clean, credits, funded, key, price,
+    settled, wallet,
 };
 
-pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_new_wallet_begins_with_entries(database: &TestDatabase) {
+    let store = database.open();
     let new = NewWallet {
         name: "acme".to_owned(),
         balance: credits(100),
@@ -45,8 +45,8 @@ pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_wallet_is_found_by_name_and_id(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_wallet_is_found_by_name_and_id(database: &TestDatabase) {
+    let store = database.open();
     let row = wallet(&store, "acme", credits(1)).await;
     for name in ["acme".to_owned(), row.id.to_string()] {
         assert_eq!(store.find_wallet(&name).await.unwrap().unwrap().id, row.id);
@@ -63,8 +63,10 @@ pub(crate) async fn a_wallet_is_found_by_name_and_id(place: &Place) {
     }
 }
 
-pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
     store
@@ -79,7 +81,7 @@ pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(p
     store.flush().await.unwrap();
     drop(store);
     // A new store reads the stored values, not cached ones.
-    let store = place.open();
+    let store = database.open();
     let found = store.wallets().await.unwrap().remove(0).wallet;
     assert_eq!(found.status, WalletStatus::Disabled);
     assert_eq!(
@@ -89,8 +91,8 @@ pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(p
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(1)).await;
     store
         .set_credit_limit(key.wallet, credits(10), &actor())
@@ -124,8 +126,8 @@ pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &P
     assert_clean(&store).await;
 }
 
-pub(crate) async fn senseless_changes_are_refused_and_change_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn senseless_changes_are_refused_and_change_nothing(database: &TestDatabase) {
+    let store = database.open();
     let row = wallet(&store, "acme", credits(1)).await;
     let new = |name: &str, balance| NewWallet {
         name: name.to_owned(),
@@ -193,8 +195,8 @@ pub(crate) async fn senseless_changes_are_refused_and_change_nothing(place: &Pla
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_key_is_found_by_its_digest_alone(database: &TestDatabase) {
+    let store = database.open();
     let wallet = wallet(&store, "acme", credits(1)).await;
     let digest = Digest::of(b"sk-tg-secret");
     let limits = KeyLimits {
@@ -249,8 +251,8 @@ pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
     );
 }
 
-pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
-    let store = place.open();
+pub(crate) async fn key_changes_act_at_the_next_admission(database: &TestDatabase) {
+    let store = database.open();
     let row = wallet(&store, "acme", credits(10)).await;
     let key = key(&store, row.id, KeyLimits::default()).await;
     let refusal =
@@ -329,8 +331,8 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn price_versions_are_interned(place: &Place) {
-    let store = place.open();
+pub(crate) async fn price_versions_are_interned(database: &TestDatabase) {
+    let store = database.open();
     let first = store.price_version("a/model", CARD).await.unwrap();
     assert_eq!(store.price_version("a/model", CARD).await.unwrap(), first);
     let other_model = store.price_version("b/model", CARD).await.unwrap();
@@ -341,13 +343,17 @@ pub(crate) async fn price_versions_are_interned(place: &Place) {
     assert!(first != other_model && first != other_card && other_model != other_card);
     drop(store);
     assert_eq!(
-        place.open().price_version("a/model", CARD).await.unwrap(),
+        database
+            .open()
+            .price_version("a/model", CARD)
+            .await
+            .unwrap(),
         first
     );
 }
 
-pub(crate) async fn accounts_are_found_by_a_part_of_their_names(place: &Place) {
-    let store = place.open();
+pub(crate) async fn accounts_are_found_by_a_part_of_their_names(database: &TestDatabase) {
+    let store = database.open();
     let (acme, other) = (
         wallet(&store, "Acme Größe", credits(1)).await,
         wallet(&store, "other", credits(1)).await,
@@ -396,8 +402,10 @@ pub(crate) async fn accounts_are_found_by_a_part_of_their_names(place: &Place) {
     assert_eq!(names.keys, [(robot.id, "Build robot".to_owned())].into());
 }
 
-pub(crate) async fn wallets_beyond_their_credit_line_are_found_by_their_debt(place: &Place) {
-    let store = place.open();
+pub(crate) async fn wallets_beyond_their_credit_line_are_found_by_their_debt(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     for (name, credit) in [("none", 0), ("little", 2), ("much", 2), ("more", 2)] {
         let new = NewWallet {
             name: name.to_owned(),
@@ -414,11 +422,11 @@ pub(crate) async fn wallets_beyond_their_credit_line_are_found_by_their_debt(pla
         ("much", 9_000_000),
         ("more", 5_000_000),
     ] {
-        place.tamper(&format!(
+        database.tamper(&format!(
             "UPDATE wallets SET credit_used = {used} WHERE name = '{name}'"
         ));
     }
-    let found = place.open().wallets_beyond_credit(2).await.unwrap();
+    let found = database.open().wallets_beyond_credit(2).await.unwrap();
     let names: Vec<&str> = found.deepest.iter().map(|row| row.name.as_str()).collect();
     assert_eq!((names, found.total), (vec!["much", "more"], 3));
 }

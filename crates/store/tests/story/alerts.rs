@@ -10,7 +10,7 @@ use store::{
 };
 
 use crate::nodes::named;
-use crate::place::{NOW, Place, actor, admit, credits, key, price, settled, wallet};
+use crate::test_database::{NOW, TestDatabase, actor, admit, credits, key, price, settled, wallet};
 
 const LONG: Duration = Duration::from_secs(3_600);
 const SECRET: &str = "whsec_of_the_story";
@@ -67,8 +67,8 @@ async fn report(store: &Store, row: &DeliveryRow, outcome: DeliveryOutcome) -> b
     store.report_delivery(report).await.unwrap()
 }
 
-pub(crate) async fn a_rule_is_kept_and_audited_without_its_secret(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_rule_is_kept_and_audited_without_its_secret(database: &TestDatabase) {
+    let store = database.open();
     let acme = wallet(&store, "acme", credits(1)).await;
     let mut new = new_rule(&[AlertKind::LowBalance, AlertKind::KeyLimit]);
     new.wallet = Some(acme.id);
@@ -120,8 +120,8 @@ pub(crate) async fn a_rule_is_kept_and_audited_without_its_secret(place: &Place)
     );
 }
 
-pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
-    let store = place.open();
+pub(crate) async fn an_alert_begins_once_and_ends_once(database: &TestDatabase) {
+    let store = database.open();
     let (one, other) = (rule(&store).await, rule(&store).await);
     assert!(begin(&store, "channel_down main", &[one.id, RuleId::random()]).await);
     assert!(!begin(&store, "channel_down main", &[one.id]).await);
@@ -182,8 +182,8 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(place: &Place) {
     assert_eq!(alerts(&store).await.len(), 2);
 }
 
-pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(database: &TestDatabase) {
+    let store = database.open();
     let rule = rule(&store).await;
     assert!(begin(&store, "channel_down main", &[rule.id]).await);
     let again = DeliveryOutcome::Again {
@@ -225,8 +225,10 @@ pub(crate) async fn a_delivery_is_tried_until_it_is_delivered_or_given_up(place:
 }
 
 /// A receiver that gets the end first would keep the alert open.
-pub(crate) async fn an_end_waits_until_its_beginning_is_delivered_or_given_up(place: &Place) {
-    let store = place.open();
+pub(crate) async fn an_end_waits_until_its_beginning_is_delivered_or_given_up(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let rule = rule(&store).await;
     assert!(begin(&store, "channel_down main", &[rule.id]).await);
     let again = DeliveryOutcome::Again {
@@ -248,8 +250,8 @@ pub(crate) async fn an_end_waits_until_its_beginning_is_delivered_or_given_up(pl
     assert_eq!((due.len(), due[0].event), (1, AlertEvent::End));
 }
 
-pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(database: &TestDatabase) {
+    let store = database.open();
     let (busy, other) = (rule(&store).await, rule(&store).await);
     for number in 0..12 {
         let condition = format!("channel_down {number}");
@@ -272,8 +274,8 @@ pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(place: &P
 
 /// A node may die between the claim and the report. The delivery is then repeated, and the dead node's report has no
 /// effect.
-pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) {
-    let (store, _) = Store::open(&named(place, "one")).unwrap();
+pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(database: &TestDatabase) {
+    let (store, _) = Store::open(&named(database, "one")).unwrap();
     let rule = rule(&store).await;
     assert!(begin(&store, "channel_down main", &[rule.id]).await);
     // The first claim's lease has already ended.
@@ -283,7 +285,7 @@ pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(place: &Place) 
     assert!(!report(&store, &lost[0], DeliveryOutcome::Delivered).await);
     // A node that restarts continues at once.
     drop(store);
-    let (store, _) = Store::open(&named(place, "one")).unwrap();
+    let (store, _) = Store::open(&named(database, "one")).unwrap();
     let found = store.claim_deliveries(10, LONG, store_now()).await.unwrap();
     assert_eq!(found[0].claim.attempt, 3);
     assert!(report(&store, &found[0], DeliveryOutcome::Delivered).await);
@@ -296,8 +298,8 @@ fn store_now() -> ledger::UnixMs {
     NOW.max(ledger::UnixMs::new(now))
 }
 
-pub(crate) async fn what_a_node_sees_is_seen_by_all_until_it_expires(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_a_node_sees_is_seen_by_all_until_it_expires(database: &TestDatabase) {
+    let store = database.open();
     let signal = |condition: &str| AlertSignal {
         condition: condition.to_owned(),
         kind: AlertKind::ChannelDown,
@@ -335,8 +337,8 @@ async fn spent(store: &Store, name: &str, limit: Option<Micro>, tokens: u64) -> 
     key
 }
 
-pub(crate) async fn wallets_and_keys_that_run_low_are_found(place: &Place) {
-    let store = place.open();
+pub(crate) async fn wallets_and_keys_that_run_low_are_found(database: &TestDatabase) {
+    let store = database.open();
     let (full, low) = (
         spent(&store, "full", None, 1_000_000).await,
         spent(&store, "low", Some(credits(10)), 7_900_000).await,
@@ -394,8 +396,8 @@ pub(crate) async fn wallets_and_keys_that_run_low_are_found(place: &Place) {
     assert_ne!(full.id, low.id);
 }
 
-pub(crate) async fn one_node_looks_for_alerts_and_one_delivers_each(place: &Place) {
-    let (one, two) = (place.open(), place.open());
+pub(crate) async fn one_node_looks_for_alerts_and_one_delivers_each(database: &TestDatabase) {
+    let (one, two) = (database.open(), database.open());
     assert!(one.watch_alerts(LONG).await.unwrap());
     assert!(one.watch_alerts(LONG).await.unwrap(), "it goes on");
     assert!(!two.watch_alerts(LONG).await.unwrap());

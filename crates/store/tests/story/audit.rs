@@ -6,7 +6,7 @@ use store::{
     PeriodLength, Role, Store, StoreError, WalletSettings,
 };
 
-use crate::place::{Place, actor, credits, key, wallet};
+use crate::test_database::{TestDatabase, actor, credits, key, wallet};
 
 async fn rows(store: &Store, query: AuditQuery) -> Vec<AuditRow> {
     store.audit(query).await.unwrap()
@@ -22,8 +22,8 @@ async fn told(store: &Store) -> Vec<(String, String, String, String)> {
         .collect()
 }
 
-pub(crate) async fn each_change_has_a_row_of_its_own(place: &Place) {
-    let store = place.open();
+pub(crate) async fn each_change_has_a_row_of_its_own(database: &TestDatabase) {
+    let store = database.open();
     let by = Actor {
         id: "tok_0123456789abcdef".to_owned(),
         name: "till".to_owned(),
@@ -118,11 +118,11 @@ pub(crate) async fn each_change_has_a_row_of_its_own(place: &Place) {
     assert_eq!(rows[0].actor, by);
     // The rows are as durable as the changes themselves.
     drop(store);
-    assert_eq!(told(&place.open()).await, expected);
+    assert_eq!(told(&database.open()).await, expected);
 }
 
-pub(crate) async fn a_refused_change_leaves_no_row(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_refused_change_leaves_no_row(database: &TestDatabase) {
+    let store = database.open();
     let acme = wallet(&store, "acme", credits(1)).await.id;
     let again = NewWallet {
         name: "acme".to_owned(),
@@ -143,8 +143,8 @@ pub(crate) async fn a_refused_change_leaves_no_row(place: &Place) {
     assert_eq!(actions, ["wallet.create"]);
 }
 
-pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &Place) {
-    let store = place.open();
+pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(database: &TestDatabase) {
+    let store = database.open();
     let other = Actor {
         id: "config".to_owned(),
         name: "config".to_owned(),
@@ -187,8 +187,8 @@ pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &P
 
     let mut paged: Vec<AuditRow> = Vec::new();
     loop {
-        let place = paged.last().map(|row| row.cursor);
-        let next = query(&|q| (q.before, q.limit) = (place, 3));
+        let cursor = paged.last().map(|row| row.cursor);
+        let next = query(&|q| (q.before, q.limit) = (cursor, 3));
         let page = rows(&store, next).await;
         if page.is_empty() {
             break;
@@ -198,17 +198,17 @@ pub(crate) async fn rows_are_found_by_every_condition_a_page_at_a_time(place: &P
     assert_eq!(paged, all);
 }
 
-pub(crate) async fn rows_cannot_be_changed_or_deleted(place: &Place) {
-    let store = place.open();
+pub(crate) async fn rows_cannot_be_changed_or_deleted(database: &TestDatabase) {
+    let store = database.open();
     wallet(&store, "acme", credits(1)).await;
     for sql in ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"] {
-        assert!(place.try_tamper(sql).is_err(), "{sql}");
+        assert!(database.try_tamper(sql).is_err(), "{sql}");
     }
     assert_eq!(told(&store).await.len(), 1);
 }
 
-pub(crate) async fn a_change_without_effect_writes_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_change_without_effect_writes_nothing(database: &TestDatabase) {
+    let store = database.open();
     let acme = wallet(&store, "acme", credits(10)).await.id;
     store
         .set_credit_limit(acme, credits(5), &actor())

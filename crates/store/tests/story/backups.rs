@@ -6,23 +6,23 @@ use std::path::Path;
 use store::{BackupReport, TransferError, TransferReport, backup_store, restore_store};
 
 use crate::moves::{fill, other, seen};
-use crate::place::{Place, admit, assert_clean, credits, funded, price, settled};
+use crate::test_database::{TestDatabase, admit, assert_clean, credits, funded, price, settled};
 use crate::usage;
 
 async fn backup(
-    place: &Place,
+    database: &TestDatabase,
     media: Option<&Path>,
     to: &Path,
 ) -> Result<BackupReport, TransferError> {
-    backup_store(&place.settings(), media, to, "story", |_| ()).await
+    backup_store(&database.settings(), media, to, "story", |_| ()).await
 }
 
 async fn restore(
     from: &Path,
-    place: &Place,
+    database: &TestDatabase,
     media: Option<&Path>,
 ) -> Result<(TransferReport, u64), TransferError> {
-    restore_store(from, &place.settings(), media, |_| ()).await
+    restore_store(from, &database.settings(), media, |_| ()).await
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -34,16 +34,16 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Place) {
-    fill(place).await;
+pub(crate) async fn a_backup_restores_everything_to_either_database(database: &TestDatabase) {
+    fill(database).await;
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     // A server is running during the backup.
-    let store = usage::kept(place);
+    let store = usage::kept(database);
     usage::write(&store, &usage::rows(8, usage::now())).await;
     store.flush().await.unwrap();
     let before = seen(&store).await;
-    let made = backup(place, None, &copy).await.unwrap();
+    let made = backup(database, None, &copy).await.unwrap();
     assert!(made.verified.is_clean() && made.rows > 600, "{made:?}");
     assert_eq!(names(folder.path()), ["copy"]);
     let files = ["backup.json", "tollgate.db", "tollgate.db-calls"];
@@ -51,7 +51,7 @@ pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Plac
     // Later changes are not in the backup.
     funded(&store, credits(1)).await;
     drop(store);
-    for target in [Place::like(place), other(place)] {
+    for target in [TestDatabase::like(database), other(database)] {
         let (report, _) = restore(&copy, &target, None).await.unwrap();
         assert_eq!(report.abandoned, 0);
         assert_eq!(report.totals, made.totals);
@@ -66,8 +66,8 @@ pub(crate) async fn a_backup_restores_everything_to_either_database(place: &Plac
     assert_eq!(names(&copy), files);
 }
 
-pub(crate) async fn a_backup_of_a_busy_store_is_of_one_moment(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_backup_of_a_busy_store_is_of_one_moment(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(100)).await;
     let version = price(&store).await;
     let calls = {
@@ -84,11 +84,14 @@ pub(crate) async fn a_backup_of_a_busy_store_is_of_one_moment(place: &Place) {
     open.durable.wait().await.unwrap();
     let copies = ["one", "two", "three"].map(|name| folder.path().join(name));
     for copy in &copies {
-        let made = backup(place, None, copy).await.unwrap();
+        let made = backup(database, None, copy).await.unwrap();
         assert!(made.verified.is_clean(), "{:?}", made.verified.differences);
     }
     calls.abort();
-    for (copy, target) in copies.iter().zip([Place::like(place), other(place)]) {
+    for (copy, target) in copies
+        .iter()
+        .zip([TestDatabase::like(database), other(database)])
+    {
         let (report, _) = restore(copy, &target, None).await.unwrap();
         assert!(report.abandoned >= 1);
         let store = target.attach();
@@ -98,23 +101,23 @@ pub(crate) async fn a_backup_of_a_busy_store_is_of_one_moment(place: &Place) {
     }
 }
 
-pub(crate) async fn nothing_is_overwritten(place: &Place) {
+pub(crate) async fn nothing_is_overwritten(database: &TestDatabase) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    let missing = backup(place, None, &copy).await;
+    let missing = backup(database, None, &copy).await;
     assert!(
         matches!(missing, Err(TransferError::Missing { .. })),
         "{missing:?}"
     );
-    funded(&place.open(), credits(1)).await;
+    funded(&database.open(), credits(1)).await;
     // The remains of an interrupted backup are replaced, and nothing else.
     assert_eq!(names(folder.path()), ["copy.partial"]);
     let media = folder.path().join("media");
     fs::create_dir_all(&media).unwrap();
     fs::write(media.join(format!("{}.mp4", "a".repeat(32))), "film").unwrap();
-    let made = backup(place, Some(&media), &copy).await.unwrap();
+    let made = backup(database, Some(&media), &copy).await.unwrap();
     assert_eq!(made.media_files, 1);
-    let again = backup(place, None, &copy).await;
+    let again = backup(database, None, &copy).await;
     assert!(
         matches!(again, Err(TransferError::Exists { .. })),
         "{again:?}"
@@ -122,20 +125,20 @@ pub(crate) async fn nothing_is_overwritten(place: &Place) {
     let own = folder.path().join("own.partial");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("thesis"), "").unwrap();
-    let refused = backup(place, None, &folder.path().join("own")).await;
+    let refused = backup(database, None, &folder.path().join("own")).await;
     assert!(
         matches!(refused, Err(TransferError::Exists { .. })),
         "{refused:?}"
     );
     assert_eq!(names(&own), ["thesis"]);
 
-    let used = Place::like(place);
+    let used = TestDatabase::like(database);
     funded(&used.open(), credits(2)).await;
     let journal_mode = || match &used {
-        Place::Sqlite(folder) => fs::read(folder.path().join("tollgate.db")).unwrap()[18],
-        Place::Postgres(_) => 0,
+        TestDatabase::Sqlite(folder) => fs::read(folder.path().join("tollgate.db")).unwrap()[18],
+        TestDatabase::Postgres(_) => 0,
     };
-    if matches!(used, Place::Sqlite(_)) {
+    if matches!(used, TestDatabase::Sqlite(_)) {
         used.tamper("PRAGMA journal_mode = DELETE");
         assert_eq!(journal_mode(), 1);
     }
@@ -158,12 +161,12 @@ pub(crate) async fn nothing_is_overwritten(place: &Place) {
     drop(running);
 }
 
-pub(crate) async fn a_damaged_backup_is_refused(place: &Place) {
+pub(crate) async fn a_damaged_backup_is_refused(database: &TestDatabase) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    funded(&place.open(), credits(1)).await;
-    backup(place, None, &copy).await.unwrap();
-    let target = Place::like(place);
+    funded(&database.open(), credits(1)).await;
+    backup(database, None, &copy).await.unwrap();
+    let target = TestDatabase::like(database);
     let refuse = async |why: &str| {
         let refused = restore(&copy, &target, None).await;
         let Err(TransferError::NoBackup { reason, .. }) = refused else {
@@ -206,21 +209,21 @@ pub(crate) async fn a_damaged_backup_is_refused(place: &Place) {
     restore(&copy, &target, None).await.unwrap();
 }
 
-pub(crate) async fn a_backup_of_a_wrong_ledger_says_so(place: &Place) {
-    funded(&place.open(), credits(1)).await;
-    place.tamper("UPDATE wallets SET balance = balance + 1");
+pub(crate) async fn a_backup_of_a_wrong_ledger_says_so(database: &TestDatabase) {
+    funded(&database.open(), credits(1)).await;
+    database.tamper("UPDATE wallets SET balance = balance + 1");
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    let made = backup(place, None, &copy).await.unwrap();
+    let made = backup(database, None, &copy).await.unwrap();
     assert_eq!(made.verified.differences.len(), 1);
-    let refused = restore(&copy, &Place::like(place), None).await;
+    let refused = restore(&copy, &TestDatabase::like(database), None).await;
     assert!(
         matches!(refused, Err(TransferError::Unclean { .. })),
         "{refused:?}"
     );
     // The files of the backup can still be opened as a store.
-    let files = Place::sqlite().unwrap();
-    let Place::Sqlite(folder) = &files else {
+    let files = TestDatabase::sqlite().unwrap();
+    let TestDatabase::Sqlite(folder) = &files else {
         unreachable!("it was made so")
     };
     for name in ["tollgate.db", "tollgate.db-calls"] {
@@ -234,7 +237,7 @@ pub(crate) async fn a_backup_of_a_wrong_ledger_says_so(place: &Place) {
     store.close(settled(hold, price(&store).await, 5));
 }
 
-pub(crate) async fn media_files_keep_their_times(place: &Place) {
+pub(crate) async fn media_files_keep_their_times(database: &TestDatabase) {
     let folder = tempfile::tempdir().unwrap();
     let (media, copy) = (folder.path().join("media"), folder.path().join("copy"));
     let name = format!("{}.mp4", "a1".repeat(16));
@@ -249,12 +252,12 @@ pub(crate) async fn media_files_keep_their_times(place: &Place) {
     }
     let file = fs::File::options().write(true).open(media.join(&name));
     file.unwrap().set_modified(long_ago).unwrap();
-    funded(&place.open(), credits(1)).await;
-    let made = backup(place, Some(&media), &copy).await.unwrap();
+    funded(&database.open(), credits(1)).await;
+    let made = backup(database, Some(&media), &copy).await.unwrap();
     assert_eq!(made.media_files, 1);
     assert_eq!(names(&copy.join("media")), [&*name]);
 
-    let (there, target) = (folder.path().join("there"), Place::like(place));
+    let (there, target) = (folder.path().join("there"), TestDatabase::like(database));
     let (_, restored) = restore(&copy, &target, Some(&there)).await.unwrap();
     assert_eq!(restored, 1);
     assert_eq!(fs::read(there.join(&name)).unwrap(), b"film");
@@ -264,7 +267,7 @@ pub(crate) async fn media_files_keep_their_times(place: &Place) {
     let (_, restored) = restore(&copy, &target, Some(&there)).await.unwrap();
     assert_eq!(restored, 0);
     fs::write(there.join(&name), "another film").unwrap();
-    let refused = restore(&copy, &Place::like(place), Some(&there)).await;
+    let refused = restore(&copy, &TestDatabase::like(database), Some(&there)).await;
     assert!(
         matches!(refused, Err(TransferError::Exists { .. })),
         "{refused:?}"
@@ -273,18 +276,18 @@ pub(crate) async fn media_files_keep_their_times(place: &Place) {
 }
 
 /// Before an upgrade, the new program makes a backup of a store with the old schema.
-pub(crate) async fn a_backup_of_an_earlier_version_is_upgraded_in_a_copy(place: &Place) {
+pub(crate) async fn a_backup_of_an_earlier_version_is_upgraded_in_a_copy(database: &TestDatabase) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    place.migrate_to(6).await;
-    place.tamper(
+    database.migrate_to(6).await;
+    database.tamper(
         "INSERT INTO wallets (n, id, name, status, created_at)
          VALUES (1, 'wal_0123456789abcdef', 'old', 'active', 1)",
     );
-    let made = backup(place, None, &copy).await.unwrap();
+    let made = backup(database, None, &copy).await.unwrap();
     assert!(made.verified.is_clean(), "{:?}", made.verified.differences);
     let before = fs::read(copy.join("tollgate.db")).unwrap();
-    let targets = [Place::like(place), other(place)];
+    let targets = [TestDatabase::like(database), other(database)];
     for target in targets {
         let (report, _) = restore(&copy, &target, None).await.unwrap();
         assert_eq!(report.totals.wallets, 1);

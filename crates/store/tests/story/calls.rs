@@ -6,9 +6,9 @@ use store::{
     KeyRow, PriceVersion, Settings, Store,
 };
 
-use crate::place::{
-    LONG_AGO, NOW, Place, actor, admission, admit, ask, assert_clean, credits, funded, key, price,
-    released, settled, wallet,
+use crate::test_database::{
+    LONG_AGO, NOW, TestDatabase, actor, admission, admit, ask, assert_clean, credits, funded, key,
+    price, released, settled, wallet,
 };
 
 fn refusal(result: Result<AdmittedCall, AdmitError>) -> Refusal {
@@ -18,8 +18,8 @@ fn refusal(result: Result<AdmittedCall, AdmitError>) -> Refusal {
     }
 }
 
-pub(crate) async fn an_admitted_call_freezes_and_its_settlement_charges(place: &Place) {
-    let store = place.open();
+pub(crate) async fn an_admitted_call_freezes_and_its_settlement_charges(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(3)).await.unwrap();
@@ -47,8 +47,8 @@ pub(crate) async fn an_admitted_call_freezes_and_its_settlement_charges(place: &
     assert_clean(&store).await;
 }
 
-pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn every_refusal_consumes_nothing(database: &TestDatabase) {
+    let store = database.open();
     let account = wallet(&store, "acme", credits(10)).await;
     let limits = KeyLimits {
         limit: Some(credits(8)),
@@ -126,8 +126,8 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn two_hundred_calls_for_seven_credits(place: &Place) {
-    let store = place.open();
+pub(crate) async fn two_hundred_calls_for_seven_credits(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(7)).await;
     let calls: Vec<_> = (0..200)
@@ -160,8 +160,8 @@ pub(crate) async fn two_hundred_calls_for_seven_credits(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(3)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
@@ -195,8 +195,8 @@ pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(2)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
@@ -215,8 +215,8 @@ pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(place: &Place)
 }
 
 /// The caller of `close` need not know the current size of the hold.
-pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_counted_charge_is_capped_at_the_hold(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
@@ -237,8 +237,8 @@ pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(100)).await;
     for call in 1..=20 {
@@ -267,8 +267,8 @@ fn counted(hold: HoldId, version: PriceVersion, tokens: u64) -> Close {
     close
 }
 
-pub(crate) async fn a_release_gives_everything_back(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_release_gives_everything_back(database: &TestDatabase) {
+    let store = database.open();
     let account = wallet(&store, "acme", credits(10)).await;
     let limits = KeyLimits {
         rpm: Some(5),
@@ -315,8 +315,8 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn the_first_close_wins_and_others_are_counted(place: &Place) {
-    let store = place.open();
+pub(crate) async fn the_first_close_wins_and_others_are_counted(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(2)).await.unwrap();
@@ -346,8 +346,8 @@ async fn limited(store: &Store, concurrency: u32) -> KeyRow {
     .await
 }
 
-pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
-    let store = place.open();
+pub(crate) async fn concurrency_counts_open_holds(database: &TestDatabase) {
+    let store = database.open();
     let key = limited(&store, 2).await;
     let first = admit(&store, &key, credits(1)).await.unwrap();
     let second = admit(&store, &key, credits(1)).await.unwrap();
@@ -382,8 +382,8 @@ pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_drained_call_no_longer_counts(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = limited(&store, 1).await;
     let gone = admit(&store, &key, credits(1)).await.unwrap();
@@ -400,8 +400,8 @@ pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_call_finds_what_the_last_one_freed(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_call_finds_what_the_last_one_freed(database: &TestDatabase) {
+    let store = database.open();
     // Each caller has credit for one call at a time, and some wait for the disk in between. Wherever a batch ends, no
     // call may overtake the close of the previous one.
     let mut callers = tokio::task::JoinSet::new();
@@ -426,8 +426,8 @@ pub(crate) async fn a_call_finds_what_the_last_one_freed(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(100)).await;
     for _ in 0..200 {
         // The future is polled once, so that the call is queued, and then dropped before, during or after the decision.
@@ -459,8 +459,8 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
     .await
 }
 
-pub(crate) async fn a_decision_becomes_durable(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_decision_becomes_durable(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     admitted.durable.wait().await.unwrap();
@@ -473,12 +473,12 @@ pub(crate) async fn a_decision_becomes_durable(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_full_queue_is_busy(place: &Place) {
+pub(crate) async fn a_full_queue_is_busy(database: &TestDatabase) {
     let settings = Settings {
         queue_max: 0,
-        ..place.settings()
+        ..database.settings()
     };
-    let open = place.open();
+    let open = database.open();
     let key = funded(&open, credits(10)).await;
     drop(open);
     let (store, _) = Store::open(&settings).unwrap();
@@ -488,8 +488,8 @@ pub(crate) async fn a_full_queue_is_busy(place: &Place) {
     );
 }
 
-pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
-    let store = place.open();
+pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let hot = funded(&store, credits(1_000)).await;
     let mut quiet = Vec::new();
@@ -524,8 +524,8 @@ pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
 
 /// A clock that is set back does not block rate limits, and a key's expiry follows the clock (R6). `PostgreSQL` uses
 /// its own clock.
-pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(database: &TestDatabase) {
+    let store = database.open();
     let wallet = wallet(&store, "acme", credits(100)).await;
     let hour_ms = 3_600_000;
     let limits = KeyLimits {

@@ -2,7 +2,7 @@
 
 use store::{AuditAction, AuditQuery, Store};
 
-use crate::place::{Place, actor};
+use crate::test_database::{TestDatabase, actor};
 
 fn action(target: &str) -> AuditAction {
     AuditAction {
@@ -28,8 +28,8 @@ async fn audited(store: &Store) -> usize {
     store.audit(query).await.unwrap().len()
 }
 
-pub(crate) async fn each_catalog_follows_the_last_and_is_audited(place: &Place) {
-    let store = place.open();
+pub(crate) async fn each_catalog_follows_the_last_and_is_audited(database: &TestDatabase) {
+    let store = database.open();
     assert_eq!(store.latest_catalog().await.unwrap(), None);
     assert_eq!(store.catalog_version().await.unwrap(), 0);
     assert_eq!(replace(&store, 0, "one").await, Some(1));
@@ -49,8 +49,8 @@ pub(crate) async fn each_catalog_follows_the_last_and_is_audited(place: &Place) 
     assert_eq!(audited(&store).await, 3);
 }
 
-pub(crate) async fn of_two_that_follow_the_same_one_is_stored(place: &Place) {
-    let stores = [place.open(), place.attach()];
+pub(crate) async fn of_two_that_follow_the_same_one_is_stored(database: &TestDatabase) {
+    let stores = [database.open(), database.attach()];
     for round in 0..10 {
         let both = stores.each_ref().map(|store| replace(store, round, "x"));
         let [one, two] = both;

@@ -8,8 +8,8 @@ use store::{
     Store, VerifyReport, WalletHead,
 };
 
-use crate::place::{
-    NOW, Place, actor, admit, assert_clean, credits, key, price, released, settled, wallet,
+use crate::test_database::{
+    NOW, TestDatabase, actor, admit, assert_clean, credits, key, price, released, settled, wallet,
 };
 
 /// Creates two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
@@ -101,8 +101,8 @@ async fn history(store: &Store) -> KeyRow {
     key_a
 }
 
-fn drop_guards(place: &Place) -> &'static str {
-    place.says(
+fn drop_guards(database: &TestDatabase) -> &'static str {
+    database.sql_for(
         "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;
          DROP TRIGGER price_versions_are_not_changed;",
         "DROP TRIGGER entries_are_not_changed ON entries; DROP TRIGGER entries_are_not_deleted ON entries;
@@ -116,14 +116,14 @@ fn rules(report: &VerifyReport) -> BTreeSet<Rule> {
 }
 
 /// Everything except the chain is made consistent, as by an attacker who knows the other rules.
-pub(crate) async fn what_was_forged_is_found(place: &Place) {
+pub(crate) async fn what_was_forged_is_found(database: &TestDatabase) {
     let a = "(SELECT n FROM wallets WHERE name = 'a')";
     let key_of = |name| {
         format!("(SELECT k.n FROM keys k JOIN wallets w ON w.n = k.wallet WHERE w.name = '{name}')")
     };
     let (key_a, key_b) = (key_of("a"), key_of("b"));
-    let of_key = place.says("UPDATE key_states SET", "UPDATE keys SET");
-    let id = place.says("key", "n");
+    let of_key = database.sql_for("UPDATE key_states SET", "UPDATE keys SET");
+    let id = database.sql_for("key", "n");
     let forged = "INSERT INTO entries (wallet, seq, kind, at, charge, balance_delta, gift_delta, credit_delta, note)
         SELECT n, entries + 1, 'top_up', 0, 0, 5000000, 0, 0, 'paid' FROM wallets WHERE name = 'a';
         UPDATE wallets SET entries = entries + 1, balance = balance + 5000000 WHERE name = 'a'"
@@ -162,16 +162,16 @@ pub(crate) async fn what_was_forged_is_found(place: &Place) {
             vec![Rule::V9Chain],
         ),
         ("UPDATE wallets SET head = (SELECT head FROM wallets WHERE name = 'b')".to_owned(), vec![Rule::V9Chain]),
-        (place.says("UPDATE wallets SET head = x''", "UPDATE wallets SET head = ''").to_owned(), vec![Rule::V9Chain]),
+        (database.sql_for("UPDATE wallets SET head = x''", "UPDATE wallets SET head = ''").to_owned(), vec![Rule::V9Chain]),
         ("UPDATE wallets SET credit_limit = 900000000 WHERE name = 'a'".to_owned(), vec![Rule::V2Entries]),
         ("UPDATE wallets SET status = 'disabled' WHERE name = 'b'".to_owned(), vec![Rule::V2Entries]),
         (hold_moved, vec![Rule::V1Frozen]),
     ] {
-        let place = Place::like(place);
-        let store = place.open();
+        let database = TestDatabase::like(database);
+        let store = database.open();
         history(&store).await;
         let posted = "UPDATE wallets SET posted_at = (SELECT max(at) FROM entries WHERE wallet = wallets.n)";
-        place.tamper(&format!("{} {sql}; {posted}", drop_guards(&place)));
+        database.tamper(&format!("{} {sql}; {posted}", drop_guards(&database)));
         let report = store.verify().await.unwrap();
         assert_eq!(rules(&report), expected.into_iter().collect(), "{sql}: {:#?}", report.differences);
         for difference in &report.differences {
@@ -181,22 +181,22 @@ pub(crate) async fn what_was_forged_is_found(place: &Place) {
 }
 
 /// A change of any single value of any entry is found.
-pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(database: &TestDatabase) {
+    let store = database.open();
     history(&store).await;
     let entries = store.verify().await.unwrap().entries;
     assert_eq!(entries, 17);
-    let guards = place.says(
+    let guards = database.sql_for(
         "DROP INDEX entries_closing; DROP INDEX entries_by_reference;",
         "DROP INDEX entries_closing; DROP INDEX entries_by_reference; ALTER TABLE entries DROP CONSTRAINT entries_check,
          DROP CONSTRAINT entries_charge_check, DROP CONSTRAINT entries_booked_check,
          DROP CONSTRAINT entries_basis_check, DROP CONSTRAINT entries_pkey;",
     );
-    place.tamper(&format!(
+    database.tamper(&format!(
         "{} {guards} CREATE TABLE kept AS SELECT * FROM entries",
-        drop_guards(place)
+        drop_guards(database)
     ));
-    let unchecked = place.says(
+    let unchecked = database.sql_for(
         "PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF;",
         "SET synchronous_commit = off;",
     );
@@ -232,9 +232,9 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
         ("actor", &maybe_text),
     ];
     // One change of each column is enough to test what PostgreSQL stores. The rest is the same code for both databases.
-    let changes_max = match place {
-        Place::Sqlite(_) => usize::MAX,
-        Place::Postgres(_) => 1,
+    let changes_max = match database {
+        TestDatabase::Sqlite(_) => usize::MAX,
+        TestDatabase::Postgres(_) => 1,
     };
     let mut undo = String::new();
     for (column, changes) in columns {
@@ -242,7 +242,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
             let new = change.replace("{}", column);
             for entry in 0..entries {
                 let that = format!("n = (SELECT n FROM kept ORDER BY n LIMIT 1 OFFSET {entry})");
-                place.tamper(&format!(
+                database.tamper(&format!(
                     "{unchecked} {undo} UPDATE entries SET {column} = {new} WHERE {that}"
                 ));
                 let report = store.verify().await.unwrap();
@@ -253,13 +253,13 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(place: &Place) {
             }
         }
     }
-    place.tamper(&format!("{unchecked} {undo}"));
+    database.tamper(&format!("{unchecked} {undo}"));
     assert_clean(&store).await;
 }
 
 /// A chain that was rewritten as a whole matches its head, but not the heads that were noted before.
-pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
-    let store = place.open();
+pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(database: &TestDatabase) {
+    let store = database.open();
     let key_a = history(&store).await;
     let noted = store.verify().await.unwrap().heads;
     assert_eq!(noted.len(), 2);
@@ -312,11 +312,11 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
 
     // The program itself computes heads after a migration, which could be abused to rewrite a chain.
     drop(store);
-    place.tamper(&format!(
+    database.tamper(&format!(
         "{} UPDATE entries SET note = 'gone' WHERE note = 'one'; CREATE TABLE heads_missing (since bigint)",
-        drop_guards(place)
+        drop_guards(database)
     ));
-    let store = place.open();
+    let store = database.open();
     assert_clean(&store).await;
     let report = store.verify_with(noted).await.unwrap();
     assert_eq!(rules(&report), [Rule::V9Chain].into());
@@ -328,22 +328,24 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(place: &Place) {
 }
 
 /// The state of a database whose migration was stopped after the SQL steps.
-pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let key_a = history(&store).await;
     let heads = store.verify().await.unwrap().heads;
     drop(store);
-    let stopped = place.says(
+    let stopped = database.sql_for(
         "UPDATE wallets SET head = x''; CREATE TABLE heads_missing (since INTEGER)",
         "UPDATE wallets SET head = ''; CREATE TABLE heads_missing (since bigint)",
     );
-    place.tamper(stopped);
+    database.tamper(stopped);
     // A command that finds the database without a server completes the migration too.
-    let command = place.attach();
+    let command = database.attach();
     assert_eq!(command.verify().await.unwrap().heads, heads);
     drop(command);
-    place.tamper(stopped);
-    let store = place.open();
+    database.tamper(stopped);
+    let store = database.open();
     store
         .top_up(key_a.wallet, credits(1), "more", &actor())
         .await
@@ -353,12 +355,12 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(p
 }
 
 /// The server, commands and the next start all continue the same chain.
-pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
-    let store = place.open();
+pub(crate) async fn server_and_commands_write_one_chain(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let first = wallet(&store, "a", credits(100)).await;
     let key_a = key(&store, first.id, KeyLimits::default()).await;
-    let command = place.attach();
+    let command = database.attach();
     for round in 0..5_u8 {
         let call = admit(&store, &key_a, credits(1)).await.unwrap();
         store.close(settled(call.hold, version, 100_000 + u64::from(round)));
@@ -380,7 +382,7 @@ pub(crate) async fn server_and_commands_write_one_chain(place: &Place) {
     drop(command);
     drop(store);
     // The next start closes the open hold.
-    let store = place.open();
+    let store = database.open();
     let report = store.verify_with(noted.heads).await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
     assert_eq!(report.heads[0].entries, 22);

@@ -6,7 +6,9 @@ use store::{
     SessionStep, Store,
 };
 
-use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
+use crate::test_database::{
+    NOW, TestDatabase, admit, assert_clean, credits, funded, price, settled,
+};
 
 /// The cost is half of the price: half a micro-credit per token, so that odd counts are rounded.
 const CARD: &str = r#"{"input":"0.5"}"#;
@@ -36,8 +38,8 @@ async fn costs(store: &Store) -> Vec<Option<EntryCost>> {
     usages.map(|usage| usage.cost).collect()
 }
 
-pub(crate) async fn the_cost_of_a_call_stands_in_its_entry(place: &Place) {
-    let store = place.open();
+pub(crate) async fn the_cost_of_a_call_stands_in_its_entry(database: &TestDatabase) {
+    let store = database.open();
     let prices = price(&store).await;
     let (near, far) = (version(&store, "near").await, version(&store, "far").await);
     assert_eq!(version(&store, "near").await, near);
@@ -73,7 +75,7 @@ pub(crate) async fn the_cost_of_a_call_stands_in_its_entry(place: &Place) {
     );
     // The next start reads the same costs and computes the same chain.
     drop(store);
-    let store = place.open();
+    let store = database.open();
     assert_eq!(costs(&store).await, expected);
     assert_clean(&store).await;
 }
@@ -95,8 +97,10 @@ fn paid(seconds: u64) -> i64 {
     i64::try_from((seconds * 10_000).div_ceil(60)).unwrap()
 }
 
-pub(crate) async fn the_cost_of_a_session_is_booked_by_its_steps_and_rounded_once(place: &Place) {
-    let store = place.open();
+pub(crate) async fn the_cost_of_a_session_is_booked_by_its_steps_and_rounded_once(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let prices = store.price_version("story/voice", r#"{"realtime_minute":"0.1"}"#);
     let prices = prices.await.unwrap();
     let card = r#"{"realtime_minute":"0.01"}"#;
@@ -148,8 +152,8 @@ pub(crate) async fn the_cost_of_a_session_is_booked_by_its_steps_and_rounded_onc
     assert_eq!(amounts, [steps[0], None, steps[1], steps[2]]);
 }
 
-pub(crate) async fn a_forged_cost_is_found(place: &Place) {
-    let guards = place.says(
+pub(crate) async fn a_forged_cost_is_found(database: &TestDatabase) {
+    let guards = database.sql_for(
         "DROP TRIGGER entries_are_not_changed; DROP TRIGGER cost_versions_are_not_changed;",
         "DROP TRIGGER entries_are_not_changed ON entries;
          DROP TRIGGER cost_versions_are_not_changed ON cost_versions;",
@@ -176,8 +180,8 @@ pub(crate) async fn a_forged_cost_is_found(place: &Place) {
             vec![Rule::V7Price, Rule::V9Chain],
         ),
     ] {
-        let place = Place::like(place);
-        let store = place.open();
+        let database = TestDatabase::like(database);
+        let store = database.open();
         let prices = price(&store).await;
         let version = version(&store, "near").await;
         let key = funded(&store, credits(1)).await;
@@ -188,7 +192,7 @@ pub(crate) async fn a_forged_cost_is_found(place: &Place) {
         ));
         store.flush().await.unwrap();
         assert_clean(&store).await;
-        place.tamper(&format!("{guards} {sql}"));
+        database.tamper(&format!("{guards} {sql}"));
         let report = store.verify().await.unwrap();
         let mut rules: Vec<_> = report.differences.iter().map(|it| it.rule).collect();
         rules.dedup();

@@ -5,8 +5,8 @@ use store::{
     AdmitError, AdmittedCall, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
 };
 
-use crate::place::{
-    NOW, Place, admission, ask, assert_clean, credits, funded, price, released, settled,
+use crate::test_database::{
+    NOW, TestDatabase, admission, ask, assert_clean, credits, funded, price, released, settled,
 };
 
 /// A call holds a tenth of a credit and may cost two credits.
@@ -20,10 +20,10 @@ fn dear() -> Reservation {
     }
 }
 
-fn open(place: &Place, debt_limit: Micro) -> Store {
+fn open(database: &TestDatabase, debt_limit: Micro) -> Store {
     let settings = Settings {
         debt_limit,
-        ..place.settings()
+        ..database.settings()
     };
     Store::open(&settings).unwrap().0
 }
@@ -35,8 +35,8 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, AdmitError>) -> Refusal {
     }
 }
 
-pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
-    let store = open(place, credits(3));
+pub(crate) async fn exposure_is_kept_with_its_hold(database: &TestDatabase) {
+    let store = open(database, credits(3));
     let key = funded(&store, credits(1)).await;
     let one = store.admit(admission(&key, dear())).await.unwrap();
     let two = store.admit(admission(&key, dear())).await.unwrap();
@@ -70,7 +70,7 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     drop(store);
 
     // The next start closes the open calls and releases their exposure.
-    let store = open(place, credits(3));
+    let store = open(database, credits(3));
     let back = store.balance(&key.id).await.unwrap().0;
     assert_eq!((back.frozen, back.exposed), (Micro::ZERO, Micro::ZERO));
     assert_clean(&store).await;
@@ -111,23 +111,23 @@ async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: 
     }
 }
 
-pub(crate) async fn two_hundred_dear_calls_stay_within_the_debt_limit(place: &Place) {
-    let store = place.open();
+pub(crate) async fn two_hundred_dear_calls_stay_within_the_debt_limit(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(1)).await;
     race(&[store], &key, version, Settings::DEBT_LIMIT).await;
 }
 
-pub(crate) async fn three_nodes_stay_within_the_debt_limit(place: &Place) {
-    let nodes = [place.open(), place.open(), place.open()];
+pub(crate) async fn three_nodes_stay_within_the_debt_limit(database: &TestDatabase) {
+    let nodes = [database.open(), database.open(), database.open()];
     let version = price(&nodes[0]).await;
     let key = funded(&nodes[0], credits(1)).await;
     race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
 }
 
 /// Plausible usage never comes near this amount. If a charge does not fit anyway, it is recorded and counted.
-pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let most = u64::try_from(i64::MAX).unwrap();

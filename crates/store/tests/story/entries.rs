@@ -4,8 +4,9 @@ use ledger::{Delta, Micro};
 use store::EntryKind::{CreditLimit, Gift, Released, Settled, TopUp};
 use store::{EntryKind, EntryQuery, EntryRow, NewWallet, Store};
 
-use crate::place::{
-    CARD, LONG_AGO, Place, actor, admit, credits, funded, key, price, released, settled, wallet,
+use crate::test_database::{
+    CARD, LONG_AGO, TestDatabase, actor, admit, credits, funded, key, price, released, settled,
+    wallet,
 };
 
 async fn all(store: &Store, query: EntryQuery) -> Vec<EntryRow> {
@@ -16,8 +17,8 @@ fn kinds(rows: &[EntryRow]) -> Vec<EntryKind> {
     rows.iter().map(|row| row.kind).collect()
 }
 
-pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
-    let store = place.open();
+pub(crate) async fn entries_tell_what_was_posted(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let paid = admit(&store, &key, credits(1)).await.unwrap().hold;
@@ -65,8 +66,8 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
     assert_eq!(found.as_ref(), prices.first());
 }
 
-pub(crate) async fn entries_are_found_by_every_condition(place: &Place) {
-    let store = place.open();
+pub(crate) async fn entries_are_found_by_every_condition(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let one = funded(&store, credits(10)).await;
     let other = wallet(&store, "other", credits(5)).await;
@@ -119,8 +120,8 @@ pub(crate) async fn entries_are_found_by_every_condition(place: &Place) {
     assert_eq!(paged, whole);
 }
 
-pub(crate) async fn everything_a_wallet_begins_with_is_an_entry(place: &Place) {
-    let store = place.open();
+pub(crate) async fn everything_a_wallet_begins_with_is_an_entry(database: &TestDatabase) {
+    let store = database.open();
     let new = NewWallet {
         name: "full".to_owned(),
         balance: credits(3),

@@ -7,23 +7,23 @@ use std::time::Duration;
 use ledger::Micro;
 use store::{AdmitError, KeyRow, Location, NotDurable, PriceVersion, Settings, Store};
 
-use crate::cut::{Cut, Mode};
-use crate::place::{
-    Place, actor, admit, assert_clean, assert_counted, credits, eventually, funded, price,
+use crate::faulty_proxy::{FaultyProxy, Mode};
+use crate::test_database::{
+    TestDatabase, actor, admit, assert_clean, assert_counted, credits, eventually, funded, price,
     released, settled,
 };
 
 /// A store that connects to its database through a proxy.
 pub(crate) struct Rig {
-    pub(crate) cut: Cut,
+    pub(crate) proxy: FaultyProxy,
     pub(crate) store: Store,
     pub(crate) key: KeyRow,
     version: PriceVersion,
 }
 
 impl Rig {
-    pub(crate) async fn new(place: &Place) -> Self {
-        Self::with(place.settings()).await
+    pub(crate) async fn new(database: &TestDatabase) -> Self {
+        Self::with(database.settings()).await
     }
 
     pub(crate) async fn with(mut settings: Settings) -> Self {
@@ -33,13 +33,13 @@ impl Rig {
         let host = server.shown();
         let host = host.trim_start_matches("postgres://");
         let host = host.split('/').next().unwrap().to_owned();
-        let cut = Cut::before(host.parse().unwrap()).await;
-        server.url = server.url.replace(&host, &cut.address().to_string());
+        let proxy = FaultyProxy::before(host.parse().unwrap()).await;
+        server.url = server.url.replace(&host, &proxy.address().to_string());
         let (store, _) = Store::open(&settings).unwrap();
         let version = price(&store).await;
         let key = funded(&store, credits(10)).await;
         Self {
-            cut,
+            proxy,
             store,
             key,
             version,
@@ -69,23 +69,23 @@ impl Rig {
 
 /// The outcome of an interrupted commit stays unknown for longer than one round of questions. The call was answered
 /// meanwhile, and is charged when it turns out that its hold was lost.
-pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &Place) {
+pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(database: &TestDatabase) {
     let lost_commit_max = Duration::from_millis(20);
-    let mut settings = place.settings();
+    let mut settings = database.settings();
     if let Location::Server(server) = &mut settings.location {
         server.lost_commit_max = lost_commit_max;
     }
     let rig = Rig::with(settings).await;
-    rig.cut.set(Mode::CutBefore(b"COMMIT"));
+    rig.proxy.set(Mode::CutBefore(b"COMMIT"));
     let call = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     rig.store.close(settled(call.hold, rig.version, 250_000));
     let doubtful = call.durable.clone();
     // If the wait ended, an outcome was reported too early.
     let told = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
     assert!(told.is_err(), "{told:?}");
-    assert_eq!(rig.cut.lost(), 1);
+    assert_eq!(rig.proxy.lost(), 1);
     assert!(admit(&rig.store, &rig.key, credits(1)).await.is_err());
-    rig.cut.set(Mode::Pass);
+    rig.proxy.set(Mode::Pass);
     assert_eq!(doubtful.wait().await, Err(NotDurable));
     rig.recovers().await;
     rig.store.flush().await.unwrap();
@@ -97,11 +97,11 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
 /// The database refuses writes for a while. Every answered call is charged, whether or not its caller waited for the
 /// disk.
 pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged(
-    place: &Place,
+    database: &TestDatabase,
 ) {
     const CHARGE: u32 = 10;
-    let store = place.open();
-    place.tamper(
+    let store = database.open();
+    database.tamper(
         "CREATE TABLE outage (code text);
          CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
              $$ DECLARE code text; BEGIN
@@ -146,13 +146,13 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
         let before = answered.load(Ordering::SeqCst);
         let goes_on = || answered.load(Ordering::SeqCst) > before + 50;
         eventually("more answers", async || goes_on()).await;
-        place.tamper(&format!("INSERT INTO outage VALUES ('{code}')"));
+        database.tamper(&format!("INSERT INTO outage VALUES ('{code}')"));
         let failed = store.stats().commits_failed;
         let is_noticed = || store.stats().commits_failed > failed && !store.healthy();
         eventually("the outage is noticed", async || is_noticed()).await;
         let refused = admit(&store, &key, Micro::new(20)).await.unwrap_err();
         assert_eq!(refused, AdmitError::Unavailable, "{code}");
-        place.tamper("DELETE FROM outage");
+        database.tamper("DELETE FROM outage");
         eventually("health", async || store.healthy()).await;
     }
     over.store(true, Ordering::SeqCst);
@@ -169,32 +169,32 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
 
 const COMMIT: Mode = Mode::LoseAnswerTo(b"COMMIT");
 
-pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
-    let rig = Rig::new(place).await;
+pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(database: &TestDatabase) {
+    let rig = Rig::new(database).await;
     let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     open.durable.wait().await.unwrap();
 
     // A settlement, a top-up and an admission: each is booked once, and no caller gets an error.
-    rig.cut.set(COMMIT);
+    rig.proxy.set(COMMIT);
     rig.store.close(settled(open.hold, rig.version, 250_000));
     rig.store.flush().await.unwrap();
-    assert_eq!(rig.cut.lost(), 1);
+    assert_eq!(rig.proxy.lost(), 1);
     assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));
 
-    rig.cut.set(COMMIT);
+    rig.proxy.set(COMMIT);
     let row = rig
         .store
         .top_up(rig.key.wallet, credits(1), "", &actor())
         .await
         .unwrap();
     assert_eq!(row.wallet.balance, Micro::new(10_750_000));
-    assert_eq!(rig.cut.lost(), 2);
+    assert_eq!(rig.proxy.lost(), 2);
     assert_eq!(rig.money().await.0, Micro::new(10_750_000));
 
-    rig.cut.set(COMMIT);
+    rig.proxy.set(COMMIT);
     let admitted = admit(&rig.store, &rig.key, credits(2)).await.unwrap();
     assert_eq!(admitted.durable.wait().await, Ok(()));
-    assert_eq!(rig.cut.lost(), 3);
+    assert_eq!(rig.proxy.lost(), 3);
     assert_eq!(rig.money().await.1, credits(2));
     rig.store.close(released(admitted.hold));
     assert_eq!(rig.money().await, (Micro::new(10_750_000), Micro::ZERO));
@@ -203,16 +203,18 @@ pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
     assert_counted(&rig.store).await;
 }
 
-pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait(place: &Place) {
+pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait(
+    database: &TestDatabase,
+) {
     let rig = Rig::with(Settings {
         queue_wait_max: Duration::from_secs(2),
-        ..place.settings()
+        ..database.settings()
     })
     .await;
     let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     open.durable.wait().await.unwrap();
     for away in [Mode::Cut, Mode::BlackHole] {
-        rig.cut.set(away);
+        rig.proxy.set(away);
         let refused = admit(&rig.store, &rig.key, credits(1)).await.unwrap_err();
         assert!(
             matches!(refused, AdmitError::Busy | AdmitError::Unavailable),
@@ -228,7 +230,7 @@ pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait
             );
             assert!(!rig.store.healthy());
         }
-        rig.cut.set(Mode::Pass);
+        rig.proxy.set(Mode::Pass);
         rig.recovers().await;
         rig.store.flush().await.unwrap();
         assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));
@@ -238,9 +240,9 @@ pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait
     assert_counted(&rig.store).await;
 }
 
-pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {
-    let rig = Rig::new(place).await;
-    rig.cut.set(Mode::Slow(Duration::from_millis(30)));
+pub(crate) async fn a_slow_database_is_slow_and_right(database: &TestDatabase) {
+    let rig = Rig::new(database).await;
+    rig.proxy.set(Mode::Slow(Duration::from_millis(30)));
     let calls: Vec<_> = (0..40)
         .map(|_| {
             let (store, key, version) = (rig.store.clone(), rig.key.clone(), rig.version);
@@ -255,15 +257,15 @@ pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {
         call.await.unwrap();
     }
     assert_eq!(rig.money().await, (Micro::new(9_960_000), Micro::ZERO));
-    rig.cut.set(Mode::Pass);
+    rig.proxy.set(Mode::Pass);
     assert_clean(&rig.store).await;
 }
 
 /// If a wallet's row stays locked, only that wallet waits.
-pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Place) {
+pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(database: &TestDatabase) {
     let settings = Settings {
         queue_wait_max: Duration::from_millis(500),
-        ..place.settings()
+        ..database.settings()
     };
     let (store, _) = Store::open(&settings).unwrap();
     let version = price(&store).await;
@@ -273,7 +275,7 @@ pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Plac
     );
     let open = admit(&store, &held, credits(1)).await.unwrap();
     open.durable.wait().await.unwrap();
-    let holder = place.hold_lock(&format!(
+    let holder = database.hold_lock(&format!(
         "SELECT 1 FROM wallets WHERE id = '{}' FOR UPDATE",
         held.wallet
     ));
@@ -304,11 +306,13 @@ pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Plac
 }
 
 /// A close that fails even alone is set aside, and the others are booked.
-pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
-    place.tamper(
+    database.tamper(
         "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS
              $$ BEGIN RAISE EXCEPTION 'poison'; END $$;
          CREATE TRIGGER poison BEFORE INSERT ON entries FOR EACH ROW WHEN (NEW.charge = 13)

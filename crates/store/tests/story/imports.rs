@@ -6,7 +6,7 @@ use store::{
     NewKey, StoreError, WalletId,
 };
 
-use crate::place::{NOW, Place, actor, admit, assert_clean, credits, wallet};
+use crate::test_database::{NOW, TestDatabase, actor, admit, assert_clean, credits, wallet};
 
 fn imported_wallet(number: u32, balance: Micro) -> ImportedWallet {
     let reference = format!("import:x:users:{number}");
@@ -41,8 +41,8 @@ fn imported_key(number: u32, wallet: &ImportedWallet) -> ImportedKey {
     }
 }
 
-pub(crate) async fn a_batch_of_accounts_is_created_as_a_whole(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_batch_of_accounts_is_created_as_a_whole(database: &TestDatabase) {
+    let store = database.open();
     let rich = imported_wallet(1, credits(5));
     let poor = ImportedWallet {
         credit_limit: credits(2),
@@ -94,12 +94,12 @@ pub(crate) async fn a_batch_of_accounts_is_created_as_a_whole(place: &Place) {
         .unwrap();
     drop(admit(&store, &key, credits(1)).await.unwrap());
     drop(store);
-    let store = place.open();
+    let store = database.open();
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_batch_with_one_fault_creates_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_batch_with_one_fault_creates_nothing(database: &TestDatabase) {
+    let store = database.open();
     wallet(&store, "taken", credits(1)).await;
     let good = imported_wallet(1, credits(5));
     let named = ImportedWallet {
@@ -148,8 +148,8 @@ pub(crate) async fn a_batch_with_one_fault_creates_nothing(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn what_was_imported_is_known_again(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_was_imported_is_known_again(database: &TestDatabase) {
+    let store = database.open();
     let (one, none) = (
         imported_wallet(1, credits(5)),
         imported_wallet(2, Micro::ZERO),

@@ -6,7 +6,7 @@ use store::{
     StatusRange, Store, Timings, WalletId,
 };
 
-use crate::place::{NOW, Place};
+use crate::test_database::{NOW, TestDatabase};
 
 fn now() -> UnixMs {
     let since = std::time::SystemTime::now()
@@ -33,8 +33,8 @@ async fn find(store: &Store, query: JournalQuery) -> Vec<String> {
         .collect()
 }
 
-pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
-    let store = place.open();
+pub(crate) async fn rows_come_back_as_they_were_given(database: &TestDatabase) {
+    let store = database.open();
     let at = now();
     let full = JournalRow {
         wallet: Some(WalletId::random()),
@@ -78,8 +78,8 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
     assert_eq!(store.stats().journal_written, 2);
 }
 
-pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place) {
-    let store = place.open();
+pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(database: &TestDatabase) {
+    let store = database.open();
     let at = now();
     // Many rows have the same millisecond, and the clock is set back once.
     for n in 0..250 {
@@ -126,8 +126,8 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
     assert_eq!(find(&store, after()).await, ["req_999"]);
 }
 
-pub(crate) async fn conditions_are_all_obeyed(place: &Place) {
-    let store = place.open();
+pub(crate) async fn conditions_are_all_obeyed(database: &TestDatabase) {
+    let store = database.open();
     let at = now();
     let (wallet, other_wallet) = (WalletId::random(), WalletId::random());
     let (key, sibling, other_key) = (KeyId::random(), KeyId::random(), KeyId::random());
@@ -197,8 +197,8 @@ pub(crate) async fn conditions_are_all_obeyed(place: &Place) {
     }
 }
 
-pub(crate) async fn old_rows_go_and_young_ones_stay(place: &Place) {
-    let store = place.open();
+pub(crate) async fn old_rows_go_and_young_ones_stay(database: &TestDatabase) {
+    let store = database.open();
     let now = now();
     for (n, age_days) in [(1, 40), (2, 31), (3, 29), (4, 0)] {
         store.journal_append(row(n, now.minus_ms(age_days * DAY_MS)));
@@ -206,7 +206,7 @@ pub(crate) async fn old_rows_go_and_young_ones_stay(place: &Place) {
     store.flush().await.unwrap();
     assert_eq!(find(&store, JournalQuery::default()).await.len(), 4);
     drop(store);
-    let store = place.open();
+    let store = database.open();
     store.flush().await.unwrap();
     assert_eq!(
         find(&store, JournalQuery::default()).await,
@@ -215,7 +215,7 @@ pub(crate) async fn old_rows_go_and_young_ones_stay(place: &Place) {
     drop(store);
     let (store, _) = Store::open(&Settings {
         journal_retention_days: 0,
-        ..place.settings()
+        ..database.settings()
     })
     .unwrap();
     store.journal_append(row(5, NOW));
@@ -223,10 +223,10 @@ pub(crate) async fn old_rows_go_and_young_ones_stay(place: &Place) {
     assert_eq!(find(&store, JournalQuery::default()).await.len(), 3);
 }
 
-pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
+pub(crate) async fn a_full_queue_drops_and_counts(database: &TestDatabase) {
     let (store, _) = Store::open(&Settings {
         journal_queue_max: 0,
-        ..place.settings()
+        ..database.settings()
     })
     .unwrap();
     store.journal_append(row(1, now()));
@@ -238,10 +238,10 @@ pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
     assert!(store.healthy());
 }
 
-pub(crate) async fn bodies_without_room_are_left_out_and_counted(place: &Place) {
+pub(crate) async fn bodies_without_room_are_left_out_and_counted(database: &TestDatabase) {
     let (store, _) = Store::open(&Settings {
         journal_queue_bytes_max: 1_000,
-        ..place.settings()
+        ..database.settings()
     })
     .unwrap();
     for (n, bytes) in [(1, 800), (2, 1_001), (3, 800)] {
@@ -252,7 +252,7 @@ pub(crate) async fn bodies_without_room_are_left_out_and_counted(place: &Place) 
         store.flush().await.unwrap();
     }
     let found = store.journal(JournalQuery::default()).await.unwrap();
-    let kept = |place: usize| found[place].row.response_body.is_some();
+    let kept = |index: usize| found[index].row.response_body.is_some();
     assert_eq!([kept(0), kept(1), kept(2)], [true, false, true]);
     let stats = store.stats();
     assert_eq!(
@@ -261,8 +261,8 @@ pub(crate) async fn bodies_without_room_are_left_out_and_counted(place: &Place) 
     );
 }
 
-pub(crate) async fn bodies_are_cut(place: &Place) {
-    let store = place.open();
+pub(crate) async fn bodies_are_cut(database: &TestDatabase) {
+    let store = database.open();
     let body: Box<str> = "é".repeat(BODY_BYTES_MAX).into();
     store.journal_append(JournalRow {
         request_body: Some(body),

@@ -8,8 +8,8 @@ use store::{
     StoreError, WalletId,
 };
 
-use crate::place::{
-    LONG_AGO, NOW, Place, actor, admit, assert_clean, credits, funded, released, wallet,
+use crate::test_database::{
+    LONG_AGO, NOW, TestDatabase, actor, admit, assert_clean, credits, funded, released, wallet,
 };
 
 fn digest(secret: &str) -> Digest {
@@ -36,8 +36,8 @@ pub(crate) async fn key_with(store: &Store, wallet: WalletId, name: &str, tags: 
     store.create_key(new, &actor()).await.unwrap()
 }
 
-pub(crate) async fn a_key_says_which_models_it_may_call(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_key_says_which_models_it_may_call(database: &TestDatabase) {
+    let store = database.open();
     let account = wallet(&store, "acme", credits(1)).await;
     let key = key_with(&store, account.id, "one", &[]).await;
     let head = async || store.key_by_digest(&digest("one")).await.unwrap().unwrap();
@@ -70,8 +70,8 @@ pub(crate) async fn a_key_says_which_models_it_may_call(place: &Place) {
     assert_eq!(head().await.models, None);
 }
 
-pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
-    let store = place.open();
+pub(crate) async fn an_old_secret_works_until_its_time(database: &TestDatabase) {
+    let store = database.open();
     let account = wallet(&store, "acme", credits(1)).await;
     let key = key_with(&store, account.id, "first", &[]).await;
     let until = UnixMs::new(4_000_000_000_000);
@@ -139,8 +139,8 @@ pub(crate) async fn an_old_secret_works_until_its_time(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_key_remembers_when_it_was_used(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_key_remembers_when_it_was_used(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(5)).await;
     let last = async || {
         let row = store.find_key(&key.id).await.unwrap().unwrap();
@@ -154,9 +154,9 @@ pub(crate) async fn a_key_remembers_when_it_was_used(place: &Place) {
     store.close(released(call.hold));
     store.flush().await.unwrap();
     let at = last().await.unwrap();
-    match place {
-        Place::Sqlite(_) => assert_eq!(at, NOW),
-        Place::Postgres(_) => assert!(at > LONG_AGO),
+    match database {
+        TestDatabase::Sqlite(_) => assert_eq!(at, NOW),
+        TestDatabase::Postgres(_) => assert!(at > LONG_AGO),
     }
     // The time survives changes and a restart.
     store
@@ -164,12 +164,14 @@ pub(crate) async fn a_key_remembers_when_it_was_used(place: &Place) {
         .await
         .unwrap();
     drop(store);
-    let row = place.open().find_key(&key.id).await.unwrap().unwrap();
+    let row = database.open().find_key(&key.id).await.unwrap().unwrap();
     assert_eq!(row.last_used_at, Some(at));
 }
 
-pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(place: &Place) {
-    let store = place.open();
+pub(crate) async fn keys_are_found_by_name_tag_and_wallet_a_page_at_a_time(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let acme = wallet(&store, "acme", credits(1)).await;
     let other = wallet(&store, "50% off", credits(1)).await;
     let mut made = Vec::new();
@@ -267,11 +269,11 @@ const OLD_KEY: &str = "INSERT INTO wallets (id, name, status, balance, entries, 
     INSERT INTO keys (id, wallet, name, digest, shown_prefix, spend_limit, created_at)
         SELECT 'key_0123456789abcdef', n, 'old', DIGEST, 'sk-tg-ol', 5, 0 FROM wallets;";
 
-pub(crate) async fn a_key_of_an_earlier_version_is_as_limited_as_it_was(place: &Place) {
-    place
-        .migrate_to(match place {
-            Place::Sqlite(_) => 6,
-            Place::Postgres(_) => 5,
+pub(crate) async fn a_key_of_an_earlier_version_is_as_limited_as_it_was(database: &TestDatabase) {
+    database
+        .migrate_to(match database {
+            TestDatabase::Sqlite(_) => 6,
+            TestDatabase::Postgres(_) => 5,
         })
         .await;
     let mut hex = String::new();
@@ -279,8 +281,8 @@ pub(crate) async fn a_key_of_an_earlier_version_is_as_limited_as_it_was(place: &
         write!(hex, "{byte:02x}").unwrap();
     }
     let written = [format!("x'{hex}'"), format!("'\\x{hex}'::bytea")];
-    place.tamper(&OLD_KEY.replace("DIGEST", place.says(&written[0], &written[1])));
-    let store = place.open();
+    database.tamper(&OLD_KEY.replace("DIGEST", database.sql_for(&written[0], &written[1])));
+    let store = database.open();
     assert_clean(&store).await;
     let head = store.key_by_digest(&digest("old")).await.unwrap().unwrap();
     assert_eq!((head.expires_at, head.models), (None, None));

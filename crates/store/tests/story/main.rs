@@ -1,6 +1,6 @@
 //! The operations of [`store::Store`], tested in the same way on every database.
 //!
-//! A database is a [`Place`] where stores can be opened repeatedly. `story!` runs every test on one kind of database.
+//! Stores can be opened repeatedly in a [`TestDatabase`]. `story!` runs every test on one kind of database.
 //! `PostgreSQL` needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -13,48 +13,48 @@ mod calls;
 mod catalogs;
 mod chain;
 mod costs;
-mod cut;
 mod debt;
 mod entries;
 mod faults;
+mod faulty_proxy;
 mod imports;
 mod journal;
 mod keys;
-mod law;
 mod money;
 mod moves;
 mod nodes;
 mod outage;
-mod place;
+mod random_operations;
 mod recovery;
 mod schema;
 mod searches;
 mod sessions;
 mod statement;
 mod tasks;
+mod test_database;
 mod usage;
 mod verify;
 mod windows;
 
-use place::Place;
+use test_database::TestDatabase;
 
-macro_rules! told_on {
+macro_rules! run_on {
     ($backend:ident, [$($chapter:ident :: $test:ident),* $(,)?]) => {
         mod $backend {
-            use super::Place;
+            use super::TestDatabase;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    if let Some(place) = Place::$backend() {
-                        super::$chapter::$test(&place).await;
+                    if let Some(database) = TestDatabase::$backend() {
+                        super::$chapter::$test(&database).await;
                     }
                 }
             )*
 
             #[test]
             fn the_ledger_balances_after_any_interleaving() {
-                if Place::$backend().is_some() {
-                    super::law::the_ledger_balances_after_any_interleaving(|| Place::$backend().unwrap());
+                if TestDatabase::$backend().is_some() {
+                    super::random_operations::the_ledger_balances_after_any_interleaving(|| TestDatabase::$backend().unwrap());
                 }
             }
         }
@@ -64,7 +64,7 @@ macro_rules! told_on {
 /// Defines every test for one database, and the tests that only this database can run.
 macro_rules! story {
     ($backend:ident, [$($own:ident :: $test:ident),* $(,)?]) => {
-        told_on!(
+        run_on!(
             $backend,
     [
                 accounts::a_new_wallet_begins_with_entries,

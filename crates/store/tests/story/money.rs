@@ -6,10 +6,12 @@ use store::{
     WalletSettings,
 };
 
-use crate::cut::Mode;
 use crate::faults::Rig;
+use crate::faulty_proxy::Mode;
 use crate::nodes::named;
-use crate::place::{Place, actor, admit, assert_clean, credits, funded, released, wallet};
+use crate::test_database::{
+    TestDatabase, actor, admit, assert_clean, credits, funded, released, wallet,
+};
 
 fn entry(kind: ManualKind, amount: Micro, reference: &str) -> NewEntry {
     NewEntry {
@@ -33,8 +35,8 @@ async fn entries(store: &Store, wallet: WalletId) -> Vec<EntryRow> {
     store.entries(query).await.unwrap()
 }
 
-pub(crate) async fn each_kind_says_who_made_it_and_why(place: &Place) {
-    let store = place.open();
+pub(crate) async fn each_kind_says_who_made_it_and_why(database: &TestDatabase) {
+    let store = database.open();
     let id = wallet(&store, "acme", Micro::ZERO).await.id;
     for (kind, amount, total) in [
         (ManualKind::TopUp, 10, 10),
@@ -64,8 +66,8 @@ pub(crate) async fn each_kind_says_who_made_it_and_why(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_reference_books_once(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_reference_books_once(database: &TestDatabase) {
+    let store = database.open();
     let (id, other) = (
         wallet(&store, "acme", credits(5)).await.id,
         wallet(&store, "other", credits(5)).await.id,
@@ -102,7 +104,7 @@ pub(crate) async fn a_reference_books_once(place: &Place) {
     }
     // The result is the same after a restart.
     drop(store);
-    let store = place.open();
+    let store = database.open();
     let new = entry(ManualKind::TopUp, credits(2), "pay_1");
     assert!(!book(&store, id, new).await.unwrap().is_new);
     assert_eq!(entries(&store, id).await.len(), 4);
@@ -149,21 +151,21 @@ async fn race(nodes: &[Store], id: WalletId) {
     assert_clean(&nodes[0]).await;
 }
 
-pub(crate) async fn two_hundred_retries_book_one_entry(place: &Place) {
-    let store = place.open();
+pub(crate) async fn two_hundred_retries_book_one_entry(database: &TestDatabase) {
+    let store = database.open();
     let id = wallet(&store, "acme", Micro::ZERO).await.id;
     // A command that runs at the same time has a writer of its own.
-    race(&[store, place.attach()], id).await;
+    race(&[store, database.attach()], id).await;
 }
 
-pub(crate) async fn two_hundred_retries_on_three_nodes_book_one_entry(place: &Place) {
-    let nodes = ["one", "two", "three"].map(|name| Store::open(&named(place, name)).unwrap().0);
+pub(crate) async fn two_hundred_retries_on_three_nodes_book_one_entry(database: &TestDatabase) {
+    let nodes = ["one", "two", "three"].map(|name| Store::open(&named(database, name)).unwrap().0);
     let id = wallet(&nodes[0], "acme", Micro::ZERO).await.id;
     race(&nodes, id).await;
 }
 
-pub(crate) async fn refunds_never_exceed_their_top_up(place: &Place) {
-    let store = place.open();
+pub(crate) async fn refunds_never_exceed_their_top_up(database: &TestDatabase) {
+    let store = database.open();
     let id = wallet(&store, "acme", credits(100)).await.id;
     let paid = book(&store, id, entry(ManualKind::TopUp, credits(10), "pay_1"))
         .await
@@ -214,8 +216,8 @@ pub(crate) async fn refunds_never_exceed_their_top_up(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn what_a_call_holds_is_not_taken(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_a_call_holds_is_not_taken(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let call = admit(&store, &key, credits(7)).await.unwrap();
     call.durable.wait().await.unwrap();
@@ -267,8 +269,8 @@ pub(crate) async fn what_a_call_holds_is_not_taken(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(database: &TestDatabase) {
+    let store = database.open();
     let id = wallet(&store, "acme", credits(1)).await.id;
     wallet(&store, "other", credits(1)).await;
     let settings = |name: &str| WalletSettings {
@@ -313,8 +315,10 @@ pub(crate) async fn what_people_set_of_a_wallet_is_set_as_a_whole(place: &Place)
 }
 
 /// The connection is lost before or after the commit. The caller repeats its request until it is answered.
-pub(crate) async fn a_payment_is_booked_once_whatever_becomes_of_its_answer(place: &Place) {
-    let rig = Rig::new(place).await;
+pub(crate) async fn a_payment_is_booked_once_whatever_becomes_of_its_answer(
+    database: &TestDatabase,
+) {
+    let rig = Rig::new(database).await;
     let id = rig.key.wallet;
     let before = entries(&rig.store, id).await.len();
     for (n, fault) in [
@@ -326,9 +330,9 @@ pub(crate) async fn a_payment_is_booked_once_whatever_becomes_of_its_answer(plac
     .enumerate()
     {
         let new = entry(ManualKind::TopUp, credits(1), &format!("pay_{n}"));
-        rig.cut.set(fault);
+        rig.proxy.set(fault);
         let mut told = book(&rig.store, id, new.clone()).await;
-        rig.cut.set(Mode::Pass);
+        rig.proxy.set(Mode::Pass);
         while told.is_err() {
             rig.recovers().await;
             told = book(&rig.store, id, new.clone()).await;

@@ -9,28 +9,31 @@ use store::{
     move_store,
 };
 
-use crate::place::{
-    NOW, Place, actor, admit, assert_clean, credits, funded, price, released, settled, wallet,
+use crate::test_database::{
+    NOW, TestDatabase, actor, admit, assert_clean, credits, funded, price, released, settled,
+    wallet,
 };
 use crate::{access, catalogs, costs, keys, sessions, tasks, usage, windows};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A fresh place of the other kind, or of the same kind if there is no server.
-pub(crate) fn other(place: &Place) -> Place {
-    match place {
-        Place::Sqlite(_) => Place::postgres().unwrap_or_else(|| Place::like(place)),
-        Place::Postgres(_) => Place::sqlite().unwrap(),
+/// A fresh database of the other kind, or of the same kind if there is no server.
+pub(crate) fn other(database: &TestDatabase) -> TestDatabase {
+    match database {
+        TestDatabase::Sqlite(_) => {
+            TestDatabase::postgres().unwrap_or_else(|| TestDatabase::like(database))
+        }
+        TestDatabase::Postgres(_) => TestDatabase::sqlite().unwrap(),
     }
 }
 
-async fn relocate(from: &Place, to: &Place) -> Result<TransferReport, TransferError> {
+async fn relocate(from: &TestDatabase, to: &TestDatabase) -> Result<TransferReport, TransferError> {
     move_store(&from.settings(), &to.settings(), |_| ()).await
 }
 
 /// Writes rows to every table.
-pub(crate) async fn fill(place: &Place) {
-    let store = usage::kept(place);
+pub(crate) async fn fill(database: &TestDatabase) {
+    let store = usage::kept(database);
     let version = price(&store).await;
     let acme = wallet(&store, "acme", credits(50)).await;
     let limited = keys::key_with(&store, acme.id, "limited", &["a", "b"]).await;
@@ -98,16 +101,16 @@ pub(crate) async fn fill(place: &Place) {
     store.flush().await.unwrap();
     assert_clean(&store).await;
     // A killed server leaves counts that are not in the roll-ups yet.
-    place.tamper_journal(place.says(
+    database.tamper_journal(database.sql_for(
         "CREATE TABLE left_counts AS SELECT counts FROM usage_pending",
         "",
     ));
     drop(store);
-    place.tamper_journal(place.says(
+    database.tamper_journal(database.sql_for(
         "INSERT INTO usage_pending (counts) SELECT counts FROM left_counts; DROP TABLE left_counts",
         "",
     ));
-    place.tamper_journal("INSERT INTO usage_long_steps VALUES (1)");
+    database.tamper_journal("INSERT INTO usage_long_steps VALUES (1)");
 }
 
 fn all_tasks() -> store::TaskQuery {
@@ -149,12 +152,12 @@ pub(crate) async fn seen(store: &Store) -> String {
     )
 }
 
-pub(crate) async fn everything_arrives_and_comes_back(place: &Place) {
-    fill(place).await;
-    let before = seen(&place.attach()).await;
-    let (there, back) = (other(place), Place::like(place));
+pub(crate) async fn everything_arrives_and_comes_back(database: &TestDatabase) {
+    fill(database).await;
+    let before = seen(&database.attach()).await;
+    let (there, back) = (other(database), TestDatabase::like(database));
     let mut last = None;
-    let (from, to) = (place.settings(), there.settings());
+    let (from, to) = (database.settings(), there.settings());
     let report = move_store(&from, &to, |progress| last = Some(progress)).await;
     let report = report.unwrap();
     assert_eq!(
@@ -166,7 +169,7 @@ pub(crate) async fn everything_arrives_and_comes_back(place: &Place) {
     // PostgreSQL's own clock puts all entries into one day, which has no stored balance yet.
     let may_be_empty = [
         "usage_uncounted",
-        place.says("", "balance_points"),
+        database.sql_for("", "balance_points"),
         // Only a server that checks for alerts writes these tables.
         "alert_rules",
         "alerts",
@@ -176,24 +179,24 @@ pub(crate) async fn everything_arrives_and_comes_back(place: &Place) {
         let is_filled = *rows > 0 || may_be_empty.contains(table);
         assert!(is_filled, "{table} is empty");
     }
-    let verified = place.attach().verify().await.unwrap();
+    let verified = database.attach().verify().await.unwrap();
     assert_eq!(report.heads, verified.heads);
     assert_eq!(report.totals.entries, verified.entries);
     let after = seen(&there.attach()).await;
     assert_eq!(before, after);
     // Running the same command again finds nothing left to do.
-    assert!(relocate(place, &there).await.unwrap().already_done);
+    assert!(relocate(database, &there).await.unwrap().already_done);
     relocate(&there, &back).await.unwrap();
-    assert_eq!(place.contents(), back.contents());
+    assert_eq!(database.contents(), back.contents());
     let store = back.attach();
     assert_eq!(before, seen(&store).await);
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_moved_store_goes_on_where_it_was(place: &Place) {
-    fill(place).await;
-    let there = other(place);
-    relocate(place, &there).await.unwrap();
+pub(crate) async fn a_moved_store_goes_on_where_it_was(database: &TestDatabase) {
+    fill(database).await;
+    let there = other(database);
+    relocate(database, &there).await.unwrap();
     let store = usage::kept(&there);
     // The secret from before the last rotation still works, and new rows get new numbers.
     let key = store.key_by_digest(&Digest::of(b"limited")).await.unwrap();
@@ -218,37 +221,37 @@ pub(crate) async fn a_moved_store_goes_on_where_it_was(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_source_in_use_is_refused(place: &Place) {
-    let there = other(place);
-    let missing = relocate(place, &there).await;
+pub(crate) async fn a_source_in_use_is_refused(database: &TestDatabase) {
+    let there = other(database);
+    let missing = relocate(database, &there).await;
     assert!(
         matches!(missing, Err(TransferError::Missing { .. })),
         "{missing:?}"
     );
-    let store = place.open();
+    let store = database.open();
     funded(&store, credits(1)).await;
-    let running = relocate(place, &there).await;
+    let running = relocate(database, &there).await;
     assert!(
         matches!(running, Err(TransferError::Running { .. })),
         "{running:?}"
     );
     drop(store);
-    let same = relocate(place, place).await;
+    let same = relocate(database, database).await;
     assert!(
         matches!(same, Err(TransferError::SamePlace { .. })),
         "{same:?}"
     );
-    assert_eq!(relocate(place, &there).await.unwrap().totals.wallets, 1);
+    assert_eq!(relocate(database, &there).await.unwrap().totals.wallets, 1);
 }
 
-pub(crate) async fn calls_that_were_open_are_abandoned_at_the_destination(place: &Place) {
-    let store = place.open();
+pub(crate) async fn calls_that_were_open_are_abandoned_at_the_destination(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(3)).await.unwrap();
     admitted.durable.wait().await.unwrap();
     drop(store);
-    let there = other(place);
-    let report = relocate(place, &there).await.unwrap();
+    let there = other(database);
+    let report = relocate(database, &there).await.unwrap();
     assert_eq!(report.abandoned, 1);
     let store = there.attach();
     let (wallet, key) = store.balance(&key.id).await.unwrap();
@@ -257,11 +260,11 @@ pub(crate) async fn calls_that_were_open_are_abandoned_at_the_destination(place:
     assert_clean(&store).await;
 }
 
-pub(crate) async fn only_an_empty_destination_is_filled(place: &Place) {
-    let there = other(place);
-    funded(&place.open(), credits(1)).await;
+pub(crate) async fn only_an_empty_destination_is_filled(database: &TestDatabase) {
+    let there = other(database);
+    funded(&database.open(), credits(1)).await;
     let key = funded(&there.open(), credits(2)).await;
-    let refused = relocate(place, &there).await;
+    let refused = relocate(database, &there).await;
     let Err(TransferError::NotEmpty { tables, .. }) = refused else {
         panic!("{refused:?}");
     };
@@ -274,28 +277,28 @@ pub(crate) async fn only_an_empty_destination_is_filled(place: &Place) {
 }
 
 pub(crate) async fn a_destination_of_an_earlier_version_is_upgraded_only_if_it_is_empty(
-    place: &Place,
+    database: &TestDatabase,
 ) {
-    funded(&place.open(), credits(1)).await;
-    let (there, empty) = (other(place), other(place));
+    funded(&database.open(), credits(1)).await;
+    let (there, empty) = (other(database), other(database));
     there.migrate_to(6).await;
     there.tamper(
         "INSERT INTO wallets (id, name, status, created_at)
          VALUES ('wal_0123456789abcdef', 'old', 'active', 1)",
     );
-    let refused = relocate(place, &there).await;
+    let refused = relocate(database, &there).await;
     let Err(TransferError::NotEmpty { tables, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(tables, "wallets");
     // The destination was not upgraded: this succeeds only if the table of a later version does not exist.
     there.tamper("CREATE TABLE alert_rules (n INTEGER)");
-    if let Place::Postgres(_) = &empty {
+    if let TestDatabase::Postgres(_) = &empty {
         empty.migrate_to(6).await;
         empty.tamper(
             "INSERT INTO nodes (name, started_at, lease_until) VALUES ('old', 1, 4102444800000)",
         );
-        let refused = relocate(place, &empty).await;
+        let refused = relocate(database, &empty).await;
         assert!(
             matches!(refused, Err(TransferError::Running { .. })),
             "{refused:?}"
@@ -305,16 +308,16 @@ pub(crate) async fn a_destination_of_an_earlier_version_is_upgraded_only_if_it_i
         );
     }
     empty.migrate_to(6).await;
-    assert_eq!(relocate(place, &empty).await.unwrap().totals.wallets, 1);
+    assert_eq!(relocate(database, &empty).await.unwrap().totals.wallets, 1);
 }
 
-pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(place: &Place) {
-    fill(place).await;
-    let there = other(place);
+pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(database: &TestDatabase) {
+    fill(database).await;
+    let there = other(database);
     // The move is stopped as soon as some of the entries have arrived.
     let mut stopped = false;
     let stop = std::panic::AssertUnwindSafe(async {
-        move_store(&place.settings(), &there.settings(), |progress| {
+        move_store(&database.settings(), &there.settings(), |progress| {
             assert!(progress.step != "balance_points", "stopped here");
         })
         .await
@@ -326,7 +329,7 @@ pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(place: &P
     for opened in [
         Store::open(&there.settings()).map(drop),
         Store::attach(&there.settings()).map(drop),
-        relocate(&there, &Place::like(place))
+        relocate(&there, &TestDatabase::like(database))
             .await
             .map(drop)
             .map_err(|error| match error {
@@ -340,23 +343,23 @@ pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(place: &P
         );
     }
     // The move cannot be continued from another source, or from this one in another state.
-    let stranger = Place::like(place);
+    let stranger = TestDatabase::like(database);
     funded(&stranger.open(), credits(1)).await;
     let refused = relocate(&stranger, &there).await;
     assert!(
         matches!(refused, Err(TransferError::OtherSource { .. })),
         "{refused:?}"
     );
-    let report = relocate(place, &there).await.unwrap();
+    let report = relocate(database, &there).await.unwrap();
     assert!(report.resumed);
-    assert_eq!(seen(&place.attach()).await, seen(&there.attach()).await);
+    assert_eq!(seen(&database.attach()).await, seen(&there.attach()).await);
 }
 
-pub(crate) async fn a_ledger_that_is_not_right_is_not_moved(place: &Place) {
-    funded(&place.open(), credits(1)).await;
-    place.tamper("UPDATE wallets SET balance = balance + 1");
-    let there = other(place);
-    let refused = relocate(place, &there).await;
+pub(crate) async fn a_ledger_that_is_not_right_is_not_moved(database: &TestDatabase) {
+    funded(&database.open(), credits(1)).await;
+    database.tamper("UPDATE wallets SET balance = balance + 1");
+    let there = other(database);
+    let refused = relocate(database, &there).await;
     let Err(TransferError::Unclean { report, .. }) = refused else {
         panic!("{refused:?}");
     };
@@ -366,12 +369,12 @@ pub(crate) async fn a_ledger_that_is_not_right_is_not_moved(place: &Place) {
 }
 
 pub(crate) async fn a_text_that_a_server_cannot_store_is_replaced_in_the_journal_alone(
-    place: &Place,
+    database: &TestDatabase,
 ) {
-    let Some(there) = Place::postgres() else {
+    let Some(there) = TestDatabase::postgres() else {
         return;
     };
-    let store = usage::kept(place);
+    let store = usage::kept(database);
     funded(&store, credits(1)).await;
     let now = usage::now();
     let rows = ["a/\u{0}", "a/\u{fffd}"].map(|model| JournalRow {
@@ -383,7 +386,7 @@ pub(crate) async fn a_text_that_a_server_cannot_store_is_replaced_in_the_journal
     });
     usage::write(&store, &rows).await;
     drop(store);
-    relocate(place, &there).await.unwrap();
+    relocate(database, &there).await.unwrap();
     let store = there.attach();
     let day = |ms| UsageStep::Day.start_of(now.minus_ms(ms));
     let mut query = UsageQuery::between(day(0), day(-DAY_MS), now);
@@ -395,8 +398,8 @@ pub(crate) async fn a_text_that_a_server_cannot_store_is_replaced_in_the_journal
         assert_eq!(&*entry.row.model, "a/\u{fffd}");
     }
     // The ledger's texts are hashed, so no character in them is replaced.
-    place.tamper("UPDATE wallets SET name = 'a' || char(0) || 'b'");
-    let refused = relocate(place, &Place::like(&there)).await;
+    database.tamper("UPDATE wallets SET name = 'a' || char(0) || 'b'");
+    let refused = relocate(database, &TestDatabase::like(&there)).await;
     let Err(TransferError::Text { table, column }) = refused else {
         panic!("{refused:?}");
     };

@@ -5,12 +5,13 @@ use std::time::Duration;
 use ledger::Micro;
 use store::{AdmitError, AdmittedCall, KeyLimits, KeyRow, OpenError, Server, Settings, Store};
 
-use crate::place::{
-    Place, admit, assert_clean, credits, eventually, funded, key, price, released, settled, wallet,
+use crate::test_database::{
+    TestDatabase, admit, assert_clean, credits, eventually, funded, key, price, released, settled,
+    wallet,
 };
 
-pub(crate) fn named(place: &Place, node: &str) -> Settings {
-    let mut settings = place.settings();
+pub(crate) fn named(database: &TestDatabase, node: &str) -> Settings {
+    let mut settings = database.settings();
     if let store::Location::Server(server) = &mut settings.location {
         *server = Server {
             node: Some(node.to_owned()),
@@ -20,27 +21,27 @@ pub(crate) fn named(place: &Place, node: &str) -> Settings {
     settings
 }
 
-pub(crate) async fn a_node_of_the_same_name_is_refused(place: &Place) {
-    let (first, _) = Store::open(&named(place, "one")).unwrap();
-    let refused = Store::open(&named(place, "one")).unwrap_err();
+pub(crate) async fn a_node_of_the_same_name_is_refused(database: &TestDatabase) {
+    let (first, _) = Store::open(&named(database, "one")).unwrap();
+    let refused = Store::open(&named(database, "one")).unwrap_err();
     assert!(
         matches!(refused, OpenError::NodeRunning { .. }),
         "{refused}"
     );
     // The first node continues, and a node with another name may start.
     let key = funded(&first, credits(1)).await;
-    let (second, _) = Store::open(&named(place, "two")).unwrap();
+    let (second, _) = Store::open(&named(database, "two")).unwrap();
     for store in [&first, &second] {
         let admitted = admit(store, &key, credits(1)).await.unwrap();
         store.close(released(admitted.hold));
         store.flush().await.unwrap();
     }
     drop(first);
-    Store::open(&named(place, "one")).unwrap();
+    Store::open(&named(database, "one")).unwrap();
 }
 
-pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
-    let (one, two) = (place.open(), place.open());
+pub(crate) async fn two_nodes_share_wallets_and_limits(database: &TestDatabase) {
+    let (one, two) = (database.open(), database.open());
     let version = price(&one).await;
     assert_eq!(price(&two).await, version);
     let account = wallet(&one, "acme", credits(5)).await;
@@ -73,15 +74,15 @@ pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
     assert_clean(&two).await;
 }
 
-pub(crate) async fn a_newer_schema_is_refused(place: &Place) {
-    drop(place.open());
-    place.tamper(
+pub(crate) async fn a_newer_schema_is_refused(database: &TestDatabase) {
+    drop(database.open());
+    database.tamper(
         "INSERT INTO refinery_schema_history SELECT 999, 'later', applied_on, checksum
          FROM refinery_schema_history LIMIT 1",
     );
     for refused in [
-        Store::open(&place.settings()).map(drop),
-        Store::attach(&place.settings()).map(drop),
+        Store::open(&database.settings()).map(drop),
+        Store::attach(&database.settings()).map(drop),
     ] {
         let refused = refused.unwrap_err();
         assert!(
@@ -98,27 +99,27 @@ const UNCHAINED: &str = "INSERT INTO wallets (id, name, status, balance, entries
         SELECT n, 1, 'top_up', 0, 0, 9, 0, 0 FROM wallets;
     INSERT INTO nodes (name, started_at, lease_until) VALUES ('older', 0, 9000000000000)";
 
-pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
-    place.migrate_to(5).await;
-    place.tamper(UNCHAINED);
+pub(crate) async fn older_nodes_stop_before_entries_are_chained(database: &TestDatabase) {
+    database.migrate_to(5).await;
+    database.tamper(UNCHAINED);
     // A live node of that version might write entries without chaining them.
     let impatient = Settings {
         lock_wait_max: Duration::ZERO,
-        ..place.settings()
+        ..database.settings()
     };
     let refused = Store::open(&impatient).unwrap_err();
     assert!(matches!(refused, OpenError::OlderNodes { .. }), "{refused}");
     // The entries that this node wrote are chained once it has ended.
-    place.tamper("UPDATE nodes SET closed_at = 1, swept_at = 1");
-    let newer = place.open();
+    database.tamper("UPDATE nodes SET closed_at = 1, swept_at = 1");
+    let newer = database.open();
     let report = newer.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
     assert_eq!(report.heads.len(), 1);
 
     // The database refuses writes of a node that was only suspended, whether it chains entries or not.
-    let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1");
+    let entry = database.try_tamper("UPDATE wallets SET entries = entries + 1");
     assert!(entry.unwrap_err().contains("is not chained"));
-    let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1, head = 'other'");
+    let entry = database.try_tamper("UPDATE wallets SET entries = entries + 1, head = 'other'");
     assert!(entry.unwrap_err().contains("every_entry_is_summed"));
 }
 
@@ -141,8 +142,8 @@ async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitt
 }
 
 /// W7: three nodes, credit for seven calls, many calls at once.
-pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
-    let nodes = [place.open(), place.open(), place.open()];
+pub(crate) async fn three_nodes_race_for_seven_credits(database: &TestDatabase) {
+    let nodes = [database.open(), database.open(), database.open()];
     let version = price(&nodes[0]).await;
     let key = funded(&nodes[0], credits(7)).await;
     let admitted = race(&nodes, &key, 600).await;
@@ -160,8 +161,8 @@ pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
     assert_clean(&nodes[2]).await;
 }
 
-pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
-    let nodes = [place.open(), place.open(), place.open()];
+pub(crate) async fn limits_are_exact_on_three_nodes(database: &TestDatabase) {
+    let nodes = [database.open(), database.open(), database.open()];
     let account = wallet(&nodes[0], "acme", credits(1_000)).await;
     for (limits, most) in [
         (
@@ -204,14 +205,14 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
 
 /// R7: a node was silent for longer than its lease. Here another session closes its epoch; the `kill` tests have real
 /// silence.
-pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
-    let (first, other) = (place.open(), place.open());
+pub(crate) async fn a_node_that_lost_its_lease_begins_anew(database: &TestDatabase) {
+    let (first, other) = (database.open(), database.open());
     let version = price(&first).await;
     let key = funded(&first, credits(10)).await;
     let open = admit(&first, &key, credits(2)).await.unwrap();
     open.durable.wait().await.unwrap();
     let epoch = open.hold.epoch().get();
-    place.tamper(&format!(
+    database.tamper(&format!(
         "UPDATE nodes SET closed_at = 1 WHERE epoch = {epoch}"
     ));
     // The closed epoch opens no more holds.

@@ -8,33 +8,33 @@ use store::{
     AdmitError, HoldId, JournalQuery, JournalRow, NewWallet, OpenError, Settings, Store, StoreError,
 };
 
-use crate::cut::Mode;
 use crate::faults::Rig;
-use crate::place::{
-    NOW, Place, actor, admit, assert_clean, credits, eventually, funded, price, released,
+use crate::faulty_proxy::Mode;
+use crate::test_database::{
+    NOW, TestDatabase, actor, admit, assert_clean, credits, eventually, funded, price, released,
 };
 
 /// The settings of a node that connects to this server, with its role.
-fn settings_of(place: &Place, server: store::Server) -> Settings {
+fn settings_of(database: &TestDatabase, server: store::Server) -> Settings {
     Settings {
         location: store::Location::Server(server),
-        ..place.settings()
+        ..database.settings()
     }
 }
 
 pub(crate) async fn a_key_that_was_not_met_before_is_not_refused_while_the_database_is_away(
-    place: &Place,
+    database: &TestDatabase,
 ) {
-    let rig = Rig::new(place).await;
+    let rig = Rig::new(database).await;
     let unmet = funded(&rig.store, credits(1)).await;
     for away in [Mode::Cut, Mode::BlackHole] {
-        rig.cut.set(away);
+        rig.proxy.set(away);
         let refused = admit(&rig.store, &unmet, credits(1)).await.unwrap_err();
         assert!(
             matches!(refused, AdmitError::Busy | AdmitError::Unavailable),
             "{away:?}: {refused:?}"
         );
-        rig.cut.set(Mode::Pass);
+        rig.proxy.set(Mode::Pass);
         rig.recovers().await;
     }
     let admitted = admit(&rig.store, &unmet, credits(1)).await.unwrap();
@@ -43,9 +43,9 @@ pub(crate) async fn a_key_that_was_not_met_before_is_not_refused_while_the_datab
 }
 
 /// The node's connections are closed, and new ones are refused.
-pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place: &Place) {
-    let guest = place.guest();
-    let (store, _) = Store::open(&settings_of(place, guest.server())).unwrap();
+pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(database: &TestDatabase) {
+    let guest = database.guest();
+    let (store, _) = Store::open(&settings_of(database, guest.server())).unwrap();
     let unmet = funded(&store, credits(1)).await;
     eventually("health", async || store.healthy()).await;
 
@@ -69,9 +69,9 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(place:
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
-    let guest = place.guest();
-    let settings = settings_of(place, guest.server());
+pub(crate) async fn a_role_that_may_not_write_is_told_in_words(database: &TestDatabase) {
+    let guest = database.guest();
+    let settings = settings_of(database, guest.server());
     let (store, _) = Store::open(&settings).unwrap();
     let key = funded(&store, credits(1)).await;
     guest.alter("SET default_transaction_read_only = on");
@@ -94,10 +94,12 @@ pub(crate) async fn a_role_that_may_not_write_is_told_in_words(place: &Place) {
 }
 
 /// A trigger raises the error that the server raises when a file cannot grow.
-pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(
+    database: &TestDatabase,
+) {
+    let store = database.open();
     let key = funded(&store, credits(1)).await;
-    place.tamper(
+    database.tamper(
         "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
              RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
          END $$;
@@ -126,16 +128,16 @@ pub(crate) async fn a_full_disk_is_told_in_words_and_the_node_is_not_ready(place
         assert!(!store.healthy());
         tokio::task::yield_now().await;
     }
-    place.tamper("DROP TRIGGER no_room ON holds; DROP TRIGGER no_room ON wallets");
+    database.tamper("DROP TRIGGER no_room ON holds; DROP TRIGGER no_room ON wallets");
     eventually("that the node is ready again", async || store.healthy()).await;
     assert_clean(&store).await;
 }
 
-pub(crate) async fn wrong_credentials_are_no_outage(place: &Place) {
+pub(crate) async fn wrong_credentials_are_no_outage(database: &TestDatabase) {
     let Settings {
         location: store::Location::Server(server),
         ..
-    } = place.settings()
+    } = database.settings()
     else {
         panic!("a server is needed");
     };
@@ -152,14 +154,14 @@ pub(crate) async fn wrong_credentials_are_no_outage(place: &Place) {
         ),
     ] {
         let elsewhere = store::Server::at(server.url.replace(from, to));
-        let refused = Store::open(&settings_of(place, elsewhere))
+        let refused = Store::open(&settings_of(database, elsewhere))
             .map(drop)
             .unwrap_err();
         assert!(matches!(refused, OpenError::Database { .. }), "{refused}");
         assert!(refused.to_string().contains(words), "{refused}");
     }
     let nowhere = store::Server::at("postgres://tollgate@127.0.0.1:1/postgres?sslmode=disable");
-    let away = Store::open(&settings_of(place, nowhere))
+    let away = Store::open(&settings_of(database, nowhere))
         .map(drop)
         .unwrap_err();
     assert!(away.is_temporary(), "{away}");
@@ -195,15 +197,15 @@ async fn counted(store: &Store) -> BTreeMap<String, u32> {
     }
 }
 
-pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place) {
+pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(database: &TestDatabase) {
     const BILLED: i64 = 300;
     let rig = Rig::with(Settings {
         journal_queue_max: 400,
-        ..place.settings()
+        ..database.settings()
     })
     .await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
-    rig.cut.set(Mode::Cut);
+    rig.proxy.set(Mode::Cut);
     // Calls that are refused meanwhile write rows too. They must not displace the rows of other calls.
     for number in 0..1_000 {
         rig.store.journal_append(row(10_000 + number, None));
@@ -215,8 +217,8 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
         let store = rig.store.clone();
         async move { store.flush().await }
     });
-    eventually("tries", async || rig.cut.turned_away() > 20).await;
-    rig.cut.set(Mode::Pass);
+    eventually("tries", async || rig.proxy.turned_away() > 20).await;
+    rig.proxy.set(Mode::Pass);
     flushing.await.unwrap().unwrap();
     let counts = counted(&rig.store).await;
     for number in 0..BILLED {
@@ -229,12 +231,14 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(place: &Place
 }
 
 /// A reader who follows the journal has meanwhile seen later rows of other nodes, and reads only rows after them.
-pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(place: &Place) {
-    let rig = Rig::new(place).await;
-    let other = place.open();
+pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(
+    database: &TestDatabase,
+) {
+    let rig = Rig::new(database).await;
+    let other = database.open();
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let now = now();
-    rig.cut.set(Mode::Cut);
+    rig.proxy.set(Mode::Cut);
     rig.store.journal_append(JournalRow {
         at: now.minus_ms(60_000),
         ..row(1, Some(hold))
@@ -244,8 +248,8 @@ pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(pla
         ..row(2, None)
     });
     other.flush().await.unwrap();
-    eventually("tries", async || rig.cut.turned_away() > 20).await;
-    rig.cut.set(Mode::Pass);
+    eventually("tries", async || rig.proxy.turned_away() > 20).await;
+    rig.proxy.set(Mode::Pass);
     rig.store.flush().await.unwrap();
     let rows = other.journal(JournalQuery::default()).await.unwrap();
     let ids: Vec<&str> = rows.iter().map(|entry| &*entry.row.request_id).collect();
@@ -264,21 +268,21 @@ fn now() -> ledger::UnixMs {
 }
 
 /// A commit whose answer is lost has succeeded, so its rows must not be written again.
-pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place) {
-    let rig = Rig::new(place).await;
+pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &TestDatabase) {
+    let rig = Rig::new(database).await;
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
     // Other writers commit too, so this repeats until the journal's answer has been lost.
     while lost < 6 {
-        rig.cut.set(Mode::LoseAnswerTo(b"COMMIT"));
+        rig.proxy.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {
             rig.store.journal_append(row(number, Some(hold)));
             number += 1;
         }
         rig.store.flush().await.unwrap();
-        rig.cut.set(Mode::Pass);
-        lost = rig.cut.lost();
+        rig.proxy.set(Mode::Pass);
+        lost = rig.proxy.lost();
     }
     let counts = counted(&rig.store).await;
     assert_eq!(counts.len(), usize::try_from(number).unwrap());
@@ -287,10 +291,10 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(place: &Place)
 }
 
 /// A row that the database rejects does not affect other rows.
-pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(database: &TestDatabase) {
+    let store = database.open();
     price(&store).await;
-    place.tamper("ALTER TABLE calls ADD CONSTRAINT no_teapots CHECK (status <> 418)");
+    database.tamper("ALTER TABLE calls ADD CONSTRAINT no_teapots CHECK (status <> 418)");
     for number in 0..9 {
         let status = if number == 4 { 418 } else { 200 };
         store.journal_append(JournalRow {

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ledger::Micro;
 use store::{AdmitError, OpenError, Store};
 
-use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, released, settled};
+use crate::test_database::{
+    TestDatabase, actor, admit, assert_clean, credits, funded, price, released, settled,
+};
 
-pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
-    let (store, first) = place.reopen();
+pub(crate) async fn holds_of_an_earlier_start_are_abandoned(database: &TestDatabase) {
+    let (store, first) = database.reopen();
     assert_eq!((first.abandoned, first.held), (0, Micro::ZERO));
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
@@ -21,7 +23,7 @@ pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
     store.flush().await.unwrap();
     drop(store);
 
-    let (store, second) = place.reopen();
+    let (store, second) = database.reopen();
     assert!(second.epoch > first.epoch);
     assert_eq!((second.abandoned, second.held), (2, credits(5)));
     let (wallet, back) = store.balance(&key.id).await.unwrap();
@@ -43,8 +45,8 @@ pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
     store.close(released(next.hold));
 }
 
-pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_charge_seen_in_the_balance_survives(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
@@ -52,7 +54,7 @@ pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
     let (seen, _) = store.balance(&key.id).await.unwrap();
     // The store is left as by a killed process: nothing is drained or released.
     std::mem::forget(store.clone());
-    let beside = place.attach();
+    let beside = database.attach();
     let found = beside.find_key(&key.id).await.unwrap().unwrap();
     assert_eq!(
         (seen.balance, found.key.usage),
@@ -61,14 +63,14 @@ pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
     assert_clean(&beside).await;
 }
 
-pub(crate) async fn what_was_queued_is_written_when_the_store_goes(place: &Place) {
-    let store = place.open();
+pub(crate) async fn what_was_queued_is_written_when_the_store_goes(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(settled(admitted.hold, version, 700_000));
     drop(store);
-    let (store, recovery) = place.reopen();
+    let (store, recovery) = database.reopen();
     assert_eq!(recovery.abandoned, 0);
     assert_eq!(
         store.balance(&key.id).await.unwrap().0.balance,
@@ -76,9 +78,9 @@ pub(crate) async fn what_was_queued_is_written_when_the_store_goes(place: &Place
     );
 }
 
-pub(crate) async fn a_second_server_is_refused(place: &Place) {
-    let store = place.open();
-    let refused = Store::open(&place.settings()).unwrap_err();
+pub(crate) async fn a_second_server_is_refused(database: &TestDatabase) {
+    let store = database.open();
+    let refused = Store::open(&database.settings()).unwrap_err();
     assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
     assert!(refused.to_string().contains("tollgate.db"), "{refused}");
     // The first server continues.
@@ -86,15 +88,15 @@ pub(crate) async fn a_second_server_is_refused(place: &Place) {
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(released(admitted.hold));
     drop(store);
-    place.open();
+    database.open();
 }
 
-pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Place) {
-    let server = place.open();
+pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(database: &TestDatabase) {
+    let server = database.open();
     let key = funded(&server, credits(1)).await;
     assert!(admit(&server, &key, credits(2)).await.is_err());
 
-    let command = place.attach();
+    let command = database.attach();
     let row = command
         .top_up(key.wallet, credits(4), "from the command line", &actor())
         .await
@@ -117,8 +119,8 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
     assert_clean(&server).await;
 }
 
-pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) {
-    let server = place.open();
+pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(database: &TestDatabase) {
+    let server = database.open();
     let version = price(&server).await;
     let key = funded(&server, credits(100)).await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -136,7 +138,7 @@ pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) 
             })
         })
         .collect();
-    let command = place.attach();
+    let command = database.attach();
     for _ in 0..10 {
         command
             .top_up(key.wallet, credits(1), "", &actor())
@@ -155,9 +157,9 @@ pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) 
     assert_clean(&server).await;
 }
 
-pub(crate) async fn a_command_does_not_admit(place: &Place) {
+pub(crate) async fn a_command_does_not_admit(database: &TestDatabase) {
     // This also works on a database that no server has ever used.
-    let command = place.attach();
+    let command = database.attach();
     let key = funded(&command, credits(1)).await;
     assert_eq!(
         admit(&command, &key, credits(1)).await.unwrap_err(),
@@ -172,7 +174,7 @@ pub(crate) async fn a_command_does_not_admit(place: &Place) {
     );
     assert_clean(&command).await;
     drop(command);
-    let (server, recovery) = place.reopen();
+    let (server, recovery) = database.reopen();
     assert_eq!(recovery.abandoned, 0);
     assert_eq!(
         server.find_key(&key.id).await.unwrap().unwrap().wallet,

@@ -5,15 +5,15 @@ use std::time::Duration;
 use ledger::Micro;
 use store::{AuditQuery, Digest, Settings, Store, StoreError, TaskQuery};
 
-use crate::place::{Place, wallet};
+use crate::test_database::{TestDatabase, wallet};
 
 /// More slow searches than either database has connections for searches.
 const SLOW: usize = 6;
 
 /// Calls wait for lookups, so a search that takes too long is ended.
-pub(crate) async fn a_slow_search_is_ended_and_delays_no_lookup(place: &Place) {
-    drop(place.open());
-    place.tamper(place.says(
+pub(crate) async fn a_slow_search_is_ended_and_delays_no_lookup(database: &TestDatabase) {
+    drop(database.open());
+    database.tamper(database.sql_for(
         "ALTER TABLE audit RENAME TO audit_rows;
          CREATE VIEW audit AS WITH RECURSIVE more (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more)
          SELECT n, 0 AS at, '' AS actor, '' AS actor_name, NULL AS role, '' AS action, '' AS target, NULL AS before,
@@ -23,22 +23,22 @@ pub(crate) async fn a_slow_search_is_ended_and_delays_no_lookup(place: &Place) {
     ));
     let settings = Settings {
         search_max: Duration::from_secs(1),
-        ..place.settings()
+        ..database.settings()
     };
     let (store, _) = Store::open(&settings).unwrap();
     delay_no_lookup(&store, || store.audit(AuditQuery::default())).await;
 }
 
 /// Callers list their own tasks. A caller with many tasks must not delay the key lookups of all others.
-pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(place: &Place) {
+pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(database: &TestDatabase) {
     let settings = Settings {
         search_max: Duration::from_secs(1),
-        ..place.settings()
+        ..database.settings()
     };
     let (store, _) = Store::open(&settings).unwrap();
     let owner = wallet(&store, "acme", Micro::ZERO).await;
     // The limits and offsets keep the databases from recognizing that there is nothing to find.
-    place.tamper(place.says(
+    database.tamper(database.sql_for(
         "ALTER TABLE tasks RENAME TO task_rows;
          CREATE VIEW tasks AS WITH RECURSIVE more (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more)
          SELECT t.* FROM more LEFT JOIN task_rows t ON TRUE WHERE more.n < 0 LIMIT -1 OFFSET 0",

@@ -7,7 +7,9 @@ use store::{
     SessionStep, Store,
 };
 
-use crate::place::{NOW, Place, actor, admit, assert_clean, assert_counted, credits, funded};
+use crate::test_database::{
+    NOW, TestDatabase, actor, admit, assert_clean, assert_counted, credits, funded,
+};
 
 /// At this price, ten seconds cost 16,666 and two thirds micro-credits.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
@@ -60,8 +62,8 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Clos
     }
 }
 
-pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(1)).await;
     let hold = admit(&store, &key, cost(30)).await.unwrap().hold;
@@ -124,8 +126,8 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
     assert_counted(&store).await;
 }
 
-pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_step_reaches_as_far_as_the_money(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, cost(35)).await;
     let hold = admit(&store, &key, cost(30)).await.unwrap().hold;
@@ -149,8 +151,8 @@ pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_dead_key_takes_no_further_step(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_dead_key_takes_no_further_step(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(1)).await;
     let hold = admit(&store, &key, cost(30)).await.unwrap().hold;
@@ -172,8 +174,8 @@ pub(crate) async fn a_dead_key_takes_no_further_step(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn an_abandoned_session_keeps_what_its_steps_booked(place: &Place) {
-    let store = place.open();
+pub(crate) async fn an_abandoned_session_keeps_what_its_steps_booked(database: &TestDatabase) {
+    let store = database.open();
     let version = price(&store).await;
     let key = funded(&store, credits(1)).await;
     let hold = admit(&store, &key, cost(30)).await.unwrap().hold;
@@ -184,7 +186,7 @@ pub(crate) async fn an_abandoned_session_keeps_what_its_steps_booked(place: &Pla
     store.flush().await.unwrap();
     drop(store);
 
-    let (store, recovery) = place.reopen();
+    let (store, recovery) = database.reopen();
     assert_eq!(recovery.abandoned, 1);
     let (wallet, used) = store.balance(&key.id).await.unwrap();
     assert_eq!((wallet.frozen, used.usage), (Micro::ZERO, cost(17)));

@@ -6,7 +6,9 @@ use store::{
     WalletId, WalletQuery,
 };
 
-use crate::place::{Place, actor, admit, assert_clean, credits, funded, price, settled, wallet};
+use crate::test_database::{
+    TestDatabase, actor, admit, assert_clean, credits, funded, price, settled, wallet,
+};
 
 /// The beginning of a day.
 const START: i64 = 20_000 * DAY_MS;
@@ -171,8 +173,8 @@ async fn calls(store: &Store, balance: Micro, count: i64) -> WalletId {
     key.wallet
 }
 
-pub(crate) async fn a_statement_tells_the_balance_after_each_entry(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_statement_tells_the_balance_after_each_entry(database: &TestDatabase) {
+    let store = database.open();
     let other = funded(&store, credits(1)).await;
     let wallet = calls(&store, credits(3), 350).await;
     store
@@ -194,14 +196,14 @@ pub(crate) async fn a_statement_tells_the_balance_after_each_entry(place: &Place
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_long_statement_is_read_from_its_middle(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_long_statement_is_read_from_its_middle(database: &TestDatabase) {
+    let store = database.open();
     let wallet = calls(&store, credits(3), 2_100).await;
     assert_told(&store, wallet).await;
     assert_clean(&store).await;
     // The result is the same after a restart and with more entries.
     drop(store);
-    let store = place.open();
+    let store = database.open();
     store
         .top_up(wallet, credits(1), "", &actor())
         .await
@@ -210,11 +212,11 @@ pub(crate) async fn a_long_statement_is_read_from_its_middle(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn wallets_are_listed_with_what_they_spent(place: &Place) {
-    let store = place.open();
+pub(crate) async fn wallets_are_listed_with_what_they_spent(database: &TestDatabase) {
+    let store = database.open();
     let wallet = calls(&store, credits(3), 250).await;
     for n in 0..7 {
-        crate::place::wallet(&store, &format!("Spare 100% {n}"), credits(1)).await;
+        crate::test_database::wallet(&store, &format!("Spare 100% {n}"), credits(1)).await;
     }
     let points = recomputed(&recorded(&store, wallet).await);
     let spent = |since: UnixMs| {
@@ -285,8 +287,8 @@ pub(crate) async fn wallets_are_listed_with_what_they_spent(place: &Place) {
     assert!(nobody.await.unwrap().is_none());
 }
 
-pub(crate) async fn the_history_has_every_day_with_entries(place: &Place) {
-    let store = place.open();
+pub(crate) async fn the_history_has_every_day_with_entries(database: &TestDatabase) {
+    let store = database.open();
     let wallet = calls(&store, credits(3), 350).await;
     let points = recomputed(&recorded(&store, wallet).await);
     let day = |at: UnixMs| at.get() / DAY_MS;
@@ -312,21 +314,21 @@ pub(crate) async fn the_history_has_every_day_with_entries(place: &Place) {
 }
 
 /// A ledger with the schema before statements, with calls and gifts on several days.
-pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Place) {
+pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(database: &TestDatabase) {
     let id = WalletId::random();
-    place
-        .migrate_to(place.says("7", "6").parse().unwrap())
+    database
+        .migrate_to(database.sql_for("7", "6").parse().unwrap())
         .await;
-    let numbers = place.says(
+    let numbers = database.sql_for(
         "(WITH RECURSIVE s (seq) AS (SELECT 2 UNION ALL SELECT seq + 1 FROM s WHERE seq < 2200) SELECT seq FROM s)",
         "generate_series(2::bigint, 2200) AS s (seq)",
     );
-    let key_state = place.says(
+    let key_state = database.sql_for(
         "INSERT INTO key_states VALUES (1, 5 * 1100, 0, 0, 0, 0);",
         "UPDATE keys SET usage = 5 * 1100;",
     );
-    let override_n = place.says("", "OVERRIDING SYSTEM VALUE");
-    place.tamper(&format!(
+    let override_n = database.sql_for("", "OVERRIDING SYSTEM VALUE");
+    database.tamper(&format!(
         "INSERT INTO wallets (n, id, name, status, balance, gift_balance, entries, holds_opened, created_at)
          {override_n} VALUES (1, '{id}', 'old', 'active', 90000 - 5 * 1100, 1099, 2200, 1100, {START});
          INSERT INTO keys (n, id, wallet, digest, shown_prefix, created_at) {override_n}
@@ -345,9 +347,9 @@ pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Plac
              CASE seq % 2 WHEN 0 THEN '{{\"input\":5}}' END, CASE seq % 2 WHEN 0 THEN 1 END,
              CASE seq % 2 WHEN 0 THEN 'reported' END
          FROM {numbers} ORDER BY seq;",
-        digest = place.says("zeroblob(32)", "decode(repeat('00', 32), 'hex')"),
+        digest = database.sql_for("zeroblob(32)", "decode(repeat('00', 32), 'hex')"),
     ));
-    let store = place.open();
+    let store = database.open();
     assert_clean(&store).await;
     assert_told(&store, id).await;
     store
@@ -359,8 +361,8 @@ pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(place: &Plac
 }
 
 /// The ends of a range may be any numbers, and a wallet need not have entries.
-pub(crate) async fn any_range_of_an_empty_wallet_is_empty(place: &Place) {
-    let store = place.open();
+pub(crate) async fn any_range_of_an_empty_wallet_is_empty(database: &TestDatabase) {
+    let store = database.open();
     let empty = wallet(&store, "empty", Micro::ZERO).await.id;
     let full = wallet(&store, "full", credits(1)).await.id;
     let ends = [

@@ -11,8 +11,8 @@ use store::{
 };
 
 use crate::nodes::named;
-use crate::place::{
-    NOW, Place, admission, assert_clean, credits, funded, price, settled as close_of,
+use crate::test_database::{
+    NOW, TestDatabase, admission, assert_clean, credits, funded, price, settled as close_of,
 };
 
 /// A lease that has already expired when it begins.
@@ -112,8 +112,8 @@ async fn frozen_and_used(store: &Store, key: &KeyRow) -> (Micro, Micro) {
     (wallet.frozen, key.usage)
 }
 
-pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let opened = open(&store, &key, LONG).await;
     let id = opened.claim.task;
@@ -180,8 +180,8 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
 }
 
 /// T7: a later claim fences off an earlier one.
-pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let opened = open(&store, &key, NONE).await;
     let (first, second) = (
@@ -218,8 +218,8 @@ pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) 
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_refused_task_leaves_nothing(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(3)).await;
     let opened = open(&store, &key, LONG).await;
     // Two of the three credits are frozen.
@@ -248,8 +248,8 @@ pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
 }
 
 /// T2: the hold of a task belongs to the task. The claims of a node become free when the node restarts.
-pub(crate) async fn a_task_outlives_its_process(place: &Place) {
-    let (store, _) = Store::open(&named(place, "one")).unwrap();
+pub(crate) async fn a_task_outlives_its_process(database: &TestDatabase) {
+    let (store, _) = Store::open(&named(database, "one")).unwrap();
     let key = funded(&store, credits(10)).await;
     let (first, second) = (
         open(&store, &key, LONG).await,
@@ -259,7 +259,7 @@ pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     assert_eq!(claim(&store, LONG).await.len(), 1);
     drop(store);
 
-    let (store, recovery) = Store::open(&named(place, "one")).unwrap();
+    let (store, recovery) = Store::open(&named(database, "one")).unwrap();
     assert_eq!(recovery.abandoned, 0);
     assert_eq!(
         frozen_and_used(&store, &key).await,
@@ -285,8 +285,8 @@ pub(crate) async fn a_task_outlives_its_process(place: &Place) {
 }
 
 /// C1: an attempt counts from its claim on, but an attempt that was not made does not count.
-pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     for last in [CallbackOutcome::Delivered, CallbackOutcome::GivenUp] {
         let opened = open(&store, &key, LONG).await;
@@ -325,8 +325,8 @@ pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Pla
 }
 
 #[expect(clippy::too_many_lines, reason = "one life of a list")]
-pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
-    let store = place.open();
+pub(crate) async fn tasks_are_listed_hidden_and_forgotten(database: &TestDatabase) {
+    let store = database.open();
     let (key, other) = (
         funded(&store, credits(10)).await,
         funded(&store, credits(10)).await,
@@ -478,10 +478,10 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
 }
 
 /// V8: `verify` reports the missing part.
-pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
+pub(crate) async fn a_task_that_lacks_something_is_found(database: &TestDatabase) {
     for (tamper, lacks) in [
         (
-            place.says(
+            database.sql_for(
                 "UPDATE tasks SET snapshot = x''",
                 "UPDATE tasks SET snapshot = ''",
             ),
@@ -489,7 +489,7 @@ pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
         ),
         ("DELETE FROM callbacks", "a callback of equal bytes"),
         (
-            place.says(
+            database.sql_for(
                 "UPDATE callbacks SET body = x'00'",
                 "UPDATE callbacks SET body = 'else'",
             ),
@@ -501,13 +501,13 @@ pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
         ),
         ("UPDATE tasks SET hold = hold + 1000", "a closed hold"),
     ] {
-        let place = Place::like(place);
-        let store = place.open();
+        let database = TestDatabase::like(database);
+        let store = database.open();
         let key = funded(&store, credits(10)).await;
         let opened = open(&store, &key, LONG).await;
         assert!(end(&store, &opened, opened.claim).await);
         assert_clean(&store).await;
-        place.tamper(tamper);
+        database.tamper(tamper);
         let report = store.verify().await.unwrap();
         let found = report.differences.iter();
         let found: Vec<_> = found.filter(|it| it.rule == Rule::V8Tasks).collect();
@@ -519,8 +519,8 @@ pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
     }
 }
 
-pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(10)).await;
     let opened = open(&store, &key, NONE).await;
     let row = claim(&store, LONG).await.remove(0);
@@ -541,9 +541,9 @@ pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(place: &Place) {
 }
 
 /// Each task is claimed by only one of two nodes.
-pub(crate) async fn two_nodes_never_have_one_task(place: &Place) {
+pub(crate) async fn two_nodes_never_have_one_task(database: &TestDatabase) {
     const TASKS: usize = 60;
-    let (one, two) = (place.open(), place.open());
+    let (one, two) = (database.open(), database.open());
     let key = funded(&one, credits(1_000)).await;
     for _ in 0..TASKS {
         let opened = open(&one, &key, LONG).await;
@@ -567,12 +567,12 @@ pub(crate) async fn two_nodes_never_have_one_task(place: &Place) {
     assert_eq!(all.len(), TASKS);
 }
 
-pub(crate) async fn no_lookup_waits_for_lists(place: &Place) {
-    let store = place.open();
+pub(crate) async fn no_lookup_waits_for_lists(database: &TestDatabase) {
+    let store = database.open();
     let key = funded(&store, credits(5)).await;
     let task = open(&store, &key, LONG).await.claim.task;
     // Lists read the callbacks table, lookups do not.
-    let holder = place.hold_lock("LOCK TABLE callbacks IN ACCESS EXCLUSIVE MODE");
+    let holder = database.hold_lock("LOCK TABLE callbacks IN ACCESS EXCLUSIVE MODE");
     let list = || {
         store.tasks(TaskQuery {
             wallet: Some(key.wallet),

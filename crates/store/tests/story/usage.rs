@@ -10,7 +10,7 @@ use store::{
     Settings, StatusRange, Store, StoreError, Timings, UsageQuery, UsageRow, UsageStep, WalletId,
 };
 
-use crate::place::{Place, eventually};
+use crate::test_database::{TestDatabase, eventually};
 
 const ROWS: usize = 600;
 
@@ -190,10 +190,10 @@ pub(crate) async fn write(store: &Store, rows: &[JournalRow]) {
     }
 }
 
-pub(crate) fn kept(place: &Place) -> Store {
+pub(crate) fn kept(database: &TestDatabase) -> Store {
     let settings = Settings {
         journal_retention_days: 0,
-        ..place.settings()
+        ..database.settings()
     };
     Store::open(&settings).unwrap().0
 }
@@ -270,8 +270,8 @@ fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     questions
 }
 
-pub(crate) async fn a_report_with_too_many_rows_is_refused(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn a_report_with_too_many_rows_is_refused(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let row = |n: i64| JournalRow {
         at: now.minus_ms(n * HOUR_MS),
@@ -291,8 +291,10 @@ pub(crate) async fn a_report_with_too_many_rows_is_refused(place: &Place) {
 }
 
 /// `PostgreSQL` cannot store NUL, so both names are the same there.
-pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(
+    database: &TestDatabase,
+) {
+    let store = kept(database);
     let now = now();
     let row = |model: &str| JournalRow {
         at: now,
@@ -308,8 +310,8 @@ pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(p
     assert_eq!(told.iter().map(|row| row.totals.requests).sum::<u64>(), 3);
 }
 
-pub(crate) async fn reports_equal_a_recount_of_the_rows(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn reports_equal_a_recount_of_the_rows(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let rows = rows(1, now);
     write(&store, &rows).await;
@@ -318,21 +320,21 @@ pub(crate) async fn reports_equal_a_recount_of_the_rows(place: &Place) {
     }
     // No counts exist only in memory.
     drop(store);
-    let store = kept(place);
+    let store = kept(database);
     for query in questions(&rows, now) {
         assert_recounted(&store, &rows, query).await;
     }
 }
 
-pub(crate) async fn reports_outlive_the_rows(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn reports_outlive_the_rows(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let rows = rows(2, now);
     write(&store, &rows).await;
     drop(store);
     let settings = Settings {
         journal_retention_days: 10,
-        ..place.settings()
+        ..database.settings()
     };
     let (store, _) = Store::open(&settings).unwrap();
     store.flush().await.unwrap();
@@ -346,19 +348,19 @@ pub(crate) async fn reports_outlive_the_rows(place: &Place) {
     }
 }
 
-pub(crate) async fn rows_of_earlier_versions_are_counted(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn rows_of_earlier_versions_are_counted(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let rows = rows(3, now);
     let (older, newer) = rows.split_at(400);
     write(&store, older).await;
     drop(store);
     // Brings the store into the state after a migration from the last version.
-    place.tamper_journal(
+    database.tamper_journal(
         "DELETE FROM usage_totals; DELETE FROM usage_series; DELETE FROM usage_uncounted;
          INSERT INTO usage_uncounted SELECT max(n) + 1 FROM calls",
     );
-    let store = kept(place);
+    let store = kept(database);
     write(&store, newer).await;
     let everything = UsageQuery::between(now.minus_ms(91 * DAY_MS), now.plus_ms(1), now);
     eventually("that all rows are counted", async || {
@@ -371,31 +373,31 @@ pub(crate) async fn rows_of_earlier_versions_are_counted(place: &Place) {
     }
 }
 
-pub(crate) async fn reports_over_an_upgrade_lack_nothing(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn reports_over_an_upgrade_lack_nothing(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let rows = rows(4, now);
     write(&store, &rows).await;
     drop(store);
     // Brings the store into a state as if the upgrade was some time ago. Earlier versions wrote no grains above 5.
     let upgraded = now.minus_ms(40 * DAY_MS).get();
-    place.tamper_journal(&format!(
+    database.tamper_journal(&format!(
         "INSERT INTO usage_long_steps VALUES ({upgraded});
          DELETE FROM usage_totals WHERE grain > 5 AND at < {upgraded}"
     ));
-    let store = kept(place);
+    let store = kept(database);
     for query in questions(&rows, now) {
         assert_recounted(&store, &rows, query).await;
     }
     drop(store);
     // Brings the store into a state before the migration, as an earlier version left it.
-    place.tamper_journal(&format!(
+    database.tamper_journal(&format!(
         "DELETE FROM usage_totals WHERE grain > 5; DROP TABLE usage_long_steps; {}
          DELETE FROM refinery_schema_history WHERE version >= {}",
-        place.says("DROP TABLE usage_pending;", ""),
-        place.says("4", "13")
+        database.sql_for("DROP TABLE usage_pending;", ""),
+        database.sql_for("4", "13")
     ));
-    let store = kept(place);
+    let store = kept(database);
     for query in questions(&rows, now) {
         assert_recounted(&store, &rows, query).await;
     }
@@ -425,8 +427,8 @@ async fn pages(store: &Store, query: &JournalQuery) -> Vec<String> {
     }
 }
 
-pub(crate) async fn a_search_finds_what_a_look_at_every_row_finds(place: &Place) {
-    let store = kept(place);
+pub(crate) async fn a_search_finds_what_a_look_at_every_row_finds(database: &TestDatabase) {
+    let store = kept(database);
     let now = now();
     let rows = rows(4, now);
     write(&store, &rows).await;

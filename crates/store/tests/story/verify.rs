@@ -2,7 +2,9 @@
 
 use store::{KeyRow, Rule, Store};
 
-use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
+use crate::test_database::{
+    NOW, TestDatabase, admit, assert_clean, credits, funded, price, settled,
+};
 use store::{Basis, Close, End, IfLost};
 
 /// Creates a wallet with a settled, a released and an open call.
@@ -23,8 +25,8 @@ async fn history(store: &Store) -> KeyRow {
     key
 }
 
-pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_clean_ledger_verifies(database: &TestDatabase) {
+    let store = database.open();
     let key = history(&store).await;
     let report = store.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
@@ -62,8 +64,8 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
     assert_clean(&store).await;
 }
 
-pub(crate) async fn each_planted_difference_is_found(place: &Place) {
-    let drop_triggers = place.says(
+pub(crate) async fn each_planted_difference_is_found(database: &TestDatabase) {
+    let drop_triggers = database.sql_for(
         "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;",
         "DROP TRIGGER entries_are_not_changed ON entries; DROP TRIGGER entries_are_not_deleted ON entries;",
     );
@@ -71,11 +73,11 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V1Frozen, "UPDATE wallets SET frozen = frozen + 1"),
         (
             Rule::V1Frozen,
-            place.says("UPDATE key_states SET frozen = 0", "UPDATE keys SET frozen = 0"),
+            database.sql_for("UPDATE key_states SET frozen = 0", "UPDATE keys SET frozen = 0"),
         ),
         (
             Rule::V1Frozen,
-            place.says("UPDATE key_states SET open_holds = 0", "UPDATE keys SET open_holds = 0"),
+            database.sql_for("UPDATE key_states SET open_holds = 0", "UPDATE keys SET open_holds = 0"),
         ),
         (Rule::V1Frozen, "UPDATE holds SET amount = amount + 1"),
         (Rule::V1Frozen, "UPDATE wallets SET exposed = exposed + 1"),
@@ -86,7 +88,7 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V2Entries, "UPDATE entries SET balance_delta = -1 WHERE kind = 'top_up'"),
         (
             Rule::V3Credit,
-            place.says(
+            database.sql_for(
                 "PRAGMA ignore_check_constraints = ON; UPDATE wallets SET credit_used = 5 WHERE balance > 0",
                 "ALTER TABLE wallets DROP CONSTRAINT no_balance_beside_credit;
                  UPDATE wallets SET credit_used = 5 WHERE balance > 0",
@@ -106,11 +108,11 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V4Closes, "UPDATE entries SET kind = 'part', part_of = closes, closes = NULL WHERE kind = 'settled'"),
         (
             Rule::V5Usage,
-            place.says("UPDATE key_states SET usage = usage + 1", "UPDATE keys SET usage = usage + 1"),
+            database.sql_for("UPDATE key_states SET usage = usage + 1", "UPDATE keys SET usage = usage + 1"),
         ),
         (
             Rule::V6Owner,
-            place.says(
+            database.sql_for(
                 "INSERT INTO epochs SELECT max(epoch) + 1, 0 FROM epochs",
                 "UPDATE nodes SET closed_at = 1, swept_at = 1",
             ),
@@ -122,17 +124,17 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V10Points, "UPDATE wallets SET posted_at = posted_at + 1"),
         (
             Rule::V10Points,
-            place.says(
+            database.sql_for(
                 "INSERT INTO balance_points SELECT n, 2, posted_at, balance, 0, 0, charged, 0 FROM wallets",
                 "INSERT INTO balance_points SELECT n, 2, posted_at, balance, 0, 0, charged FROM wallets",
             ),
         ),
         (Rule::V10Points, "UPDATE entries SET at = at + 86400000 WHERE kind = 'settled'"),
     ] {
-        let place = Place::like(place);
-        let store = place.open();
+        let database = TestDatabase::like(database);
+        let store = database.open();
         let key = history(&store).await;
-        place.tamper(&format!("{drop_triggers} {sql}"));
+        database.tamper(&format!("{drop_triggers} {sql}"));
         let report = store.verify().await.unwrap();
         let found: Vec<Rule> = report.differences.iter().map(|difference| difference.rule).collect();
         assert!(found.contains(&rule), "{sql}: {found:?}");
@@ -140,8 +142,8 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
     }
 }
 
-pub(crate) async fn entries_cannot_be_changed_or_deleted(place: &Place) {
-    let store = place.open();
+pub(crate) async fn entries_cannot_be_changed_or_deleted(database: &TestDatabase) {
+    let store = database.open();
     history(&store).await;
     for sql in [
         "UPDATE entries SET charge = 0",
@@ -152,7 +154,7 @@ pub(crate) async fn entries_cannot_be_changed_or_deleted(place: &Place) {
         "UPDATE wallets SET frozen = -1",
         "UPDATE wallets SET credit_used = 1 WHERE balance > 0",
     ] {
-        assert!(place.try_tamper(sql).is_err(), "{sql}");
+        assert!(database.try_tamper(sql).is_err(), "{sql}");
     }
     assert_clean(&store).await;
 }

@@ -9,8 +9,9 @@ use store::{
     PeriodLength, PriceVersion, Rule, Store,
 };
 
-use crate::place::{
-    Place, actor, admission, ask, assert_clean, credits, key, price, released, settled, wallet,
+use crate::test_database::{
+    TestDatabase, actor, admission, ask, assert_clean, credits, key, price, released, settled,
+    wallet,
 };
 
 /// Midnight on 2035-03-25 in Berlin, a day with 23 hours. It is far ahead, because the rows are read at the real time.
@@ -31,26 +32,26 @@ fn limits(amount: i64, per: PeriodLength, zone: &str) -> KeyLimits {
 }
 
 async fn admit_at(
-    place: &Place,
+    database: &TestDatabase,
     store: &Store,
     key: &KeyRow,
     hold: Micro,
     now: UnixMs,
 ) -> Result<AdmittedCall, AdmitError> {
-    place.set_clock(now);
+    database.set_clock(now);
     let admission = admission(key, ask(hold));
     store.admit(Admit { now, ..admission }).await
 }
 
 async fn settle_at(
-    place: &Place,
+    database: &TestDatabase,
     store: &Store,
     call: &AdmittedCall,
     version: PriceVersion,
     charge: Micro,
     now: UnixMs,
 ) {
-    place.set_clock(now);
+    database.set_clock(now);
     let tokens = u64::try_from(charge.get()).unwrap();
     let close = settled(call.hold, version, tokens);
     store.close(Close { now, ..close });
@@ -59,16 +60,16 @@ async fn settle_at(
 
 /// Makes a call that costs as much as it holds.
 async fn spend(
-    place: &Place,
+    database: &TestDatabase,
     store: &Store,
     key: &KeyRow,
     amount: Micro,
     now: UnixMs,
 ) -> Result<(), Refusal> {
     let version = price(store).await;
-    match admit_at(place, store, key, amount, now).await {
+    match admit_at(database, store, key, amount, now).await {
         Ok(call) => {
-            settle_at(place, store, &call, version, amount, now).await;
+            settle_at(database, store, &call, version, amount, now).await;
             Ok(())
         }
         Err(AdmitError::Refused { refusal, .. }) => Err(refusal),
@@ -82,7 +83,7 @@ async fn used(store: &Store, key: &KeyRow) -> (Micro, UnixMs) {
     (row.key.window_usage(), period.ends_at)
 }
 
-pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
+pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(database: &TestDatabase) {
     for (per, zone, midnight, hours) in [
         // The same moment is midnight in Berlin, and half past four in Kolkata.
         (PeriodLength::Day, "Europe/Berlin", BERLIN, 23),
@@ -113,10 +114,10 @@ pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
             30 * 24,
         ),
     ] {
-        let place = Place::like(place);
+        let database = TestDatabase::like(database);
         let before = midnight.minus_ms(1);
-        place.set_clock(before);
-        let store = place.open();
+        database.set_clock(before);
+        let store = database.open();
         let account = wallet(&store, "acme", credits(100)).await;
         let key = key(&store, account.id, limits(10, per, zone)).await;
         let refused = Err(Refusal::KeyLimitReached);
@@ -129,7 +130,7 @@ pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
             (4, midnight, refused, 7),
             (3, midnight.plus_ms(1), Ok(()), 10),
         ] {
-            let spent = spend(&place, &store, &key, credits(amount), now).await;
+            let spent = spend(&database, &store, &key, credits(amount), now).await;
             assert_eq!(spent, expected, "{amount} per {per} in {zone}");
             assert_eq!(used(&store, &key).await.0, credits(in_window), "{zone}");
         }
@@ -139,9 +140,9 @@ pub(crate) async fn a_window_is_exact_at_midnight_of_its_zone(place: &Place) {
     }
 }
 
-pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place) {
-    place.set_clock(BERLIN.minus_ms(1));
-    let store = place.open();
+pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(database: &TestDatabase) {
+    database.set_clock(BERLIN.minus_ms(1));
+    let store = database.open();
     let version = price(&store).await;
     let account = wallet(&store, "acme", credits(100)).await;
     let key = key(
@@ -151,33 +152,33 @@ pub(crate) async fn a_hold_over_midnight_counts_where_it_is_booked(place: &Place
     )
     .await;
     let before = BERLIN.minus_ms(1);
-    let call = admit_at(place, &store, &key, credits(8), before)
+    let call = admit_at(database, &store, &key, credits(8), before)
         .await
         .unwrap();
     // An amount that is still held at midnight counts against the new day, and so does the charge when that call
     // settles.
-    let refused = spend(place, &store, &key, credits(3), BERLIN).await;
+    let refused = spend(database, &store, &key, credits(3), BERLIN).await;
     assert_eq!(refused, Err(Refusal::KeyLimitReached));
-    settle_at(place, &store, &call, version, credits(5), BERLIN).await;
+    settle_at(database, &store, &call, version, credits(5), BERLIN).await;
     assert_eq!(used(&store, &key).await.0, credits(5));
-    spend(place, &store, &key, credits(5), BERLIN)
+    spend(database, &store, &key, credits(5), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(10));
-    let other = spend(place, &store, &key, Micro::new(1), BERLIN).await;
+    let other = spend(database, &store, &key, Micro::new(1), BERLIN).await;
     assert_eq!(other, Err(Refusal::KeyLimitReached));
     assert_clean(&store).await;
     // Nothing is lost in a restart.
     drop(store);
-    let store = place.open();
+    let store = database.open();
     assert_eq!(used(&store, &key).await.0, credits(10));
-    let other = spend(place, &store, &key, Micro::new(1), BERLIN).await;
+    let other = spend(database, &store, &key, Micro::new(1), BERLIN).await;
     assert_eq!(other, Err(Refusal::KeyLimitReached));
 }
 
-pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
-    place.set_clock(BERLIN);
-    let store = place.open();
+pub(crate) async fn a_window_can_be_set_changed_and_lifted(database: &TestDatabase) {
+    database.set_clock(BERLIN);
+    let store = database.open();
     let account = wallet(&store, "acme", credits(100)).await;
     let key = key(&store, account.id, KeyLimits::default()).await;
     let change = async |window| {
@@ -187,7 +188,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
         };
         store.update_key(key.id, change, &actor()).await
     };
-    spend(place, &store, &key, credits(5), BERLIN)
+    spend(database, &store, &key, credits(5), BERLIN)
         .await
         .unwrap();
     // Charges from before the window was set do not count.
@@ -198,7 +199,7 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
         row.calendar,
         Some(window(10, PeriodLength::Day, "UTC").calendar)
     );
-    spend(place, &store, &key, credits(8), BERLIN)
+    spend(database, &store, &key, credits(8), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(8));
@@ -206,12 +207,12 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
     change(Some(window(9, PeriodLength::Day, "UTC")))
         .await
         .unwrap();
-    let refused = spend(place, &store, &key, credits(2), BERLIN).await;
+    let refused = spend(database, &store, &key, credits(2), BERLIN).await;
     assert_eq!(refused, Err(Refusal::KeyLimitReached));
     change(Some(window(11, PeriodLength::Day, "UTC")))
         .await
         .unwrap();
-    spend(place, &store, &key, credits(3), BERLIN)
+    spend(database, &store, &key, credits(3), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(11));
@@ -219,13 +220,13 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
     change(Some(window(11, PeriodLength::Month, "UTC")))
         .await
         .unwrap();
-    spend(place, &store, &key, credits(1), BERLIN)
+    spend(database, &store, &key, credits(1), BERLIN)
         .await
         .unwrap();
     assert_eq!(used(&store, &key).await.0, credits(1));
     assert_clean(&store).await;
     change(None).await.unwrap();
-    spend(place, &store, &key, credits(50), BERLIN)
+    spend(database, &store, &key, credits(50), BERLIN)
         .await
         .unwrap();
     let row = store.find_key(&key.id).await.unwrap().unwrap();
@@ -239,23 +240,23 @@ pub(crate) async fn a_window_can_be_set_changed_and_lifted(place: &Place) {
     assert!(change(Some(negative)).await.is_err());
 }
 
-pub(crate) async fn a_forged_window_is_found(place: &Place) {
-    place.set_clock(BERLIN);
-    let store = place.open();
+pub(crate) async fn a_forged_window_is_found(database: &TestDatabase) {
+    database.set_clock(BERLIN);
+    let store = database.open();
     let account = wallet(&store, "acme", credits(100)).await;
     let key = key(&store, account.id, limits(10, PeriodLength::Day, "UTC")).await;
-    spend(place, &store, &key, credits(7), BERLIN)
+    spend(database, &store, &key, credits(7), BERLIN)
         .await
         .unwrap();
     let next_day = BERLIN.plus_ms(24 * HOUR_MS);
     drop(store);
-    place.set_clock(next_day);
-    let store = place.open();
-    spend(place, &store, &key, credits(7), next_day)
+    database.set_clock(next_day);
+    let store = database.open();
+    spend(database, &store, &key, credits(7), next_day)
         .await
         .unwrap();
     assert_clean(&store).await;
-    place.tamper(place.says(
+    database.tamper(database.sql_for(
         "UPDATE key_states SET window_before = window_before + 1",
         "UPDATE keys SET window_before = window_before + 1",
     ));
@@ -273,29 +274,29 @@ pub(crate) async fn a_forged_window_is_found(place: &Place) {
 }
 
 /// A clock that was years ahead does not lock a key for years. This can only be tested where time is an argument.
-pub(crate) async fn a_clock_that_was_far_ahead_does_not_keep_its_period(place: &Place) {
-    let store = place.open();
+pub(crate) async fn a_clock_that_was_far_ahead_does_not_keep_its_period(database: &TestDatabase) {
+    let store = database.open();
     let account = wallet(&store, "acme", credits(100)).await;
     let key = key(&store, account.id, limits(10, PeriodLength::Day, "UTC")).await;
     let ahead = BERLIN.plus_ms(400 * 24 * HOUR_MS);
-    spend(place, &store, &key, credits(10), ahead)
+    spend(database, &store, &key, credits(10), ahead)
         .await
         .unwrap();
     // A slightly earlier time belongs to the same day, because calls are decided slightly out of order.
-    let early = spend(place, &store, &key, credits(1), ahead.minus_ms(3_000)).await;
+    let early = spend(database, &store, &key, credits(1), ahead.minus_ms(3_000)).await;
     assert_eq!(early, Err(Refusal::KeyLimitReached));
-    spend(place, &store, &key, credits(10), BERLIN)
+    spend(database, &store, &key, credits(10), BERLIN)
         .await
         .unwrap();
-    let again = spend(place, &store, &key, credits(1), BERLIN).await;
+    let again = spend(database, &store, &key, credits(1), BERLIN).await;
     assert_eq!(again, Err(Refusal::KeyLimitReached));
     assert_clean(&store).await;
 }
 
-pub(crate) async fn a_window_is_exact_on_three_nodes(place: &Place) {
+pub(crate) async fn a_window_is_exact_on_three_nodes(database: &TestDatabase) {
     let before = BERLIN.minus_ms(1);
-    place.set_clock(before);
-    let nodes = [place.open(), place.open(), place.open()];
+    database.set_clock(before);
+    let nodes = [database.open(), database.open(), database.open()];
     let version = price(&nodes[0]).await;
     let account = wallet(&nodes[0], "acme", credits(1_000)).await;
     let key = key(
@@ -306,7 +307,7 @@ pub(crate) async fn a_window_is_exact_on_three_nodes(place: &Place) {
     .await;
     // All calls of the first day are settled. On the second day one hold is released, so that one more call fits.
     for (now, most) in [(before, 7), (BERLIN, 7), (BERLIN.plus_ms(1), 1)] {
-        place.set_clock(now);
+        database.set_clock(now);
         let mut calls = tokio::task::JoinSet::new();
         for n in 0..60 {
             let (store, key) = (nodes[n % nodes.len()].clone(), key.clone());

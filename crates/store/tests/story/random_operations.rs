@@ -7,8 +7,9 @@ use store::{
     MeterText, PeriodLength, PriceVersion, SessionStep, Store,
 };
 
-use crate::place::{
-    NOW, Place, actor, admission, assert_clean, credits, key, price, released, settled, wallet,
+use crate::test_database::{
+    NOW, TestDatabase, actor, admission, assert_clean, credits, key, price, released, settled,
+    wallet,
 };
 
 #[derive(Debug, Clone)]
@@ -86,7 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub(crate) fn the_ledger_balances_after_any_interleaving(place: impl Fn() -> Place) {
+pub(crate) fn the_ledger_balances_after_any_interleaving(database: impl Fn() -> TestDatabase) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -98,12 +99,12 @@ pub(crate) fn the_ledger_balances_after_any_interleaving(place: impl Fn() -> Pla
         ..ProptestConfig::default()
     };
     proptest!(cases, |(steps in proptest::collection::vec(step(), 1..80))| {
-        runtime.block_on(tell(&place(), &steps));
+        runtime.block_on(run_steps(&database(), &steps));
     });
 }
 
-async fn tell(place: &Place, steps: &[Step]) {
-    let store = place.open();
+async fn run_steps(database: &TestDatabase, steps: &[Step]) {
+    let store = database.open();
     let version = price(&store).await;
     let keys = accounts(&store).await;
     let mut tale = Tale {
@@ -116,7 +117,7 @@ async fn tell(place: &Place, steps: &[Step]) {
         match step {
             Step::Restart => {
                 drop(tale.store);
-                tale.store = place.open();
+                tale.store = database.open();
                 assert_eq!(tale.store.stats().open_holds, 0);
             }
             step => tale.take(step).await,

@@ -22,7 +22,7 @@ mod postgres_schema {
 }
 
 /// A database that can be opened repeatedly. Its contents are deleted when it is dropped.
-pub(crate) enum Place {
+pub(crate) enum TestDatabase {
     Sqlite(tempfile::TempDir),
     Postgres(Schema),
 }
@@ -36,7 +36,7 @@ pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 /// One credit per million input tokens, so a token costs a micro-credit.
 pub(crate) const CARD: &str = r#"{"input":"1","output":"1","stt_stream_second":"0.01"}"#;
 
-impl Place {
+impl TestDatabase {
     #[expect(clippy::unnecessary_wraps, reason = "told like the other one")]
     pub(crate) fn sqlite() -> Option<Self> {
         Some(Self::Sqlite(tempfile::tempdir().unwrap()))
@@ -71,9 +71,9 @@ impl Place {
         Store::attach(&self.settings()).unwrap()
     }
 
-    /// A fresh place of the same kind.
-    pub(crate) fn like(place: &Self) -> Self {
-        match place {
+    /// A fresh database of the same kind.
+    pub(crate) fn like(database: &Self) -> Self {
+        match database {
             Self::Sqlite(_) => Self::sqlite(),
             Self::Postgres(_) => Self::postgres(),
         }

@@ -30,14 +30,14 @@ pub(crate) enum Mode {
 
 /// A running proxy.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct FaultyProxy {
     address: SocketAddr,
     mode: Arc<watch::Sender<Mode>>,
     lost: Arc<Mutex<u32>>,
     turned_away: Arc<AtomicU32>,
 }
 
-impl Cut {
+impl FaultyProxy {
     /// Starts a proxy in front of a server.
     pub(crate) async fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

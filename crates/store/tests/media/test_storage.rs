@@ -14,7 +14,7 @@ use super::s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 pub(super) const EXPIRY: Duration = Duration::from_secs(3600);
 
 /// A media storage and the parts below it.
-pub(super) struct Place {
+pub(super) struct TestStorage {
     pub(super) media: Media,
     pub(super) settings: MediaSettings,
     /// The folder in which stored objects end up.
@@ -25,7 +25,7 @@ pub(super) struct Place {
     _folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestStorage {
     pub(super) fn folder() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let objects = folder.path().join("media");

@@ -18,9 +18,9 @@ use crate::sync::Mutex;
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     /// This many commits fail and write nothing.
-    pub vetoes: Arc<AtomicU32>,
+    pub failing_commits: Arc<AtomicU32>,
     /// This many commits succeed but are reported as failed.
-    pub lies: Arc<AtomicU32>,
+    pub misreported_commits: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub commits_wait: Arc<Mutex<()>>,
     /// No batch is written while this is locked. Its value counts the checkpoints.
@@ -29,14 +29,17 @@ pub struct Faults {
 
 impl Faults {
     pub(crate) fn install(&self, writer: &mut Connection) -> rusqlite::Result<()> {
-        let (veto, lie) = (Arc::clone(&self.vetoes), Arc::clone(&self.lies));
+        let (failing, misreported) = (
+            Arc::clone(&self.failing_commits),
+            Arc::clone(&self.misreported_commits),
+        );
         let wait = Arc::clone(&self.commits_wait);
         writer.commit_hook(Some(move || {
             drop(wait.lock());
-            take_one(&veto)
+            take_one(&failing)
         }))?;
         writer.wal_hook(Some(move |_: &mut Wal, _| {
-            if take_one(&lie) {
+            if take_one(&misreported) {
                 let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
                 return Err(rusqlite::Error::SqliteFailure(error, None));
             }

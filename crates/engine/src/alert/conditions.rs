@@ -247,7 +247,7 @@ mod tests {
         ];
         let [all, three, own, silent, _] = rules.each_ref().map(|rule| rule.id);
         let wallet = |id, balance, below: Option<i64>| LowWallet {
-            place: 1,
+            row_number: 1,
             id,
             name: "acme".to_owned(),
             balance: credits(balance),

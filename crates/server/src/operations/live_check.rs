@@ -253,7 +253,7 @@ async fn try_media(settings: MediaSettings) -> Finding {
         Ok(media) => media,
         Err(error) => return Finding::new(State::Failed, error.to_string()),
     };
-    match timeout(TRIED_WITHIN, media.try_out()).await {
+    match timeout(TRIED_WITHIN, media.self_test()).await {
         Ok(Ok(())) => Finding::new(State::Works, "a small object was written, read and deleted"),
         Ok(Err((step, error))) => Finding::new(
             State::Failed,

@@ -79,7 +79,7 @@ impl Books {
         };
         // The reopened hold includes the amounts that its steps had booked, because their entries are lost too.
         let ask = Reservation {
-            hold: hold.reach(),
+            hold: hold.booked_and_held(),
             ..hold.held
         };
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
@@ -100,12 +100,14 @@ impl Books {
 
     /// Grows a stored hold back to the size that its call was granted in a batch that failed, so that a counted charge
     /// can reach that size. Nothing is checked.
-    pub(crate) fn regrow(&mut self, id: HoldId, reach: Micro) {
+    pub(crate) fn regrow(&mut self, id: HoldId, booked_and_held: Micro) {
         let Some(hold) = self.holds.get(&id) else {
             return;
         };
         let (key, ask) = (hold.key, hold.held);
-        let amount = reach.checked_sub(hold.booked).unwrap_or(Micro::ZERO);
+        let amount = booked_and_held
+            .checked_sub(hold.booked)
+            .unwrap_or(Micro::ZERO);
         if amount <= ask.hold {
             return;
         }

@@ -16,8 +16,8 @@ pub(crate) struct FailedBatch {
     pub(crate) closings: Vec<Close>,
     /// Holds that were never stored. Their calls continue, and may be answered and charged.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// The reach of stored holds whose extension was lost. Their calls know of the extension.
-    pub(crate) reached: IdMap<HoldId, Micro>,
+    /// The amounts booked and held by stored holds whose extension was lost. Their calls know of the extension.
+    pub(crate) lost_extensions: IdMap<HoldId, Micro>,
 }
 
 impl Books {
@@ -42,16 +42,16 @@ impl Books {
                 hold.clone_from(latest);
             }
         }
-        let mut reached: IdMap<HoldId, Micro> = IdMap::default();
-        reached.extend(
+        let mut lost_extensions: IdMap<HoldId, Micro> = IdMap::default();
+        lost_extensions.extend(
             pending_write
                 .changed
                 .iter()
-                .map(|(id, hold)| (*id, hold.reach())),
+                .map(|(id, hold)| (*id, hold.booked_and_held())),
         );
-        reached.extend(pending.changed.iter().filter_map(|id| {
+        lost_extensions.extend(pending.changed.iter().filter_map(|id| {
             let hold = self.holds.get(id)?;
-            Some((*id, hold.reach()))
+            Some((*id, hold.booked_and_held()))
         }));
         let mut closings = Vec::new();
         let changes = &mut pending_write.changes;
@@ -66,25 +66,25 @@ impl Books {
             if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
                 lost.insert(closing.hold, hold);
                 // The caller is told that the call failed. If the hold exists after all, it is released.
-                if closing.if_lost == IfLost::Drop {
+                if closing.if_lost == IfLost::NoCharge {
                     closing.end = End::Released;
                 }
             } else {
-                reached.insert(closing.hold, hold.reach());
+                lost_extensions.insert(closing.hold, hold.booked_and_held());
             }
             closings.push(closing);
         }
         changes.inseparable.append(&mut pending.inseparable);
         let alone = |id: &HoldId| !changes.inseparable.contains(id);
         lost.retain(|id, _| alone(id));
-        reached.retain(|id, _| alone(id) && !lost.contains_key(id));
+        lost_extensions.retain(|id, _| alone(id) && !lost.contains_key(id));
         closings.retain(|closing| alone(&closing.hold));
         pending_write.clear();
         self.forget();
         FailedBatch {
             closings,
             lost,
-            reached,
+            lost_extensions,
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct OpenHold {
 impl OpenHold {
     /// How far the hold reaches, counted from the beginning of its call: the charges of its steps plus the amount still
     /// held.
-    pub(crate) fn reach(&self) -> Micro {
+    pub(crate) fn booked_and_held(&self) -> Micro {
         self.booked
             .checked_add(self.held.hold)
             .unwrap_or(Micro::MAX)

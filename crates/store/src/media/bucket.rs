@@ -16,10 +16,10 @@ use object_store::{
 use tokio::time::timeout;
 
 use super::error::{MediaError, MediaOpenError};
+use super::http_sender::HttpSender;
 use super::name::MediaType;
 use super::settings::Bucket;
 use super::spool::{Spooled, blocking};
-use super::wire::Wire;
 
 /// The size of one part of an upload, which is also the memory that an upload takes. Services refuse parts smaller than
 /// 5 MiB, except the last.
@@ -28,13 +28,13 @@ const PART_BYTES: u64 = 8 << 20;
 const ABORT_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn open(bucket: &Bucket) -> Result<Arc<dyn ObjectStore>, MediaOpenError> {
-    let wire = Wire::trusting(bucket.ca_file.as_deref()).map_err(MediaOpenError::Bucket)?;
+    let sender = HttpSender::trusting(bucket.ca_file.as_deref()).map_err(MediaOpenError::Bucket)?;
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(&bucket.name)
         .with_region(&bucket.region)
         .with_access_key_id(&bucket.access_key_id)
         .with_secret_access_key(&bucket.secret_access_key)
-        .with_http_connector(wire)
+        .with_http_connector(sender)
         .with_retry(RetryConfig {
             backoff: BackoffConfig {
                 init_backoff: Duration::from_millis(100),

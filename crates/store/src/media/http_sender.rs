@@ -45,7 +45,7 @@ const IDLE_COUNT_MAX: usize = 32;
 
 /// Creates the clients that `object_store` asks for. All of them share one pool of connections.
 #[derive(Clone)]
-pub(super) struct Wire {
+pub(super) struct HttpSender {
     tls: Arc<ClientConfig>,
     pool: Arc<Pool>,
 }
@@ -66,7 +66,7 @@ struct Target {
     authority: Authority,
 }
 
-impl Wire {
+impl HttpSender {
     /// A client that trusts the public authorities and those in `ca_file`.
     pub(super) fn trusting(ca_file: Option<&Path>) -> Result<Self, String> {
         Ok(Self {
@@ -128,14 +128,14 @@ where
     Ok(sender)
 }
 
-impl HttpConnector for Wire {
+impl HttpConnector for HttpSender {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 #[async_trait]
-impl HttpService for Wire {
+impl HttpService for HttpSender {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let to = Target::of(&mut request)?;
         let mut sender = self.connection(&to).await?;
@@ -183,7 +183,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn give_back(&mut self) {
+    fn return_to_pool(&mut self) {
         let Some((to, sender)) = self.then.take() else {
             return;
         };
@@ -199,7 +199,7 @@ impl Drop for Answer {
     fn drop(&mut self) {
         // A connection with a half-read answer cannot be reused.
         if self.body.is_end_stream() {
-            self.give_back();
+            self.return_to_pool();
         }
     }
 }
@@ -214,7 +214,7 @@ impl Body for Answer {
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         if frame.is_none() {
-            self.give_back();
+            self.return_to_pool();
         }
         Poll::Ready(frame.map(|frame| frame.map_err(broken)))
     }
@@ -241,8 +241,8 @@ fn broken(error: hyper::Error) -> HttpError {
     HttpError::new(kind, error)
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for HttpSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire").finish_non_exhaustive()
+        f.debug_struct("HttpSender").finish_non_exhaustive()
     }
 }

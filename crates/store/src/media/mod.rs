@@ -10,14 +10,14 @@ mod body;
 mod bucket;
 mod error;
 mod head;
+mod http_sender;
 mod name;
+mod self_test;
 mod settings;
 mod spool;
 mod storage;
 mod sweep;
-mod trial;
 mod upload;
-mod wire;
 
 pub use body::MediaBody;
 pub use error::{MediaError, MediaOpenError};

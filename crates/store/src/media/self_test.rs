@@ -14,15 +14,15 @@ const CONTENT: &[u8] = b"tollgate tries its storage";
 impl Media {
     /// Writes, reads and deletes a small object. The error names the step that failed. The object is deleted even if it
     /// could not be read.
-    pub async fn try_out(&self) -> Result<(), (&'static str, MediaError)> {
+    pub async fn self_test(&self) -> Result<(), (&'static str, MediaError)> {
         let name = MediaName {
             id: MediaId::random(),
             kind: MediaType::Png,
         };
-        self.write_trial(name)
+        self.write_test_object(name)
             .await
             .map_err(|error| ("written", error))?;
-        let read = self.read_trial(name).await;
+        let read = self.read_test_object(name).await;
         let deleted = timeout(ANSWER_MAX, self.objects.delete(&path_of(name))).await;
         read.map_err(|error| ("read", error))?;
         match deleted {
@@ -32,13 +32,13 @@ impl Media {
         }
     }
 
-    async fn write_trial(&self, name: MediaName) -> Result<(), MediaError> {
+    async fn write_test_object(&self, name: MediaName) -> Result<(), MediaError> {
         let mut spool = self.spool(CONTENT.len() as u64).await?;
         spool.write(CONTENT).await?;
         self.keep(spool.finish().await?, name).await
     }
 
-    async fn read_trial(&self, name: MediaName) -> Result<(), MediaError> {
+    async fn read_test_object(&self, name: MediaName) -> Result<(), MediaError> {
         let found = self.read(name, ledger::UnixMs::new(0)).await?;
         let (_, mut body) = found.ok_or(MediaError::Short)?;
         let mut content = Vec::new();

@@ -13,7 +13,7 @@ use crate::disk::require_room;
 
 /// Free disk space is checked once per this many bytes. Even if all concurrent copies write that much between two
 /// checks, the disk stays above the ledger's floor.
-const LOOK_BYTES: u64 = 4 << 20;
+const DISK_CHECK_INTERVAL_BYTES: u64 = 4 << 20;
 /// The extension of incoming files.
 pub(super) const ENDING: &str = "part";
 
@@ -21,7 +21,7 @@ pub(super) const ENDING: &str = "part";
 #[derive(Debug)]
 pub struct Spool {
     file: File,
-    at: Place,
+    at: SpoolPath,
     bytes: u64,
     bytes_max: u64,
     disk_floor_bytes: u64,
@@ -32,22 +32,22 @@ pub struct Spool {
 /// A complete file. It is deleted when dropped, unless it was stored.
 #[derive(Debug)]
 pub struct Spooled {
-    pub(super) at: Place,
+    pub(super) at: SpoolPath,
     bytes: u64,
 }
 
 /// The path of a spooled file, which is deleted when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place(PathBuf);
+pub(super) struct SpoolPath(PathBuf);
 
-impl Drop for Place {
+impl Drop for SpoolPath {
     fn drop(&mut self) {
         // If the file was stored, it was renamed, and this path no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-impl Place {
+impl SpoolPath {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
@@ -73,7 +73,7 @@ impl Spool {
             .await?;
         Ok(Self {
             file,
-            at: Place(path),
+            at: SpoolPath(path),
             bytes: 0,
             bytes_max,
             disk_floor_bytes,
@@ -89,7 +89,7 @@ impl Spool {
             return Err(MediaError::TooLarge(self.bytes_max));
         }
         if self.bytes >= self.look_at {
-            self.look_at = self.bytes.saturating_add(LOOK_BYTES);
+            self.look_at = self.bytes.saturating_add(DISK_CHECK_INTERVAL_BYTES);
             self.check_room().await?;
         }
         self.file.write_all(piece).await?;

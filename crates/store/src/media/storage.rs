@@ -37,7 +37,7 @@ const UPLOADS_MAX: usize = 8;
 pub struct Media {
     pub(super) objects: Arc<dyn ObjectStore>,
     pub(super) spool: Arc<PathBuf>,
-    keep: Keep,
+    store_method: StoreMethod,
     pub(super) expiry: Duration,
     pub(super) keep_expired: Duration,
     pub(super) disk_floor_bytes: u64,
@@ -45,7 +45,7 @@ pub struct Media {
 
 /// How a file gets from the spool to the storage.
 #[derive(Debug, Clone)]
-enum Keep {
+enum StoreMethod {
     /// The file is renamed, because the spool is a folder of the storage itself.
     Rename,
     /// The file is uploaded over the network.
@@ -55,7 +55,7 @@ enum Keep {
 impl Media {
     /// Opens the storage. Missing folders are created, and must be writable. A bucket need not be reachable yet.
     pub fn open(settings: &MediaSettings) -> Result<Self, MediaOpenError> {
-        let (objects, spool, keep): (Arc<dyn ObjectStore>, _, _) = match &settings.place {
+        let (objects, spool, store_method): (Arc<dyn ObjectStore>, _, _) = match &settings.place {
             MediaPlace::Folder(folder) => {
                 let spool = folder.join(INCOMING);
                 prepare(&spool)?;
@@ -64,19 +64,19 @@ impl Media {
                     path: folder.clone(),
                     source: io::Error::other(error),
                 })?;
-                (Arc::new(local.with_fsync(true)), spool, Keep::Rename)
+                (Arc::new(local.with_fsync(true)), spool, StoreMethod::Rename)
             }
             MediaPlace::Bucket(bucket) => {
                 prepare(&bucket.spool)?;
                 let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
                 let objects = bucket::open(bucket)?;
-                (objects, bucket.spool.clone(), Keep::Upload(uploads))
+                (objects, bucket.spool.clone(), StoreMethod::Upload(uploads))
             }
         };
         Ok(Self {
             objects,
             spool: Arc::new(spool),
-            keep,
+            store_method,
             expiry: settings.expiry,
             keep_expired: settings.keep_expired,
             disk_floor_bytes: settings.disk_floor_bytes,
@@ -93,14 +93,14 @@ impl Media {
     pub async fn keep(&self, file: Spooled, name: MediaName) -> Result<(), MediaError> {
         let to = path_of(name);
         let kept = async {
-            match &self.keep {
-                Keep::Rename => {
+            match &self.store_method {
+                StoreMethod::Rename => {
                     let synced = file.open()?;
                     blocking(move || synced.sync_all()).await?;
                     let from = Path::from_iter([INCOMING, file.at.name()]);
                     Ok(self.objects.rename(&from, &to).await?)
                 }
-                Keep::Upload(uploads) => {
+                StoreMethod::Upload(uploads) => {
                     // The semaphore is never closed.
                     let _turn = uploads.acquire().await;
                     bucket::upload(&*self.objects, &file, &to, name.kind).await
@@ -115,11 +115,11 @@ impl Media {
     /// Whether the storage answers. For a bucket, lists its objects, which needs the same rights as our sweeps and
     /// fails if the bucket does not exist. The offset keeps the list empty.
     pub async fn probe(&self) -> Result<(), MediaError> {
-        match &self.keep {
-            Keep::Rename => {
+        match &self.store_method {
+            StoreMethod::Rename => {
                 tokio::fs::metadata(&*self.spool).await?;
             }
-            Keep::Upload(_) => {
+            StoreMethod::Upload(_) => {
                 let behind_all = Path::from("~");
                 let mut list = self.objects.list_with_offset(None, &behind_all);
                 let answered = timeout(ANSWER_MAX, list.next()).await;
@@ -193,7 +193,7 @@ impl Media {
     /// The result for a missing file. If its folder is missing too, for example because a file system is not mounted,
     /// this is an error.
     async fn missing<T>(&self) -> Result<Option<T>, MediaError> {
-        if matches!(self.keep, Keep::Rename) {
+        if matches!(self.store_method, StoreMethod::Rename) {
             tokio::fs::metadata(&*self.spool).await?;
         }
         Ok(None)

@@ -118,7 +118,7 @@ impl Postgres {
             lanes: 1,
             ..server.clone()
         };
-        let (counters, node) = (Arc::default(), Arc::new(Node::nobody()));
+        let (counters, node) = (Arc::default(), Arc::new(Node::of_command()));
         let threads = StoreThreads {
             journal: BackgroundThread::start("store-journal", &target)?,
             side: background,
@@ -230,11 +230,11 @@ impl Drop for Postgres {
                     );
                 }
                 journal.close();
-                let give_back = async {
+                let release = async {
                     let client = target.connect(Role::Node).await?;
-                    lease::give_back(&node, &client).await
+                    lease::release(&node, &client).await
                 };
-                match tokio::time::timeout(SHUTDOWN_STEP_MAX, give_back).await {
+                match tokio::time::timeout(SHUTDOWN_STEP_MAX, release).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => {
                         tracing::warn!("the node's lease could not be released; it ends by itself");

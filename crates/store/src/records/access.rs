@@ -102,7 +102,7 @@ pub struct SessionRow {
 }
 
 /// The actor id of sessions that were opened with a sign-in code.
-pub(crate) const LINK: &str = "link";
+pub(crate) const SIGN_IN_CODE_ACTOR: &str = "link";
 
 /// The time `lifetime` after `now`.
 pub(crate) fn end_of(now: UnixMs, lifetime: Duration) -> UnixMs {

@@ -328,7 +328,7 @@ impl DeliveryOutcome {
 /// An active wallet with less than the amount that it or a rule sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LowWallet {
-    pub place: i64,
+    pub row_number: i64,
     pub id: WalletId,
     pub name: String,
     /// Paid and gift credits, less the used credit line. Holds of open calls are not subtracted.

@@ -52,7 +52,7 @@ pub enum IfLost {
     /// The call was answered anyway, so the charge is booked as an entry of its own.
     Charge,
     /// The caller is told that the call failed, so the charge is dropped.
-    Drop,
+    NoCharge,
 }
 
 impl Close {

@@ -189,7 +189,7 @@ impl JournalQuery {
     }
 
     /// Whether the roll-ups of traffic can tell which hours contain a match.
-    pub(crate) fn is_of_traffic(&self) -> bool {
+    pub(crate) fn has_traffic_filter(&self) -> bool {
         let is_of_account = self.wallet.is_some() || self.key.is_some();
         let is_narrowed = self.model.is_some()
             || self.channel.is_some()

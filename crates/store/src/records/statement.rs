@@ -93,7 +93,7 @@ pub const WALLETS_MAX: u32 = 1_000;
 pub(crate) struct StoredBalance {
     pub(crate) point: BalancePoint,
     /// All later entries of the wallet have a larger row number.
-    pub(crate) after_n: i64,
+    pub(crate) after_row: i64,
 }
 
 /// The bound in a search for the latest stored balance.
@@ -113,5 +113,5 @@ pub(crate) struct EntrySpan {
     pub(crate) after: i64,
     pub(crate) until: i64,
     /// All these entries have a larger row number.
-    pub(crate) after_n: i64,
+    pub(crate) after_row: i64,
 }

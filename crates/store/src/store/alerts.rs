@@ -169,7 +169,7 @@ impl Store {
         let mut found: Vec<LowWallet> = Vec::new();
         loop {
             let page = ScanPage {
-                after: found.last().map_or(0, |wallet| wallet.place),
+                after: found.last().map_or(0, |wallet| wallet.row_number),
                 limit: SCAN_ROWS,
             };
             let rows = on!(self, backend => backend.low_wallets(below, page).await)?;
@@ -193,7 +193,7 @@ impl Store {
             };
             let rows = on!(self, backend => backend.keys_near_limits(page).await)?;
             let is_last = rows.len() < SCAN_ROWS as usize;
-            after = rows.last().map_or(after, |(place, _)| *place);
+            after = rows.last().map_or(after, |(row_number, _)| *row_number);
             found.extend(rows.into_iter().map(|(_, row)| row.at(now)));
             if is_last {
                 return Ok(found);

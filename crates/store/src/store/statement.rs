@@ -131,7 +131,7 @@ impl Store {
             wallet: n,
             after: range.opening.seq,
             until: range.closing.seq,
-            after_n: stored_balance.after_n,
+            after_row: stored_balance.after_row,
         };
         let sums = on!(self, backend => backend.span_totals(span).await)?;
         Ok(StatementTotals::of(sums))
@@ -168,16 +168,17 @@ impl Store {
         }
         // The stored balance after this one is not before `time`, so the requested state is at most `POINT_STEP`
         // entries away.
-        let StoredBalance { point, after_n } = self
+        let StoredBalance { point, after_row } = self
             .stored_balance(n, StoredBalanceBound::Before(time))
             .await?;
         let span = EntrySpan {
             wallet: n,
             after: point.seq,
             until: end.seq.min(point.seq.saturating_add(POINT_STEP)),
-            after_n,
+            after_row,
         };
-        // `time` is usually the start of a day. The stored balance is then the answer, and reading a single entry confirms it.
+        // `time` is usually the start of a day. The stored balance is then the answer, and reading a single entry
+        // confirms it.
         let next_one = EntrySpan {
             until: span.after.saturating_add(1),
             ..span
@@ -206,14 +207,17 @@ impl Store {
         if after >= until {
             return Ok(Vec::new());
         }
-        let StoredBalance { mut point, after_n } = self
+        let StoredBalance {
+            mut point,
+            after_row,
+        } = self
             .stored_balance(n, StoredBalanceBound::Entry(after))
             .await?;
         let span = EntrySpan {
             wallet: n,
             after: point.seq,
             until,
-            after_n,
+            after_row,
         };
         let mut entries = self.read_span(span).await?;
         for entry in &mut entries {

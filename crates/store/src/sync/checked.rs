@@ -43,7 +43,7 @@ pub(crate) fn begin(by_chance: bool, panics: Option<(FaultPoint, u32)>) {
 /// Panics once if the execution was set to panic here.
 pub(crate) fn fault_point(point: FaultPoint) {
     VISITS.with_borrow_mut(|visits| *visits.entry(point).or_default() += 1);
-    let strikes = PANICS.with_borrow_mut(|panics| match panics {
+    let must_panic = PANICS.with_borrow_mut(|panics| match panics {
         Some((at, 0)) if *at == point => panics.take().is_some(),
         Some((at, left)) if *at == point => {
             *left -= 1;
@@ -51,7 +51,7 @@ pub(crate) fn fault_point(point: FaultPoint) {
         }
         _ => false,
     });
-    if strikes {
+    if must_panic {
         // Skips the panic hook, because the panic is expected.
         std::panic::resume_unwind(Box::new(point));
     }

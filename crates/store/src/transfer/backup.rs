@@ -114,7 +114,7 @@ async fn copy_databases(
             }
             destination.finish(source.last_epoch().await?).await?;
             drop(destination);
-            SqliteSide::settle_files(to)?;
+            SqliteSide::checkpoint_files(to)?;
             Ok(server.shown())
         }
     }

@@ -12,8 +12,8 @@ mod error;
 mod files;
 mod manifest;
 mod media_files;
+mod move_store;
 mod opened_backup;
-mod relocate;
 mod report;
 mod restore;
 pub(crate) mod side;
@@ -22,6 +22,6 @@ pub(crate) mod value;
 
 pub use backup::backup_store;
 pub use error::TransferError;
-pub use relocate::move_store;
+pub use move_store::move_store;
 pub use report::{BackupReport, Progress, TransferReport, TransferTotals};
 pub use restore::restore_store;

@@ -17,7 +17,7 @@ pub async fn move_store(
     to: &Settings,
     mut progress: impl FnMut(Progress),
 ) -> Result<TransferReport, TransferError> {
-    let source = Side::stopped(from).await?;
+    let source = Side::stopped_source(from).await?;
     if from.location == to.location {
         let place = source.place();
         return Err(TransferError::SamePlace { place });

@@ -29,14 +29,14 @@ macro_rules! on {
 
 impl Side {
     /// Opens a source that is not in use. No process can change it until this value is dropped.
-    pub(crate) async fn stopped(settings: &Settings) -> Result<Self, TransferError> {
+    pub(crate) async fn stopped_source(settings: &Settings) -> Result<Self, TransferError> {
         match &settings.location {
             Location::File(path) => {
-                let side = SqliteSide::stopped(path, settings.lock_wait_max)?;
+                let side = SqliteSide::stopped_source(path, settings.lock_wait_max)?;
                 Ok(Self::Sqlite(Box::new(side)))
             }
             Location::Server(server) => {
-                let side = PostgresSide::stopped(server).await?;
+                let side = PostgresSide::stopped_source(server).await?;
                 Ok(Self::Postgres(Box::new(side)))
             }
         }
@@ -74,7 +74,7 @@ impl Side {
 
     /// Migrates files with an earlier schema and opens them.
     pub(crate) fn upgraded(database: &Path) -> Result<Self, TransferError> {
-        let side = SqliteSide::stopped(database, Duration::ZERO)?;
+        let side = SqliteSide::stopped_source(database, Duration::ZERO)?;
         Ok(Self::Sqlite(Box::new(side)))
     }
 

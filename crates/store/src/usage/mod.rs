@@ -25,7 +25,7 @@ pub use plan::{Dimension, UsageQuery};
 pub use report::UsageRow;
 pub(crate) use report::{Added, Report};
 pub(crate) use roll_up::{
-    BatchCounts, Grain, NumberedCounts, SeriesNumbers, Slot, minutes_kept_since, parts_of,
+    Grain, NumberedCounts, SeriesNumbers, Slot, UsageCounts, minutes_kept_since, parts_of,
 };
 pub use series::Series;
 pub use time::UsageStep;

@@ -214,9 +214,9 @@ pub(crate) struct Slot {
 
 /// The calls of a batch of rows, counted by minute and all dimensions. The roll-ups are sums of these counts.
 #[derive(Debug, Default)]
-pub(crate) struct BatchCounts(IdMap<(Series, UnixMs), Totals>);
+pub(crate) struct UsageCounts(IdMap<(Series, UnixMs), Totals>);
 
-impl BatchCounts {
+impl UsageCounts {
     /// Counts the calls of some rows.
     pub(crate) fn of(rows: &[JournalRow]) -> Self {
         let nothing: Arc<str> = Arc::from("");
@@ -339,7 +339,7 @@ mod tests {
             let next = i64::try_from(known.len()).unwrap();
             Ok::<_, ()>(*known.entry(series).or_insert(next))
         };
-        let counts = BatchCounts::of(rows);
+        let counts = UsageCounts::of(rows);
         let counts = counts.numbered(|series| SeriesNumbers::find(series, &mut number).ok());
         counts.roll_up(&Grain::ALL, now)
     }

@@ -110,7 +110,7 @@ impl Admission {
         let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
         } else {
-            IfLost::Drop
+            IfLost::NoCharge
         };
         self.engine().store.close(Close {
             if_lost,
@@ -122,7 +122,7 @@ impl Admission {
 
     fn close_released(&mut self, outcome: &ClientOutcome) {
         self.engine().store.close(Close {
-            if_lost: IfLost::Drop,
+            if_lost: IfLost::NoCharge,
             hold: self.hold,
             end: End::Released,
             now: clock::now(),

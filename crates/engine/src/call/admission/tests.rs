@@ -214,7 +214,7 @@ async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
     let gate = scene.faults.checkpoint_lock.lock();
     let call = settle(scene.admitted().await);
     much_later().await;
-    scene.faults.vetoes.store(2, Ordering::SeqCst);
+    scene.faults.failing_commits.store(2, Ordering::SeqCst);
     drop(gate);
     assert_eq!(call.await.unwrap().unwrap_err().status(), 503);
     assert_eq!(scene.told().await, free(503));
@@ -226,14 +226,17 @@ async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
     reason = "what is waited for does not wait for it"
 )]
 async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it() {
-    for (vetoes, told) in [(0, charged(499)), (2, free(499))] {
+    for (failing_commits, told) in [(0, charged(499)), (2, free(499))] {
         let scene = Scene::new(Commit::BeforeAnswer).await;
         let gate = scene.faults.checkpoint_lock.lock();
         let call = settle(scene.admitted().await);
         tokio::task::yield_now().await;
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
-        scene.faults.vetoes.store(vetoes, Ordering::SeqCst);
+        scene
+            .faults
+            .failing_commits
+            .store(failing_commits, Ordering::SeqCst);
         drop(gate);
         assert_eq!(scene.told().await, told);
     }
@@ -243,7 +246,7 @@ async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it
 #[tokio::test]
 async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
     let scene = Scene::new(Commit::Behind).await;
-    scene.faults.vetoes.store(2, Ordering::SeqCst);
+    scene.faults.failing_commits.store(2, Ordering::SeqCst);
     let admission = scene.admitted().await;
     assert!(
         admission

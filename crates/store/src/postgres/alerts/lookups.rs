@@ -147,7 +147,7 @@ pub(crate) async fn low_wallets(
     let (below, limit) = (below.map(Micro::get), i64::from(page.limit));
     let wallet = |row: &Row| {
         Ok(LowWallet {
-            place: row.try_get(0)?,
+            row_number: row.try_get(0)?,
             id: row.try_get(1)?,
             name: row.try_get(2)?,
             balance: micro(row, 3)?,

@@ -15,7 +15,7 @@ const GATHER: Duration = Duration::from_millis(100);
 /// With this many rows, a batch is written at once.
 const BATCH_ROWS: usize = 2_048;
 /// Rows of calls without a hold may fill the queue up to its size divided by this.
-const UNHELD_SHARE: usize = 4;
+const NO_HOLD_QUEUE_DIVISOR: usize = 4;
 
 /// The queue of the journal's writer.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Journal {
         // of refused calls must not displace those of charged calls.
         let mut bounds = self.bounds;
         if row.hold.is_none() {
-            bounds.rows_max /= UNHELD_SHARE;
+            bounds.rows_max /= NO_HOLD_QUEUE_DIVISOR;
         }
         let mut state = self.state.lock();
         let queued = if state.closed {
@@ -89,7 +89,7 @@ impl Journal {
     }
 
     /// Called when the rows that the writer took have been written or given up.
-    pub(super) fn taken_are_done(&self) {
+    pub(super) fn taken_rows_finished(&self) {
         self.state.lock().queue.written();
     }
 
@@ -120,7 +120,7 @@ impl Journal {
                 if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
                     return None;
                 }
-                let hurried =
+                let is_due_now =
                     state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
                 let now = Instant::now();
                 let due = match (state.queue.is_empty(), gathered) {
@@ -128,7 +128,7 @@ impl Journal {
                     (false, Some(due)) => due,
                     (false, None) => *gathered.insert(now + GATHER),
                 };
-                if hurried || now >= due {
+                if is_due_now || now >= due {
                     state.queue.take(rows);
                     return Some(std::mem::take(&mut state.flushes));
                 }

@@ -89,7 +89,7 @@ impl Hours {
     async fn of(on: &Client, query: &JournalQuery) -> Read<Self> {
         // Rows that are not counted yet are missing from the roll-ups.
         let uncounted = "SELECT 1 FROM usage_uncounted LIMIT 1";
-        if !query.is_of_traffic() || on.query_opt(uncounted, &[]).await?.is_some() {
+        if !query.has_traffic_filter() || on.query_opt(uncounted, &[]).await?.is_some() {
             return Ok(Self::Any);
         }
         let plain = |name: &Option<String>| name.as_ref().map(|name| name.replace('\0', ""));

@@ -11,7 +11,7 @@ use crate::postgres::connection::errors::PgError;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
-    Added, BatchCounts, Grain, KnownSeries, PackedTotals, Report, Series, SeriesNumbers, Totals,
+    Added, Grain, KnownSeries, PackedTotals, Report, Series, SeriesNumbers, Totals, UsageCounts,
     UsageQuery, UsageRow, minutes_kept_since, parts_of,
 };
 
@@ -51,7 +51,7 @@ impl UsageWriter {
         rows: &[JournalRow],
         now: UnixMs,
     ) -> Result<(), PgError> {
-        let counts = BatchCounts::of(rows);
+        let counts = UsageCounts::of(rows);
         // Series get their numbers before the lock is taken, so that other nodes wait less.
         self.number(on, &counts).await?;
         let counts = counts.numbered(|series| self.known.get(series));
@@ -79,7 +79,7 @@ impl UsageWriter {
     }
 
     /// Looks up the numbers of all series that are not known yet.
-    async fn number(&mut self, on: &Client, counts: &BatchCounts) -> Result<(), PgError> {
+    async fn number(&mut self, on: &Client, counts: &UsageCounts) -> Result<(), PgError> {
         let unknown: Vec<&Series> = counts
             .series()
             .filter(|series| self.known.get(series).is_none())

@@ -50,7 +50,7 @@ pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<
     let mut count_at = Some(Instant::now());
     loop {
         if Instant::now() >= days_at {
-            days_at = Instant::now() + writer.see_to_days(journal.retention_days).await;
+            days_at = Instant::now() + writer.update_partitions(journal.retention_days).await;
         }
         if count_at.is_some_and(|at| Instant::now() >= at) {
             count_at = writer.count_older().await;
@@ -61,7 +61,7 @@ pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<
         };
         writer.write_all(&journal, &rows).await;
         rows.clear();
-        journal.taken_are_done();
+        journal.taken_rows_finished();
         for flush in flushes {
             // A receiver that is gone does not need an answer.
             let _: Result<(), ()> = flush.send(());
@@ -96,7 +96,7 @@ impl Writer {
     }
 
     /// Creates and drops the tables of days. Returns the time until the next check.
-    async fn see_to_days(&mut self, retention_days: u32) -> Duration {
+    async fn update_partitions(&mut self, retention_days: u32) -> Duration {
         let seen = async {
             let client = self.client().await?;
             partitions::keep(client, clock::now(), retention_days).await?;
@@ -208,7 +208,7 @@ impl Writer {
             self.client = None;
             self.usage.forget();
             failures = failures.saturating_add(1);
-            if is_a_rows_fault(&failed) || journal.is_closed() {
+            if is_caused_by_rows(&failed) || journal.is_closed() {
                 return Err(failed);
             }
             match failures {
@@ -281,7 +281,7 @@ impl Writer {
 }
 
 /// Whether the same rows would fail on any server, because a value does not fit or a constraint is violated.
-fn is_a_rows_fault(failed: &PgError) -> bool {
+fn is_caused_by_rows(failed: &PgError) -> bool {
     match failed {
         PgError::Sql(error) => match error.code() {
             Some(code) => matches!(code.code().get(..2), Some("21" | "22" | "23" | "54")),

@@ -62,7 +62,7 @@ impl Node {
     }
 
     /// The identity of a command, which has no name and no epoch.
-    pub(crate) fn nobody() -> Self {
+    pub(crate) fn of_command() -> Self {
         Self::new(String::new(), Duration::ZERO, Epoch::new(0))
     }
 
@@ -94,7 +94,7 @@ impl Node {
 
     /// Whether the database has answered for the length of a full lease. Before that, the leases of other nodes may
     /// have expired only because the database was unavailable.
-    pub(crate) fn has_seen_a_lease(&self) -> bool {
+    pub(crate) fn has_answered_for_full_lease(&self) -> bool {
         let state = *self.state.lock();
         state.renewed.elapsed() < self.lease / 2 && state.answered_since.elapsed() > self.lease
     }
@@ -228,7 +228,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
 }
 
 /// Releases the lease, so that another node closes the open holds at once.
-pub(crate) async fn give_back(node: &Node, on: &Client) -> Result<(), PgError> {
+pub(crate) async fn release(node: &Node, on: &Client) -> Result<(), PgError> {
     let close =
         format!("UPDATE nodes SET closed_at = {NOW} WHERE epoch = $1 AND closed_at IS NULL");
     within(RENEWAL_MAX, on.execute(&close, &[&node.epoch().get()])).await?;

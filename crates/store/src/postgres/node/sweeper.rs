@@ -84,7 +84,7 @@ impl Sweeper {
             _ => claims.insert(self.target.connect(Role::Node).await?),
         };
         // After an outage of the database, live nodes must not lose their holds (R7).
-        if node.has_seen_a_lease() {
+        if node.has_answered_for_full_lease() {
             close_silent(on).await?;
         }
         self.sweep(on).await

@@ -50,7 +50,7 @@ pub(crate) async fn stored_balance(
     };
     Ok(StoredBalance {
         point: balance_point(&row, 0)?,
-        after_n: 0,
+        after_row: 0,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::records::ids::PriceVersion;
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Removes the time limit, because there may be many entries, and keeps others from writing meanwhile.
-const ALONE: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
+const LOCK_WALLETS: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
 
 /// Whether a migration has left heads to be computed.
 pub(crate) async fn are_missing(on: &Client) -> Read<bool> {
@@ -25,7 +25,7 @@ pub(crate) async fn fill(on: &mut Client) -> Read<()> {
         return Ok(());
     }
     let transaction = on.transaction().await?;
-    transaction.batch_execute(ALONE).await?;
+    transaction.batch_execute(LOCK_WALLETS).await?;
     let mut chains = Chains::default();
     each(&transaction, "SELECT n, id FROM wallets", |row| {
         chains.wallet(row.try_get(0)?, row.try_get(1)?);

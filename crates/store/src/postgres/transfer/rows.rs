@@ -62,7 +62,7 @@ fn is_here(column: &Column) -> bool {
 
 /// Replaces NUL, which `PostgreSQL` texts cannot contain, in rows of the journal, as the journal's writer does. In the
 /// ledger it is an error, because its texts are hashed and must not be changed.
-pub(super) fn fit(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> {
+pub(super) fn replace_nul(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> {
     for row in rows {
         for (column, value) in table.columns.iter().zip(row) {
             let Value::Text(text) = value else { continue };

@@ -32,7 +32,7 @@ pub(crate) struct PostgresSide {
 
 impl PostgresSide {
     /// Opens a source that no node uses. The locks of its transaction keep nodes and commands from changing it.
-    pub(crate) async fn stopped(server: &Server) -> Result<Self, TransferError> {
+    pub(crate) async fn stopped_source(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         let Self { target, client } = &mut side;
         if let SchemaAge::Older { found: 0, .. } = migrations::age(client, target).await? {
@@ -235,7 +235,7 @@ impl PostgresSide {
         mut batch: Vec<Row>,
         position: &Position,
     ) -> Result<(), TransferError> {
-        rows::fit(table, &mut batch)?;
+        rows::replace_nul(table, &mut batch)?;
         let write = async {
             if table.name == "calls" {
                 rows::prepare_days(&self.client, &batch).await?;

@@ -9,7 +9,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::reads::access::{TOKEN, session_of, token_row};
 use crate::queue::command::{AccessChange, AccessChanged};
 use crate::records::access::{
-    LINK, NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TokenRow, end_of,
+    NewSession, NewSignInCode, NewToken, OpenedBy, SIGN_IN_CODE_ACTOR, SessionRow, TokenRow, end_of,
 };
 use crate::records::audit::{Actor, Role};
 use crate::records::ids::{Digest, TokenId};
@@ -168,14 +168,14 @@ async fn open_session(
         OpenedBy::Code(code) => match use_code(session, code, now).await? {
             Some((name, role)) => {
                 let by_link = Actor {
-                    id: LINK.to_owned(),
+                    id: SIGN_IN_CODE_ACTOR.to_owned(),
                     name: name.clone(),
                     role,
                     request_id: actor.request_id.clone(),
                 };
                 let row = SessionRow {
                     token: None,
-                    actor: LINK.to_owned(),
+                    actor: SIGN_IN_CODE_ACTOR.to_owned(),
                     name,
                     role,
                     expires_at,

@@ -151,9 +151,9 @@ impl Worker {
 
     /// Grows a hold back to its size before a failed transaction lost its growth.
     fn regrow(&mut self, hold: HoldId) {
-        let reach = self.lane.state.borrow_mut().reached.remove(&hold);
-        if let Some(reach) = reach {
-            self.books.regrow(hold, reach);
+        let booked_and_held = self.lane.state.borrow_mut().lost_extensions.remove(&hold);
+        if let Some(booked_and_held) = booked_and_held {
+            self.books.regrow(hold, booked_and_held);
         }
     }
 

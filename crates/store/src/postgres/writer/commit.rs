@@ -48,11 +48,11 @@ impl Worker {
         let FailedBatch {
             closings,
             lost,
-            reached,
+            lost_extensions,
         } = self.books.roll_back(&mut PendingWrite::default());
         let mut state = self.lane.state.borrow_mut();
         state.lost.extend(lost);
-        state.reached.extend(reached);
+        state.lost_extensions.extend(lost_extensions);
         closings
     }
 

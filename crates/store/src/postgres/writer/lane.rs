@@ -64,9 +64,9 @@ pub(crate) struct State {
     /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
     /// when the first commit failed, because no call is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// The reach of each hold whose growth was lost in a failed transaction. An item is removed when its hold is next
-    /// needed.
-    pub(crate) reached: IdMap<HoldId, Micro>,
+    /// The amount booked and held by each hold whose growth was lost in a failed transaction. An item is removed when
+    /// its hold is next needed.
+    pub(crate) lost_extensions: IdMap<HoldId, Micro>,
     /// The numbers of retried closes, lost holds and stuck closes of this lane that were last added to the counters.
     pub(super) counted: [u64; 3],
     /// Wallets that other nodes have locked, with the commands that wait for them, in order of arrival.
@@ -106,7 +106,7 @@ impl Lane {
                 missing_keys: HashSet::new(),
                 owners: IdMap::default(),
                 lost: IdMap::default(),
-                reached: IdMap::default(),
+                lost_extensions: IdMap::default(),
                 counted: [0; 3],
                 parked: VecDeque::new(),
                 retry: VecDeque::new(),

@@ -126,7 +126,7 @@ impl Lane {
             return;
         }
         let commands = worker.load_key_numbers(commands).await;
-        let commands = self.behind_parked(commands);
+        let commands = self.queue_behind_parked(commands);
         let left = worker.run(commands, LockedWallets::Skip).await;
         if !left.is_empty() {
             self.park(left);

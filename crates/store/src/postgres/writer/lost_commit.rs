@@ -57,7 +57,7 @@ impl LedgerConnection {
             let forced = begun.elapsed() > TERMINATE_AFTER;
             match self.ask(lost_commit, forced).await {
                 Ok(CommitOutcome::Unknown) => {}
-                Ok(fate) => return fate,
+                Ok(outcome) => return outcome,
                 Err(failed) => {
                     tracing::debug!(error = %failed, "the outcome of a commit is unknown");
                     self.disconnect();
@@ -200,17 +200,17 @@ mod tests {
                 proof: Some(CommitProof::Opened { wallet, hold }),
                 served_by: Some(session.served_by.clone()),
             };
-            let fate = if is_there {
+            let outcome = if is_there {
                 CommitOutcome::Committed
             } else {
                 CommitOutcome::RolledBack
             };
-            assert_eq!(connection.outcome(&lost_commit).await, fate);
+            assert_eq!(connection.outcome(&lost_commit).await, outcome);
             // The same holds on a standby that took over: an id alone proves nothing.
             if let Some(before) = &mut lost_commit.served_by {
                 before.timeline = "00000000".to_owned();
             }
-            assert_eq!(connection.outcome(&lost_commit).await, fate);
+            assert_eq!(connection.outcome(&lost_commit).await, outcome);
             lost_commit.proof = None;
             assert_eq!(
                 connection.outcome(&lost_commit).await,

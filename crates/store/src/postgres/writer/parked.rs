@@ -9,7 +9,7 @@ use crate::sync::Instant;
 
 impl Lane {
     /// Adds the commands of parked wallets to those that already wait. Returns the other commands.
-    pub(super) fn behind_parked(&self, commands: Vec<Queued>) -> Vec<Queued> {
+    pub(super) fn queue_behind_parked(&self, commands: Vec<Queued>) -> Vec<Queued> {
         if self.state.borrow().parked.is_empty() {
             return commands;
         }

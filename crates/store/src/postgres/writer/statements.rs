@@ -9,7 +9,7 @@ const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limi
     exposed, posted_at, charged FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
 /// Selects the time after locking, the transaction's id, and the time until which this node may open holds.
-const MOMENT: &str =
+const TIME_AND_LEASE: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text,
     (SELECT lease_until FROM nodes WHERE epoch = $1 AND closed_at IS NULL)";
 
@@ -93,7 +93,7 @@ impl Statements {
         let (lock, lock_free, moment, keys, holds, write, numbers) = tokio::try_join!(
             on.prepare(LOCK),
             on.prepare(&lock_free),
-            on.prepare(MOMENT),
+            on.prepare(TIME_AND_LEASE),
             on.prepare(KEYS),
             on.prepare(HOLDS),
             on.prepare(WRITE),

@@ -146,7 +146,7 @@ pub(crate) fn low_wallets(
             params![below.map(Micro::get), page.after, page.limit],
             |row| {
                 Ok(LowWallet {
-                    place: row.get(0)?,
+                    row_number: row.get(0)?,
                     id: row.get(1)?,
                     name: row.get(2)?,
                     balance: micro(row, 3)?,

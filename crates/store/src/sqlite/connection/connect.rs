@@ -152,7 +152,7 @@ pub(crate) fn wait_with(
 ) -> rusqlite::Result<()> {
     let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
     connection.busy_handler(Some(move |tried| {
-        if busy_wait.is_at_an_end() {
+        if busy_wait.has_ended() {
             return false;
         }
         std::thread::sleep(LOCK_STEP);
@@ -167,14 +167,14 @@ pub(crate) struct BusyWait {
 }
 
 impl BusyWait {
-    fn is_at_an_end(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
     /// Runs a function that must not wait for the lock.
-    pub(crate) fn without<T>(&self, hurried: impl FnOnce() -> T) -> T {
+    pub(crate) fn without<T>(&self, run: impl FnOnce() -> T) -> T {
         self.ended.store(true, Ordering::Relaxed);
-        let done = hurried();
+        let done = run();
         self.ended.store(false, Ordering::Relaxed);
         done
     }

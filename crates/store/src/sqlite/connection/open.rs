@@ -63,7 +63,7 @@ pub(crate) fn for_server(
         path: beside(path, "-wal"),
         source,
     })?;
-    let (writer, writer_lock) = in_turn(writer, path)?;
+    let (writer, writer_lock) = with_writer_lock(writer, path)?;
     let opened = Opened {
         writer,
         writer_lock,
@@ -86,7 +86,7 @@ pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
     make_writer(&mut writer, settings.lock_wait_max).map_err(|error| open_error(path, error))?;
     // The log file exists after the first read.
     Schema::Ledger.age(&writer, path)?;
-    let (writer, writer_lock) = in_turn(writer, path)?;
+    let (writer, writer_lock) = with_writer_lock(writer, path)?;
     Ok(Opened {
         writer,
         writer_lock,
@@ -160,7 +160,10 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
 }
 
 /// Prepares a connection that waits only briefly for locks. The writer lock can switch these waits off.
-fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, WriterLock), OpenError> {
+fn with_writer_lock(
+    mut writer: Connection,
+    path: &Path,
+) -> Result<(Connection, WriterLock), OpenError> {
     let writer_lock = WriterLock::open(path, WRITER_WAIT)?;
     wait_with(&mut writer, WRITER_WAIT, writer_lock.busy_wait.clone())
         .map_err(|error| open_error(path, error))?;

@@ -21,8 +21,8 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
     let rig = Rig {
         folder,
         store,
-        vetoes: Arc::default(),
-        lies: Arc::default(),
+        failing_commits: Arc::default(),
+        misreported_commits: Arc::default(),
         commits_wait: Arc::default(),
         checkpoint_lock: Arc::default(),
         key,
@@ -69,8 +69,8 @@ async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
     // No caller waits for this call, so its batch stays open.
     let call = rig.admit().await.unwrap();
     let long = {
-        let mut folds = rig.checkpoint_lock.lock();
-        *folds += 1;
+        let mut checkpoints = rig.checkpoint_lock.lock();
+        *checkpoints += 1;
         copied()
     };
     call.durable.wait().await.unwrap();

@@ -17,7 +17,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     let open = rig.admit().await.unwrap();
     open.durable.wait().await.unwrap();
 
-    rig.vetoes.store(3, Ordering::SeqCst);
+    rig.failing_commits.store(3, Ordering::SeqCst);
     rig.settle(&open);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(NotDurable));
@@ -54,7 +54,7 @@ async fn metrics_count_what_was_committed() {
     }
     // Each of these is decided and rolled back three times before it is written: a settlement above its hold, a
     // settlement that charges nothing for its usage, an abandoned hold, and a call that is lost with its charge.
-    rig.vetoes.store(3, Ordering::SeqCst);
+    rig.failing_commits.store(3, Ordering::SeqCst);
     rig.settle_for(&kept[0], 1_500_000);
     let meter = MeterText::from(&Meter {
         output: 7,
@@ -104,15 +104,15 @@ async fn a_commit_whose_answer_is_lost_has_happened_once() {
     let open = rig.admit().await.unwrap();
     open.durable.wait().await.unwrap();
 
-    rig.lies.store(1, Ordering::SeqCst);
+    rig.misreported_commits.store(1, Ordering::SeqCst);
     rig.settle(&open);
     assert_eq!(rig.money().await, (9_750_000, 0));
-    assert_eq!(rig.lies.load(Ordering::SeqCst), 0);
+    assert_eq!(rig.misreported_commits.load(Ordering::SeqCst), 0);
 
-    rig.lies.store(1, Ordering::SeqCst);
+    rig.misreported_commits.store(1, Ordering::SeqCst);
     let there = rig.admit().await.unwrap();
     assert_eq!(there.durable.wait().await, Ok(()));
-    assert_eq!(rig.lies.load(Ordering::SeqCst), 0);
+    assert_eq!(rig.misreported_commits.load(Ordering::SeqCst), 0);
     assert_eq!(rig.money().await, (9_750_000, 1_000_000));
     rig.release(&there);
     assert_eq!(rig.money().await, (9_750_000, 0));
@@ -125,7 +125,7 @@ async fn a_commit_whose_answer_is_lost_has_happened_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_change_says_so_and_changes_nothing() {
     let rig = Rig::new().await;
-    rig.vetoes.store(1, Ordering::SeqCst);
+    rig.failing_commits.store(1, Ordering::SeqCst);
     let failed = rig
         .store
         .top_up(rig.key.wallet, CREDIT, "", &crate::Actor::cli("test"))
@@ -143,12 +143,12 @@ async fn a_failed_change_says_so_and_changes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn health_comes_back_without_traffic() {
     let rig = Rig::new().await;
-    rig.vetoes.store(2, Ordering::SeqCst);
+    rig.failing_commits.store(2, Ordering::SeqCst);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(NotDurable));
     rig.until("commits succeed again", |_| rig.store.healthy())
         .await;
-    assert_eq!(rig.vetoes.load(Ordering::SeqCst), 0);
+    assert_eq!(rig.failing_commits.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,7 +156,7 @@ async fn while_commits_fail_nobody_is_admitted() {
     let rig = Rig::new().await;
     let open = rig.admit().await.unwrap();
     open.durable.wait().await.unwrap();
-    rig.vetoes.store(u32::MAX, Ordering::SeqCst);
+    rig.failing_commits.store(u32::MAX, Ordering::SeqCst);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(NotDurable));
     rig.release(&lost);
@@ -170,7 +170,7 @@ async fn while_commits_fail_nobody_is_admitted() {
     }
     // Calls that were admitted before the failure continue, and are closed when commits succeed again.
     rig.settle(&open);
-    rig.vetoes.store(0, Ordering::SeqCst);
+    rig.failing_commits.store(0, Ordering::SeqCst);
     rig.until("commits succeed again", |_| rig.store.healthy())
         .await;
     let next = rig.admit().await.unwrap();
@@ -184,7 +184,7 @@ async fn while_commits_fail_nobody_is_admitted() {
 async fn an_answered_call_is_charged_although_its_hold_was_lost() {
     // The batch stays open until a caller waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
-    rig.vetoes.store(2, Ordering::SeqCst);
+    rig.failing_commits.store(2, Ordering::SeqCst);
     // The first call ends in the failing batch, the second after it, and the third was not answered.
     let (early, late, unanswered) = (
         rig.admit_as("req_early").await.unwrap(),
@@ -192,7 +192,7 @@ async fn an_answered_call_is_charged_although_its_hold_was_lost() {
         rig.admit_as("req_unanswered").await.unwrap(),
     );
     rig.settle_for(&early, 1);
-    rig.settle_with(&unanswered, 4, IfLost::Drop);
+    rig.settle_with(&unanswered, 4, IfLost::NoCharge);
     assert_eq!(late.durable.wait().await, Err(NotDurable));
     rig.settle_for(&late, 2);
     // A second close changes nothing, even if the hold was lost.

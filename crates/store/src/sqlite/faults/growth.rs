@@ -12,7 +12,7 @@ use crate::{AdmittedCall, Basis, Close, End, IfLost, MeterText};
 use crate::{Extend, SessionStep};
 
 /// The size of the extended hold, in micro-credits.
-const REACH: u32 = 2_000_000;
+const EXTENDED_HOLD: u32 = 2_000_000;
 /// The charge at the end, by our own count.
 const COUNTED: u32 = 1_900_000;
 
@@ -51,7 +51,7 @@ impl Rig {
                 let micro = |amount: u32| Micro::new(i64::from(amount));
                 let step = Step {
                     used: micro(900_000),
-                    wanted: micro(REACH),
+                    wanted: micro(EXTENDED_HOLD),
                     least: micro(900_001),
                 };
                 let meter = MeterText::from(&Meter {
@@ -66,8 +66,8 @@ impl Rig {
                     now,
                     cost: None,
                 };
-                let reach = self.store.step_session(step).await.unwrap();
-                assert_eq!(reach, micro(REACH));
+                let extended = self.store.step_session(step).await.unwrap();
+                assert_eq!(extended, micro(EXTENDED_HOLD));
             }
         }
     }
@@ -108,7 +108,7 @@ async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64
     if is_stored {
         call.durable.wait().await.unwrap();
     }
-    rig.vetoes.store(1, Ordering::SeqCst);
+    rig.failing_commits.store(1, Ordering::SeqCst);
     rig.grow(&call, grows).await;
     if matches!(ends, Ends::InTheFailedBatch) {
         rig.settle_counted(&call, counted);
@@ -119,7 +119,7 @@ async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64
     if matches!(ends, Ends::InAnother) {
         rig.until("commits succeed again", |_| rig.store.healthy())
             .await;
-        rig.vetoes.store(1, Ordering::SeqCst);
+        rig.failing_commits.store(1, Ordering::SeqCst);
         rig.settle_counted(&call, counted);
         let _ = rig.store.balance(&rig.key.id).await;
         rig.until_failed(2).await;
@@ -140,7 +140,7 @@ async fn a_counted_charge_reaches_as_far_as_the_hold_that_the_call_was_told_of()
         for grows in [Grows::ByExtension, Grows::ByStep] {
             for ends in [Ends::InTheFailedBatch, Ends::BehindIt, Ends::InAnother] {
                 // One charge is within the hold, the other beyond it.
-                for (counted, charge) in [(COUNTED, COUNTED), (REACH + 1, REACH)] {
+                for (counted, charge) in [(COUNTED, COUNTED), (EXTENDED_HOLD + 1, EXTENDED_HOLD)] {
                     let charged = charged(is_stored, grows, ends, counted).await;
                     let case = (is_stored, grows, ends, counted);
                     assert_eq!(charged, i64::from(charge), "{case:?}");

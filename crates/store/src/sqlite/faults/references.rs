@@ -28,7 +28,7 @@ async fn paid(rig: &Rig) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payment_whose_commit_failed_is_booked_by_its_retry() {
     let rig = Rig::new().await;
-    rig.vetoes.store(1, Ordering::SeqCst);
+    rig.failing_commits.store(1, Ordering::SeqCst);
     pay(&rig).await.unwrap_err();
     assert_eq!(paid(&rig).await, 0);
     let booked = loop {
@@ -46,7 +46,7 @@ async fn a_payment_whose_commit_failed_is_booked_by_its_retry() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payment_that_seemed_to_fail_is_found_by_its_retry() {
     let rig = Rig::new().await;
-    rig.lies.store(1, Ordering::SeqCst);
+    rig.misreported_commits.store(1, Ordering::SeqCst);
     // There is one entry, regardless of the answer to the first request.
     let first = pay(&rig).await;
     let retried = loop {

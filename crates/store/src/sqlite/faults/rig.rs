@@ -22,9 +22,9 @@ pub(super) struct Rig {
     pub(super) folder: tempfile::TempDir,
     pub(super) store: Store,
     /// The number of commits that fail and write nothing.
-    pub(super) vetoes: Arc<AtomicU32>,
+    pub(super) failing_commits: Arc<AtomicU32>,
     /// The number of commits that succeed but are reported as failed.
-    pub(super) lies: Arc<AtomicU32>,
+    pub(super) misreported_commits: Arc<AtomicU32>,
     /// Commits wait while this is locked.
     pub(super) commits_wait: Arc<Mutex<()>>,
     /// No batch is written while this is locked.
@@ -57,8 +57,8 @@ impl Rig {
         let faults = Faults::default();
         let (store, _) = Store::open_with_faults(&settings, &faults).unwrap();
         let Faults {
-            vetoes,
-            lies,
+            failing_commits,
+            misreported_commits,
             commits_wait,
             checkpoint_lock,
         } = faults;
@@ -66,8 +66,8 @@ impl Rig {
         Self {
             folder,
             store,
-            vetoes,
-            lies,
+            failing_commits,
+            misreported_commits,
             commits_wait,
             checkpoint_lock,
             key,

@@ -99,13 +99,13 @@ async fn the_writer_holds_what_the_table_of_its_states_says() {
         "writing a batch while callers decide the next one",
     );
 
-    rig.vetoes.store(u32::MAX, Ordering::SeqCst);
+    rig.failing_commits.store(u32::MAX, Ordering::SeqCst);
     drop(stopped);
     assert_eq!(waiting.await.unwrap(), Err(NotDurable));
     walk(&mut table, &rig, "pausing after a failed commit");
     assert!(table.is_empty(), "{table:?}");
 
-    rig.vetoes.store(0, Ordering::SeqCst);
+    rig.failing_commits.store(0, Ordering::SeqCst);
     rig.until("commits succeed again", |_| rig.store.healthy())
         .await;
     for call in &calls {

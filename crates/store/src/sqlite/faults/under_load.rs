@@ -44,7 +44,7 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
             };
             let early = (ended.promised + ended.lost).is_multiple_of(2);
             if early {
-                rig.settle_with(&call, CHARGE, IfLost::Drop);
+                rig.settle_with(&call, CHARGE, IfLost::NoCharge);
             }
             if call.durable.wait().await == Err(NotDurable) {
                 ended.lost += 1;
@@ -183,7 +183,7 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
     };
     let faults = async {
         for failed in 1..=10 {
-            rig.vetoes
+            rig.failing_commits
                 .store(u32::from(failed % 3 == 0) + 1, Ordering::SeqCst);
             rig.until("a commit has failed", |stats| {
                 stats.commits_failed >= failed
@@ -194,7 +194,7 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
         }
         // A pair of faults may end two rounds and leave one fault over, which would then disturb the checks.
         rig.until("all faults are over", |_| {
-            rig.vetoes.load(Ordering::SeqCst) == 0 && rig.store.healthy()
+            rig.failing_commits.load(Ordering::SeqCst) == 0 && rig.store.healthy()
         })
         .await;
         over.store(true, Ordering::SeqCst);
@@ -219,9 +219,9 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_fails_takes_the_next_one_with_it_and_no_charge() {
     let rig = Rig::new().await;
-    let vetoes = async {
+    let failing_commits = async {
         for failed in 1..=10 {
-            rig.vetoes.store(1, Ordering::SeqCst);
+            rig.failing_commits.store(1, Ordering::SeqCst);
             rig.until("a commit has failed", |stats| {
                 stats.commits_failed >= failed
             })
@@ -230,7 +230,7 @@ async fn a_batch_that_fails_takes_the_next_one_with_it_and_no_charge() {
                 .await;
         }
     };
-    let (ended, ()) = under_load(&rig, vetoes).await;
+    let (ended, ()) = under_load(&rig, failing_commits).await;
     assert!(ended.lost >= 10, "{ended:?}");
     assert_charged(&rig, ended, 0).await;
 }

@@ -56,7 +56,7 @@ impl<'c> Names<'c> {
     }
 
     /// The number of a row that is copied from another store: its number there, or the next free one.
-    pub(crate) fn count_on(&mut self, number: i64) -> i64 {
+    pub(crate) fn take_number(&mut self, number: i64) -> i64 {
         self.last = number.max(self.last.saturating_add(1));
         self.begin_day();
         self.last

@@ -134,7 +134,7 @@ enum Hours {
 impl Hours {
     fn of(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Self> {
         // Rows that are not counted yet are missing from the roll-ups.
-        if !query.is_of_traffic() || usage::uncounted(on)?.is_some() {
+        if !query.has_traffic_filter() || usage::uncounted(on)?.is_some() {
             return Ok(Self::Any);
         }
         // Calls of unknown models are counted without a model name.

@@ -14,8 +14,8 @@ use crate::cache::IdSet;
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
-    Added, BatchCounts, Grain, KnownSeries, NumberedCounts, Report, Segment, Series, SeriesNumbers,
-    Slot, Totals, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
+    Added, Grain, KnownSeries, NumberedCounts, Report, Segment, Series, SeriesNumbers, Slot,
+    Totals, UsageCounts, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
 };
 
 /// The maximum number of totals per wallet or key that a report looks up one by one. Above that, it reads all totals of
@@ -70,7 +70,7 @@ impl<'c> UsageWriter<'c> {
 
     /// Counts rows, within the transaction that writes them.
     pub(super) fn add(&mut self, rows: &[JournalRow], now: UnixMs) -> rusqlite::Result<()> {
-        let counts = BatchCounts::of(rows);
+        let counts = UsageCounts::of(rows);
         for series in counts.series() {
             if self.known.get(series).is_none() {
                 let numbers = SeriesNumbers::find(series, |part| self.number(&part))?;

@@ -128,7 +128,7 @@ impl PendingRows {
         state.queue.written();
         let mut gathered = None;
         loop {
-            let hurried =
+            let is_due_now =
                 state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
             if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
                 return None;
@@ -139,7 +139,7 @@ impl PendingRows {
                 (false, Some(due)) => due,
                 (false, None) => *gathered.insert(now + GATHER),
             };
-            if hurried || now >= due {
+            if is_due_now || now >= due {
                 state.queue.take(rows);
                 return Some(std::mem::take(&mut state.flushes));
             }

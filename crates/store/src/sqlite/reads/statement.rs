@@ -51,7 +51,7 @@ pub(crate) fn stored_balance(
     let read = |row: &Row<'_>| {
         Ok(StoredBalance {
             point: balance_point(row, 0)?,
-            after_n: row.get(6)?,
+            after_row: row.get(6)?,
         })
     };
     let found = on
@@ -141,7 +141,7 @@ fn parts(on: &Connection, span: &EntrySpan) -> rusqlite::Result<std::ops::RangeI
     let last = "SELECT coalesce(max(n), 0) FROM entries";
     let last: i64 = on.prepare_cached(last)?.query_row([], |row| row.get(0))?;
     let part = |n: i64| n >> PART_SHIFT;
-    Ok(part(span.after_n.saturating_add(1))..=part(last))
+    Ok(part(span.after_row.saturating_add(1))..=part(last))
 }
 
 /// The SQL expression for a wallet's charges since the time that is bound as `parameter`: the charges of all entries

@@ -168,18 +168,18 @@ impl Database {
         let mut connection = self.writer();
         let (first, end) = plan.failing_commits;
         let tried = AtomicU32::new(0);
-        let veto = move || (first..end).contains(&tried.fetch_add(1, Ordering::Relaxed));
-        connection.commit_hook(Some(veto)).unwrap();
-        let lying = plan.lying_commit;
+        let fail_commit = move || (first..end).contains(&tried.fetch_add(1, Ordering::Relaxed));
+        connection.commit_hook(Some(fail_commit)).unwrap();
+        let misreported = plan.misreported_commit;
         let committed = AtomicU32::new(0);
-        let lie = move |_: &mut Wal, _| {
-            if lying == Some(committed.fetch_add(1, Ordering::Relaxed)) {
+        let misreport_commit = move |_: &mut Wal, _| {
+            if misreported == Some(committed.fetch_add(1, Ordering::Relaxed)) {
                 let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
                 return Err(rusqlite::Error::SqliteFailure(error, None));
             }
             Ok(())
         };
-        connection.wal_hook(Some(lie)).unwrap();
+        connection.wal_hook(Some(misreport_commit)).unwrap();
         connection
     }
 
@@ -227,10 +227,10 @@ impl Holds {
 
 /// Records the answers that callers got. The checker does not control this lock, which is held only briefly.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Words>);
+pub(super) struct AnswerLog(Mutex<Answers>);
 
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct Answers {
     /// Answered calls and their charges.
     pub(super) answered: BTreeMap<i64, i64>,
     /// Answered calls whose hold was confirmed as durable.
@@ -242,8 +242,8 @@ pub(super) struct Words {
     pub(super) on_disk: Holds,
 }
 
-impl Told {
-    pub(super) fn words<T>(&self, say: impl FnOnce(&mut Words) -> T) -> T {
-        say(&mut self.0.lock())
+impl AnswerLog {
+    pub(super) fn with_answers<T>(&self, update: impl FnOnce(&mut Answers) -> T) -> T {
+        update(&mut self.0.lock())
     }
 }

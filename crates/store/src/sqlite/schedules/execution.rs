@@ -11,8 +11,8 @@ use shuttle::future::block_on;
 use shuttle::thread;
 use tokio::sync::oneshot;
 
+use super::environment::{AnswerLog, Database, Holds, LIMITS, NOW, Template};
 use super::plan::{Mode, Plan};
-use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
 use crate::queue::command::AdmittedCall;
 use crate::queue::command::Command;
 use crate::queue::command_queue::{Bounds, CommandQueue};
@@ -47,9 +47,9 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
             }
         }));
     }
-    let (folds, checkpoint_lock) = (plan.folds, Arc::clone(&node.checkpoint_lock));
+    let (checkpoints, checkpoint_lock) = (plan.checkpoints, Arc::clone(&node.checkpoint_lock));
     others.push(thread::spawn(move || {
-        for _ in 0..folds {
+        for _ in 0..checkpoints {
             let mut folded = checkpoint_lock.lock();
             thread::yield_now();
             *folded += 1;
@@ -57,21 +57,21 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
             sleep(GATHER);
         }
     }));
-    let (commands, strangers) = (plan.commands, plan.strangers);
+    let (commands, unlocked_writes) = (plan.commands, plan.unlocked_writes);
     let beside = Arc::clone(&database);
     others.push(thread::spawn(move || {
-        write_beside(&beside, commands, strangers)
+        write_beside(&beside, commands, unlocked_writes)
     }));
     for other in others {
         other.join().unwrap();
     }
     node.end();
-    node.reckon(plan, template, &database);
+    node.check_end_state(plan, template, &database);
 }
 
 /// Acts as another process that writes, sometimes with the writer lock and sometimes without it.
-fn write_beside(database: &Database, commands: u32, strangers: u32) {
-    if commands + strangers == 0 {
+fn write_beside(database: &Database, commands: u32, unlocked_writes: u32) {
+    if commands + unlocked_writes == 0 {
         return;
     }
     let connection = database.writer();
@@ -87,7 +87,7 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
         }
         sleep(GATHER);
     }
-    for _ in 0..strangers {
+    for _ in 0..unlocked_writes {
         let _ = connection.execute(update, []);
         sleep(GATHER);
     }
@@ -101,7 +101,7 @@ struct Node {
     shared_ledger: Arc<SharedLedger>,
     counters: Arc<Counters>,
     checkpoint_lock: Arc<Mutex<u64>>,
-    told: Arc<Told>,
+    answer_log: Arc<AnswerLog>,
     threads: Arc<parking_lot::Mutex<Vec<thread::JoinHandle<()>>>>,
 }
 
@@ -118,7 +118,7 @@ impl Node {
             shared_ledger: Arc::new(SharedLedger::new(&queue)),
             counters: Arc::default(),
             checkpoint_lock: Arc::default(),
-            told: Arc::default(),
+            answer_log: Arc::default(),
             threads: Arc::default(),
             queue,
             sync_queue,
@@ -138,9 +138,9 @@ impl Node {
             let run = || write(&connection, epoch, LIMITS, counters, writer_lock, shared);
             drop(catch_unwind(AssertUnwindSafe(run)));
         });
-        let (sync_queue, told, failing) = (
+        let (sync_queue, answer_log, failing) = (
             Arc::clone(&node.sync_queue),
-            Arc::clone(&node.told),
+            Arc::clone(&node.answer_log),
             plan.failing_sync,
         );
         let reader = database.reader();
@@ -153,7 +153,7 @@ impl Node {
                 }
                 let on_disk = Holds::read(&reader);
                 thread::yield_now();
-                told.words(|words| words.on_disk = on_disk);
+                answer_log.with_answers(|answers| answers.on_disk = on_disk);
                 Ok(())
             };
             drop(catch_unwind(AssertUnwindSafe(|| sync_queue.run(sync))));
@@ -193,7 +193,7 @@ impl Node {
 
     fn call(&self, mode: Mode, template: &Template) {
         let Some(admitted) = self.admit(template, mode == Mode::Leaves) else {
-            self.told.words(|words| words.refused += 1);
+            self.answer_log.with_answers(|answers| answers.refused += 1);
             return;
         };
         let id = admitted.hold.get();
@@ -226,49 +226,49 @@ impl Node {
         let durable = || {
             let known = block_on(admitted.durable.wait());
             if known.is_ok() {
-                self.told.words(|words| {
+                self.answer_log.with_answers(|answers| {
                     assert!(
-                        words.on_disk.has(admitted.hold),
+                        answers.on_disk.has(admitted.hold),
                         "promised before it was synced"
                     );
-                    words.promised.insert(id);
+                    answers.promised.insert(id);
                 });
             }
             known.is_ok()
         };
         let answered = match mode {
-            Mode::Behind => {
+            Mode::AnswerAndCloseNow => {
                 settle(IfLost::Charge);
                 true
             }
-            Mode::BehindSlow => {
+            Mode::AnswerNowCloseLater => {
                 durable();
                 settle(IfLost::Charge);
                 true
             }
-            Mode::Together => {
-                settle(IfLost::Drop);
+            Mode::CloseNowAnswerLater => {
+                settle(IfLost::NoCharge);
                 durable()
             }
-            Mode::Waits => {
+            Mode::AnswerAndCloseLater => {
                 let durable = durable();
                 if durable {
                     settle(IfLost::Charge);
                 } else {
-                    close(End::Released, IfLost::Drop);
+                    close(End::Released, IfLost::NoCharge);
                 }
                 durable
             }
             Mode::Releases | Mode::Leaves => {
-                close(End::Released, IfLost::Drop);
+                close(End::Released, IfLost::NoCharge);
                 false
             }
         };
-        self.told.words(|words| {
+        self.answer_log.with_answers(|answers| {
             if answered {
-                words.answered.insert(id, CHARGE);
+                answers.answered.insert(id, CHARGE);
             } else {
-                words.free.insert(id);
+                answers.free.insert(id);
             }
         });
     }
@@ -283,13 +283,13 @@ impl Node {
     }
 
     /// Checks the properties that must hold at the end of an execution.
-    fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
+    fn check_end_state(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
         let report = verify(&reader, &[]).unwrap();
         assert!(report.is_clean(), "{:#?}", report.differences);
         let holds = Holds::read(&reader);
-        self.told.words(|words| {
-            for id in &words.promised {
+        self.answer_log.with_answers(|answers| {
+            for id in &answers.promised {
                 let there = holds.open.contains(id) || holds.closed.contains_key(id);
                 assert!(there, "hold {id} was promised and is gone");
             }
@@ -302,11 +302,14 @@ impl Node {
             if plan.ends_badly() {
                 // Calls that were in flight when a thread ended are abandoned at the next start.
                 for (id, charge) in &settled {
-                    let answered = words.answered.get(id) == Some(charge);
-                    assert!(answered || words.free.contains(id), "hold {id} is nobody's");
+                    let answered = answers.answered.get(id) == Some(charge);
+                    assert!(
+                        answered || answers.free.contains(id),
+                        "hold {id} is nobody's"
+                    );
                 }
             } else {
-                assert_eq!(settled, words.answered, "answers and charges differ");
+                assert_eq!(settled, answers.answered, "answers and charges differ");
                 assert!(holds.open.is_empty(), "{:?} stay open", holds.open);
             }
             let (counts, stats) = (&template.counts, self.counters.read());
@@ -314,12 +317,12 @@ impl Node {
                 let left = (stats.lost_holds, stats.retried_closes, stats.stuck_closes);
                 assert_eq!(left, (0, 0, 0));
             }
-            let answered = words.answered.len() as u64;
+            let answered = answers.answered.len() as u64;
             counts.answered.fetch_add(answered, Ordering::Relaxed);
             counts
                 .lost
-                .fetch_add(words.free.len() as u64, Ordering::Relaxed);
-            counts.refused.fetch_add(words.refused, Ordering::Relaxed);
+                .fetch_add(answers.free.len() as u64, Ordering::Relaxed);
+            counts.refused.fetch_add(answers.refused, Ordering::Relaxed);
             counts
                 .failed_commits
                 .fetch_add(stats.commits_failed, Ordering::Relaxed);

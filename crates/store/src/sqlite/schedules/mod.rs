@@ -6,19 +6,19 @@
 //!
 //! `cargo test -p tollgate-store --features schedules --lib schedules::`
 
+mod environment;
 mod execution;
 mod plan;
 mod small;
-mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use environment::Template;
 use execution::execute;
 use plan::{POINTS, Plan};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, Runner};
-use world::Template;
 
 use crate::sync::FaultPoint;
 use crate::sync::checked::visits;

@@ -7,7 +7,7 @@ pub(super) struct Plan {
     /// The range of commits that fail, by number. The end is exclusive.
     pub(super) failing_commits: (u32, u32),
     /// The commit that succeeds but is reported as failed.
-    pub(super) lying_commit: Option<u32>,
+    pub(super) misreported_commit: Option<u32>,
     /// The sync that fails.
     pub(super) failing_sync: Option<u32>,
     /// The point at which a thread panics, and the number of visits before that.
@@ -16,24 +16,24 @@ pub(super) struct Plan {
     pub(super) queue_max: usize,
     pub(super) callers: Vec<Vec<Mode>>,
     /// The number of checkpoints of the log.
-    pub(super) folds: u32,
+    pub(super) checkpoints: u32,
     /// The number of writes by another process with the writer lock.
     pub(super) commands: u32,
     /// The number of writes by a program that ignores the writer lock.
-    pub(super) strangers: u32,
+    pub(super) unlocked_writes: u32,
 }
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The call is answered and closed at once.
-    Behind,
+    AnswerAndCloseNow,
     /// The call is answered at once, and closed when its batch is durable or lost.
-    BehindSlow,
+    AnswerNowCloseLater,
     /// The call is closed at once, and answered when its hold is durable.
-    Together,
+    CloseNowAnswerLater,
     /// The call is closed and answered when its hold is durable.
-    Waits,
+    AnswerAndCloseLater,
     /// Nothing was delivered, so the hold is released.
     Releases,
     /// The caller leaves before the decision.
@@ -41,10 +41,10 @@ pub(super) enum Mode {
 }
 
 const MODES: [Mode; 6] = [
-    Mode::Behind,
-    Mode::BehindSlow,
-    Mode::Together,
-    Mode::Waits,
+    Mode::AnswerAndCloseNow,
+    Mode::AnswerNowCloseLater,
+    Mode::CloseNowAnswerLater,
+    Mode::AnswerAndCloseLater,
     Mode::Releases,
     Mode::Leaves,
 ];
@@ -78,7 +78,7 @@ impl Plan {
             plan.failing_commits = (first, first + 1 + dice.below(4));
         }
         if has(&mut dice, 2) {
-            plan.lying_commit = Some(dice.below(6));
+            plan.misreported_commit = Some(dice.below(6));
         }
         if has(&mut dice, 3) {
             plan.failing_sync = Some(dice.below(4));
@@ -87,11 +87,11 @@ impl Plan {
             plan.panics = Some((*dice.pick(&POINTS), dice.below(5)));
         }
         if has(&mut dice, 5) {
-            plan.folds = 1 + dice.below(3);
+            plan.checkpoints = 1 + dice.below(3);
         }
         if has(&mut dice, 6) {
             plan.commands = dice.below(3);
-            plan.strangers = dice.below(3);
+            plan.unlocked_writes = dice.below(3);
         }
         plan
     }

@@ -9,7 +9,7 @@ use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::{Runner, thread};
 
 use super::config;
-use super::world::NOW;
+use super::environment::NOW;
 use crate::books::{BookKey, BookWallet, Books, PendingWrite};
 use crate::chain::Head;
 use crate::queue::command::Command;
@@ -17,7 +17,7 @@ use crate::queue::command_queue::{BatchTiming, Bounds, CommandQueue, Wake};
 use crate::queue::durable::{Batch, SyncQueue};
 use crate::records::call::Admit;
 use crate::records::ids::{HoldId, KeyId, WalletId};
-use crate::sqlite::writer::shared_ledger::{BatchCounts, SharedLedger};
+use crate::sqlite::writer::shared_ledger::{BatchLoad, SharedLedger};
 use crate::sync::{Instant, checked};
 
 /// A limit that none of these tests reaches.
@@ -163,7 +163,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                 decided.map(|decided| decided.unwrap())
             }
         });
-        let (mut draft, mut counts) = (PendingWrite::default(), BatchCounts::default());
+        let (mut draft, mut counts) = (PendingWrite::default(), BatchLoad::default());
         shared_ledger.share_while(&mut books, first.durable(), &mut counts, || {
             shared_ledger.take_batch(&mut draft, second.durable());
         });

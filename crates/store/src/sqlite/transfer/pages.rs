@@ -43,7 +43,7 @@ pub(crate) fn copy_pages(
             Duration::ZERO,
         )?),
     }
-    SqliteSide::settle_files(to)
+    SqliteSide::checkpoint_files(to)
 }
 
 /// Opens a connection that sees the current state of the file until it is closed.

@@ -120,7 +120,7 @@ fn number_calls(on: &Connection, table: &Table, rows: &mut [Row]) -> rusqlite::R
         let mut wallet = None;
         for (column, value) in table.columns.iter().zip(row) {
             let number = match (column.name, &*value) {
-                ("n", Value::Integer(number)) => names.count_on(*number),
+                ("n", Value::Integer(number)) => names.take_number(*number),
                 ("wallet", Value::Text(id)) => *wallet.insert(names.word(id)?),
                 ("key", Value::Text(id)) => names.key(id, wallet)?,
                 (_, Value::Text(name)) if column.sqlite == InSqlite::Name => names.word(name)?,

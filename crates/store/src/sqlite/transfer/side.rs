@@ -35,7 +35,7 @@ pub(crate) struct SqliteSide {
 
 impl SqliteSide {
     /// Opens a source that no server uses. Its transactions keep commands from changing it.
-    pub(crate) fn stopped(path: &Path, lock_wait: Duration) -> Result<Self, TransferError> {
+    pub(crate) fn stopped_source(path: &Path, lock_wait: Duration) -> Result<Self, TransferError> {
         if size(path).is_none_or(|bytes| bytes == 0) {
             let place = path.display().to_string();
             return Err(TransferError::Missing { place });
@@ -140,7 +140,7 @@ impl SqliteSide {
     }
 
     /// Copies both logs into their files, so that the files alone contain everything.
-    pub(crate) fn settle_files(path: &Path) -> Result<(), TransferError> {
+    pub(crate) fn checkpoint_files(path: &Path) -> Result<(), TransferError> {
         for path in [path, &journal_path(path)] {
             let refused = |error| open_error(path, error);
             let on = open(path, OpenFlags::empty()).map_err(refused)?;

@@ -8,7 +8,7 @@ use crate::books::{NewAuditRow, checked_code, checked_token, no_token};
 use crate::error::StoreError;
 use crate::queue::command::{AccessChange, AccessChanged};
 use crate::records::access::{
-    LINK, NewSession, NewSignInCode, NewToken, OpenedBy, SessionRow, TokenRow, end_of,
+    NewSession, NewSignInCode, NewToken, OpenedBy, SIGN_IN_CODE_ACTOR, SessionRow, TokenRow, end_of,
 };
 use crate::records::audit::{Actor, Role};
 use crate::records::ids::{Digest, TokenId};
@@ -163,7 +163,7 @@ impl Ledger<'_> {
                 Some((name, role)) => {
                     let row = SessionRow {
                         token: None,
-                        actor: LINK.to_owned(),
+                        actor: SIGN_IN_CODE_ACTOR.to_owned(),
                         name,
                         role,
                         expires_at,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::batch_policy::GATHER_PAUSE;
 use super::batch_writer::{BatchWriter, CacheState};
 use super::ledger::Ledger;
-use super::shared_ledger::BatchCounts;
+use super::shared_ledger::BatchLoad;
 use super::thread::{Writer, WriterContext, count_commit};
 use crate::queue::command::Command;
 use crate::queue::durable::{Batch, BatchGuard};
@@ -20,7 +20,7 @@ struct CurrentBatch {
     opened: Instant,
     /// The number of checkpoints when the batch began, or `None` if a checkpoint was running.
     checkpoints: Option<u64>,
-    counts: BatchCounts,
+    counts: BatchLoad,
     /// Closes that could not be decided in this batch.
     undecided: VecDeque<Close>,
     /// Whether the writer had to decide a command of this batch itself.
@@ -60,7 +60,7 @@ impl Writer<'_> {
             batch: self.next_batch(),
             opened: Instant::now(),
             checkpoints: checkpoint_lock.try_lock().map(|checkpoints| *checkpoints),
-            counts: BatchCounts::default(),
+            counts: BatchLoad::default(),
             undecided: VecDeque::new(),
             interrupted: false,
         };

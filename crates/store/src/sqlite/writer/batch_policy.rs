@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::shared_ledger::BatchCounts;
+use super::shared_ledger::BatchLoad;
 use crate::sync::Instant;
 
 /// The writer is under load if a batch had at least this many calls open at the same time. The next batch then stays
@@ -43,7 +43,7 @@ impl BatchPolicy {
     }
 
     /// Updates the policy after a batch.
-    pub(crate) fn observe(&mut self, counts: &BatchCounts) {
+    pub(crate) fn observe(&mut self, counts: &BatchLoad) {
         // A batch without calls says nothing about the load: all callers may be waiting for the disk.
         if counts.first_call.is_some() {
             self.loaded = counts.calls_peak >= LOADED_CALLS;
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn four_calls_at_once_are_a_load() {
         let mut policy = policy(false, false);
-        let mut counts = BatchCounts::default();
+        let mut counts = BatchLoad::default();
         for calls in 1..=4 {
             counts.admits();
             policy.observe(&counts);
@@ -186,7 +186,7 @@ mod tests {
             );
         }
         // An empty batch does not change the load, and no batch is opened ahead after it.
-        policy.observe(&BatchCounts::default());
+        policy.observe(&BatchLoad::default());
         assert_eq!((policy.loaded, policy.opens_ahead), (true, false));
         policy.reset();
         assert!(!policy.loaded);

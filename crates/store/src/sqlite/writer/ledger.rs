@@ -25,9 +25,9 @@ pub(crate) struct Ledger<'c> {
     /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
     /// when the first commit failed, because no call is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// The reach of each hold whose growth was lost in a failed transaction. An item is removed when its hold is
-    /// loaded.
-    reached: IdMap<HoldId, Micro>,
+    /// The amount booked and held by each hold whose growth was lost in a failed transaction. An item is removed when
+    /// its hold is loaded.
+    lost_extensions: IdMap<HoldId, Micro>,
     /// The epoch of this start.
     pub(crate) epoch: Epoch,
 }
@@ -45,7 +45,7 @@ impl<'c> Ledger<'c> {
             batch_writer: BatchWriter::new(connection, Arc::clone(&counters), writer_lock)?,
             books: Books::new(epoch, limits, counters),
             lost: IdMap::default(),
-            reached: IdMap::default(),
+            lost_extensions: IdMap::default(),
             epoch,
         })
     }
@@ -83,10 +83,10 @@ impl<'c> Ledger<'c> {
         let FailedBatch {
             closings,
             lost,
-            reached,
+            lost_extensions,
         } = self.books.roll_back(&mut self.batch_writer.pending_write);
         self.lost.extend(lost);
-        self.reached.extend(reached);
+        self.lost_extensions.extend(lost_extensions);
         closings
     }
 
@@ -169,15 +169,15 @@ impl<'c> Ledger<'c> {
                     .query_row([id.get()], open_hold)
                     .optional()?;
                 let Some(hold) = found else {
-                    self.reached.remove(&id);
+                    self.lost_extensions.remove(&id);
                     return Ok(());
                 };
                 place.insert(hold).key
             }
         };
         self.load_key(key)?;
-        if let Some(reach) = self.reached.remove(&id) {
-            self.books.regrow(id, reach);
+        if let Some(booked_and_held) = self.lost_extensions.remove(&id) {
+            self.books.regrow(id, booked_and_held);
         }
         Ok(())
     }

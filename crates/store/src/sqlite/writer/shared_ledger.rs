@@ -27,12 +27,12 @@ pub(crate) struct SharedLedger {
 struct SharedBatch {
     books: Books,
     durable: Durable,
-    counts: BatchCounts,
+    counts: BatchLoad,
 }
 
 /// The numbers of commands and calls in a batch.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct BatchCounts {
+pub(crate) struct BatchLoad {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
     /// Calls admitted in this batch minus calls closed in it: the current difference, and its maximum.
@@ -40,7 +40,7 @@ pub(crate) struct BatchCounts {
     pub(crate) calls_peak: usize,
 }
 
-impl BatchCounts {
+impl BatchLoad {
     pub(crate) fn admits(&mut self) {
         self.first_call.get_or_insert_with(Instant::now);
         self.open_calls += 1;
@@ -112,7 +112,7 @@ impl SharedLedger {
         &self,
         books: &mut Books,
         durable: Durable,
-        counts: &mut BatchCounts,
+        counts: &mut BatchLoad,
         sleep: impl FnOnce() -> T,
     ) -> T {
         let shared = SharedBatch {
@@ -137,23 +137,19 @@ impl SharedLedger {
     }
 
     /// The counts of the shared batch.
-    pub(crate) fn counts(&self) -> BatchCounts {
+    pub(crate) fn counts(&self) -> BatchLoad {
         let shared = self.shared.lock();
         shared
             .as_ref()
-            .map_or_else(BatchCounts::default, |shared| shared.counts)
+            .map_or_else(BatchLoad::default, |shared| shared.counts)
     }
 
     /// Moves the decisions of the shared batch to `pending_write`. Later decisions belong to the batch of
     /// `next`. Returns the counts of the batch that was taken.
-    pub(crate) fn take_batch(
-        &self,
-        pending_write: &mut PendingWrite,
-        next: Durable,
-    ) -> BatchCounts {
+    pub(crate) fn take_batch(&self, pending_write: &mut PendingWrite, next: Durable) -> BatchLoad {
         let mut shared = self.shared.lock();
         let Some(shared) = shared.as_mut() else {
-            return BatchCounts::default();
+            return BatchLoad::default();
         };
         shared.books.take_pending(pending_write);
         shared.durable = next;
@@ -250,7 +246,7 @@ mod tests {
             dirty: false,
         };
         books.keys.insert(known, row);
-        let (open, mut counts) = (SharedLedger::new(&queue), BatchCounts::default());
+        let (open, mut counts) = (SharedLedger::new(&queue), BatchLoad::default());
 
         assert!(open.admit(call(wallet, known)).is_err());
         open.share_while(&mut books, batch.durable(), &mut counts, || {
@@ -275,7 +271,7 @@ mod tests {
             open.share_while(
                 &mut none,
                 batch.durable(),
-                &mut BatchCounts::default(),
+                &mut BatchLoad::default(),
                 || {
                     assert!(open.shared.lock().is_some());
                     panic!("as a writer might");

@@ -17,7 +17,7 @@ pub struct Reservation {
     /// Tokens to take from the tokens-per-minute bucket.
     pub tokens: u64,
     /// Whether the hold counts as a request in flight. The hold of a task does not.
-    pub counts: bool,
+    pub counts_in_flight: bool,
 }
 
 impl Reservation {
@@ -32,7 +32,7 @@ impl Reservation {
             hold,
             exposure: worst.checked_sub(hold).unwrap_or_default(),
             tokens: self.tokens.max(other.tokens),
-            counts: self.counts || other.counts,
+            counts_in_flight: self.counts_in_flight || other.counts_in_flight,
         }
     }
 }
@@ -96,7 +96,7 @@ impl Reservation {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: false,
+        counts_in_flight: false,
     };
 
     /// The maximum that the call may cost.
@@ -111,7 +111,7 @@ impl Reservation {
             hold: self.hold.checked_add(more.hold)?,
             exposure: subtract_amount(exposed, more.hold).unwrap_or(Micro::ZERO),
             tokens: self.tokens.saturating_add(more.tokens),
-            counts: self.counts,
+            counts_in_flight: self.counts_in_flight,
         })
     }
 }
@@ -163,7 +163,7 @@ pub fn admit(
                 },
             })?;
     }
-    if reservation.counts {
+    if reservation.counts_in_flight {
         let limit = key.concurrency_limit.unwrap_or(u32::MAX);
         if key.open_holds >= limit {
             return Err(Refusal::Concurrency);

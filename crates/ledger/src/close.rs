@@ -47,9 +47,9 @@ pub fn release(
 /// Stops counting an open hold as a request in flight. This is for calls whose client has gone and
 /// whose upstream is still being read.
 pub fn stop_counting(key: &mut Key, held: &mut Reservation) -> Result<(), Overflow> {
-    if held.counts {
+    if held.counts_in_flight {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
-        held.counts = false;
+        held.counts_in_flight = false;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ fn without_reservation(
     wallet.unfreeze(held.hold)?;
     wallet.unexpose(held.exposure)?;
     key.frozen = subtract_amount(key.frozen, held.hold)?;
-    if held.counts {
+    if held.counts_in_flight {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
     }
     Ok((wallet, key))
@@ -95,7 +95,7 @@ mod tests {
             hold: Micro::new(60),
             exposure: Micro::new(40),
             tokens: 500,
-            counts: true,
+            counts_in_flight: true,
         };
         admit(&mut wallet, &mut key, &held, Micro::ZERO, NOON).unwrap();
         (wallet, key, held)

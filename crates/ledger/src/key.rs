@@ -69,12 +69,12 @@ impl Key {
 
     /// Whether `amount` more can be held under the spending limits.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
-        self.left().is_none_or(|left| left >= to_i128(amount))
+        self.holdable().is_none_or(|left| left >= to_i128(amount))
     }
 
     /// The amount that can still be held under the spending limits. It may be negative: an exceeded limit refuses even
     /// a call that costs nothing.
-    pub(crate) fn left(&self) -> Option<i128> {
+    pub(crate) fn holdable(&self) -> Option<i128> {
         self.unspent().map(|left| left - to_i128(self.frozen))
     }
 

@@ -35,10 +35,10 @@ pub enum ManualError {
     #[error("the amount must not be zero")]
     Zero,
     /// The wallet has fewer credits than this, or its open holds need them.
-    #[error("the wallet has {most} credits that can be taken")]
+    #[error("the wallet has {amount_max} credits that can be taken")]
     NotCovered {
         /// The maximum that can be taken now.
-        most: Micro,
+        amount_max: Micro,
     },
     /// The result does not fit the amount type.
     #[error(transparent)]
@@ -136,10 +136,10 @@ impl Wallet {
         }
     }
 
-    /// Takes `amount` from the paid credits and then from the credit line. Refuses more than `most`.
-    fn take(&mut self, amount: Micro, most: Micro) -> Result<Delta, ManualError> {
-        if amount > most {
-            return Err(ManualError::NotCovered { most });
+    /// Takes `amount` from the paid credits and then from the credit line. Refuses more than `amount_max`.
+    fn take(&mut self, amount: Micro, amount_max: Micro) -> Result<Delta, ManualError> {
+        if amount > amount_max {
+            return Err(ManualError::NotCovered { amount_max });
         }
         let from_balance = amount.min(self.balance);
         let to_credit = subtract_amount(amount, from_balance)?;
@@ -200,7 +200,12 @@ mod tests {
                 let mut after = wallet(before);
                 let over = after.move_credits(kind, Micro::new(most + 1));
                 let most_micro = Micro::new(most);
-                assert_eq!(over, Err(ManualError::NotCovered { most: most_micro }));
+                assert_eq!(
+                    over,
+                    Err(ManualError::NotCovered {
+                        amount_max: most_micro
+                    })
+                );
                 assert_eq!(after, wallet(before), "{before:?}");
                 if most > 0 {
                     let delta = after.move_credits(kind, Micro::new(most)).unwrap();
@@ -230,8 +235,13 @@ mod tests {
         for (before, most) in [([10, 5, 0, 20, 0], 30), ([10, 0, 12, 20, 0], 18)] {
             let mut after = wallet(before);
             let over = after.move_credits(ManualKind::Adjustment, Micro::new(-most - 1));
-            let most = Micro::new(most);
-            assert_eq!(over, Err(ManualError::NotCovered { most }));
+            let most_micro = Micro::new(most);
+            assert_eq!(
+                over,
+                Err(ManualError::NotCovered {
+                    amount_max: most_micro
+                })
+            );
             assert_eq!(after, wallet(before));
         }
     }

@@ -19,7 +19,7 @@ pub fn reopen(
     next_wallet.freeze(held.hold)?;
     next_wallet.expose(held.exposure)?;
     next_key.frozen = add_amount(key.frozen, held.hold)?;
-    if held.counts {
+    if held.counts_in_flight {
         next_key.open_holds = key.open_holds.checked_add(1).ok_or(Overflow)?;
     }
     if let Some(limit) = key.rpm_limit {

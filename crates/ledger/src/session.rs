@@ -58,14 +58,14 @@ pub fn step(
     if to_i128(next_wallet.total_available()) < least {
         return Err(Refusal::InsufficientQuota);
     }
-    if next_key.left().is_some_and(|left| left < least) {
+    if next_key.holdable().is_some_and(|left| left < least) {
         return Err(Refusal::KeyLimitReached);
     }
     let headroom = next_wallet.headroom(debt_limit);
     if least > 0 && headroom < least {
         return Err(Refusal::DebtLimitReached);
     }
-    let most = next_key.left().map_or(wanted, |left| wanted.min(left));
+    let most = next_key.holdable().map_or(wanted, |left| wanted.min(left));
     let most = most
         .min(to_i128(next_wallet.total_available()))
         .min(headroom);
@@ -106,7 +106,7 @@ mod tests {
             hold: Micro::new(30),
             exposure: Micro::ZERO,
             tokens: 0,
-            counts: true,
+            counts_in_flight: true,
         };
         admit(&mut wallet, &mut key, &held, Micro::ZERO, NOON).unwrap();
         (wallet, key, held)

@@ -48,7 +48,7 @@ pub struct Delta {
 impl Wallet {
     /// The amount that can be spent without the credit line: `max(balance + gift_balance - frozen, 0)`.
     pub fn available(&self) -> Micro {
-        not_negative(self.own())
+        not_negative(self.unfrozen_credits())
     }
 
     /// The amount that can be spent: `max(balance + gift_balance + credit_remaining - frozen, 0)`.
@@ -73,7 +73,7 @@ impl Wallet {
     /// has lowered the credit line below the debt.
     pub(crate) fn headroom(&self, debt_limit: Micro) -> i128 {
         let line = to_i128(self.credit_limit) - to_i128(self.credit_used);
-        self.own() - to_i128(self.exposed) + (line + to_i128(debt_limit)).max(0)
+        self.unfrozen_credits() - to_i128(self.exposed) + (line + to_i128(debt_limit)).max(0)
     }
 
     /// Reserves credits for a hold. The caller has checked that they are available.
@@ -177,12 +177,12 @@ impl Wallet {
         Ok(())
     }
 
-    fn own(&self) -> i128 {
+    fn unfrozen_credits(&self) -> i128 {
         to_i128(self.balance) + to_i128(self.gift_balance) - to_i128(self.frozen)
     }
 
     fn spendable(&self) -> i128 {
-        self.own() + to_i128(self.credit_remaining())
+        self.unfrozen_credits() + to_i128(self.credit_remaining())
     }
 }
 

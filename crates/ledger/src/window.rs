@@ -84,7 +84,7 @@ mod tests {
             hold: Micro::new(hold),
             exposure: Micro::ZERO,
             tokens: 0,
-            counts: true,
+            counts_in_flight: true,
         }
     }
 

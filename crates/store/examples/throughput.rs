@@ -250,7 +250,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         hold: Micro::new(4_000),
         exposure: Micro::ZERO,
         tokens: 4_000,
-        counts: true,
+        counts_in_flight: true,
     };
     let admitted = loop {
         let admit = Admit {

@@ -102,8 +102,8 @@ pub enum StoreError {
     #[error("the reference {reference} belongs to entry {seq}, which differs")]
     ReferenceConflict { reference: String, seq: i64 },
     /// The wallet, or the top-up to refund, does not cover the amount.
-    #[error("only {most} credits can be taken")]
-    NotCovered { most: ledger::Micro },
+    #[error("only {amount_max} credits can be taken")]
+    NotCovered { amount_max: ledger::Micro },
     /// An amount is outside the range that can be stored.
     #[error("the amount leaves the range of money")]
     Overflow,

@@ -152,7 +152,7 @@ fn admission(key: &KeyRow) -> Admit {
             hold: Micro::new(5_000),
             exposure: Micro::ZERO,
             tokens: 1,
-            counts: false,
+            counts_in_flight: false,
         },
         request_id: "req_filled".into(),
         now: now(),

@@ -215,7 +215,7 @@ impl Estimate {
             hold,
             exposure: self.exposure(price, without_tools)?,
             tokens: self.tokens(),
-            counts: true,
+            counts_in_flight: true,
         })
     }
 }

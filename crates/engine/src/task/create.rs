@@ -161,7 +161,7 @@ async fn prepare(
         // A task is never billed beyond its hold.
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: false,
+        counts_in_flight: false,
     };
     Ok(Prepared {
         wire_protocol,

@@ -24,7 +24,7 @@ fn reservation(hold: i64, tokens: u64) -> Reservation {
         hold: Micro::new(hold),
         exposure: Micro::ZERO,
         tokens,
-        counts: true,
+        counts_in_flight: true,
     }
 }
 
@@ -244,7 +244,7 @@ fn a_task_is_not_a_request_in_flight() {
         },
     );
     let task = Reservation {
-        counts: false,
+        counts_in_flight: false,
         ..reservation(60, 0)
     };
     assert!(admit(&mut wallet, &mut key, &task, NO_DEBT, NOON).is_ok());

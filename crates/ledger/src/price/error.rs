@@ -45,5 +45,5 @@ pub enum CardFault {
     Missing,
     /// Two members mean the same thing, such as a tier in two spellings.
     #[error("stands twice")]
-    Twice,
+    Duplicate,
 }

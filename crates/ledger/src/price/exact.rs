@@ -49,8 +49,8 @@ impl fmt::Display for Price {
 pub struct Exact(i128);
 
 /// The common denominator, in parts of 1e-12 credit: the least common multiple of all units.
-const PARTS: i128 = 30_000_000_000;
-const PARTS_PER_MICRO: i128 = PARTS * 1_000_000;
+const PARTS_PER_PICO_CREDIT: i128 = 30_000_000_000;
+const PARTS_PER_MICRO: i128 = PARTS_PER_PICO_CREDIT * 1_000_000;
 const PARTS_PER_CREDIT: i128 = PARTS_PER_MICRO * 1_000_000;
 
 impl Exact {
@@ -64,7 +64,7 @@ impl Exact {
     pub(crate) fn of(quantity: u64, price: Price, per: u64) -> Result<Self, Overflow> {
         i128::from(quantity)
             .checked_mul(i128::from(price.0))
-            .and_then(|amount| amount.checked_mul(PARTS / i128::from(per)))
+            .and_then(|amount| amount.checked_mul(PARTS_PER_PICO_CREDIT / i128::from(per)))
             .map(Self)
             .ok_or(Overflow)
     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn every_unit_divides_the_one_denominator() {
         for key in PriceKey::ALL {
-            assert_eq!(PARTS % i128::from(key.per()), 0, "{key}");
+            assert_eq!(PARTS_PER_PICO_CREDIT % i128::from(key.per()), 0, "{key}");
         }
     }
 

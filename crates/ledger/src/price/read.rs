@@ -59,7 +59,7 @@ impl PriceCard {
             if name == "default" {
                 self.plain[key as usize] = Some(price);
             } else if &*tier == "default" || tiers.iter().any(|(known, _)| *known == tier) {
-                faults.add(&path, CardFault::Twice);
+                faults.add(&path, CardFault::Duplicate);
             } else {
                 tiers.push((tier, price));
             }
@@ -137,7 +137,7 @@ impl PriceCard {
                     .iter()
                     .any(|threshold| threshold.above_tokens == bound) =>
             {
-                faults.add(&bound_path, CardFault::Twice);
+                faults.add(&bound_path, CardFault::Duplicate);
             }
             Some(above_tokens) => self.long_context.push(LongContextPrices {
                 above_tokens,

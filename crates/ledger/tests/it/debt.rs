@@ -14,7 +14,7 @@ fn call(hold: i64, exposure: i64) -> Reservation {
         hold: Micro::new(hold),
         exposure: Micro::new(exposure),
         tokens: 0,
-        counts: true,
+        counts_in_flight: true,
     }
 }
 

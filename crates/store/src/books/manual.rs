@@ -65,7 +65,7 @@ impl NewEntry {
             let left = Micro::new(top_up.total.saturating_add(facts.refunds));
             if self.amount > left {
                 return Err(StoreError::NotCovered {
-                    most: left.max(Micro::ZERO),
+                    amount_max: left.max(Micro::ZERO),
                 });
             }
         }
@@ -129,7 +129,7 @@ impl From<ManualError> for StoreError {
     fn from(error: ManualError) -> Self {
         match error {
             ManualError::NotPositive | ManualError::Zero => Self::Invalid(error.to_string()),
-            ManualError::NotCovered { most } => Self::NotCovered { most },
+            ManualError::NotCovered { amount_max } => Self::NotCovered { amount_max },
             ManualError::Overflow(_) => Self::Overflow,
         }
     }
@@ -276,7 +276,7 @@ mod tests {
                     assert_eq!((entry.delta.total(), most), (-amount, None));
                     assert_eq!(entry.origin.refund_of, Some(2));
                 }
-                Err(StoreError::NotCovered { most: found }) => {
+                Err(StoreError::NotCovered { amount_max: found }) => {
                     assert_eq!(Some(found.get()), most);
                     assert_eq!(wallet, before);
                 }

@@ -147,7 +147,7 @@ pub(super) fn held(row: &Row) -> Read<Reservation> {
     Ok(Reservation {
         hold: micro(row, 1)?,
         tokens: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
-        counts: row.try_get(3)?,
+        counts_in_flight: row.try_get(3)?,
         exposure: micro(row, 4)?,
     })
 }

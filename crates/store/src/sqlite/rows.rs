@@ -143,7 +143,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
             hold: micro(row, 2)?,
             exposure: micro(row, 8)?,
             tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
-            counts: row.get(4)?,
+            counts_in_flight: row.get(4)?,
         },
         request_id: row.get_ref(5)?.as_str()?.into(),
         opened_at: UnixMs::new(row.get(6)?),

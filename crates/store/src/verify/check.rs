@@ -110,7 +110,7 @@ impl Check {
         }
         if let Some(sums) = self.keys.get_mut(&hold.key) {
             sums.frozen += amount;
-            sums.counting += i64::from(hold.counts);
+            sums.counting += i64::from(hold.counts_in_flight);
         }
         self.owner(wallet, hold.key, Rule::V1Frozen, || {
             format!("key of hold {id}")

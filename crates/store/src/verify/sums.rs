@@ -41,7 +41,7 @@ pub(crate) struct HoldFound {
     pub(crate) key: i64,
     pub(crate) amount: i64,
     pub(crate) exposure: i64,
-    pub(crate) counts: bool,
+    pub(crate) counts_in_flight: bool,
     /// Whether it belongs to an open task, and so not to a node.
     pub(crate) of_task: bool,
     pub(crate) booked: i64,

@@ -120,7 +120,7 @@ async fn admit(store: &Store, key: &KeyRow) -> Result<AdmittedCall, AdmitError> 
         hold: HOLD,
         exposure: Micro::ZERO,
         tokens: 10,
-        counts: true,
+        counts_in_flight: true,
     };
     let admit = Admit {
         wallet: key.wallet,

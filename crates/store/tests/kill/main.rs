@@ -288,7 +288,7 @@ fn admission(key: &KeyRow) -> Admit {
             hold: Micro::new(1_000),
             exposure: Micro::new(500),
             tokens: 10,
-            counts: true,
+            counts_in_flight: true,
         },
         request_id: "req_1".into(),
         now: NOW,

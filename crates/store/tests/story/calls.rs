@@ -69,7 +69,7 @@ pub(crate) async fn every_refusal_consumes_nothing(database: &TestDatabase) {
                 hold,
                 exposure: Micro::ZERO,
                 tokens,
-                counts: true,
+                counts_in_flight: true,
             },
         )
     };
@@ -284,7 +284,7 @@ pub(crate) async fn a_release_gives_everything_back(database: &TestDatabase) {
                 hold: credits(4),
                 exposure: Micro::ZERO,
                 tokens: 900,
-                counts: true,
+                counts_in_flight: true,
             },
         ))
         .await
@@ -304,7 +304,7 @@ pub(crate) async fn a_release_gives_everything_back(database: &TestDatabase) {
                 hold: credits(4),
                 exposure: Micro::ZERO,
                 tokens: 1_000,
-                counts: true,
+                counts_in_flight: true,
             },
         ))
         .await
@@ -363,7 +363,7 @@ pub(crate) async fn concurrency_counts_open_holds(database: &TestDatabase) {
                 hold: credits(1),
                 exposure: Micro::ZERO,
                 tokens: 0,
-                counts: false,
+                counts_in_flight: false,
             },
         ))
         .await

@@ -193,7 +193,7 @@ pub(crate) async fn refunds_never_exceed_their_top_up(database: &TestDatabase) {
     let over = book(&store, id, refund(3, "more", "pay_1"))
         .await
         .unwrap_err();
-    assert!(matches!(over, StoreError::NotCovered { most } if most == credits(2)));
+    assert!(matches!(over, StoreError::NotCovered { amount_max } if amount_max == credits(2)));
     let last = book(&store, id, refund(2, "rest", &number)).await.unwrap();
     let told = store.find_entry(id, last.seq).await.unwrap().unwrap();
     assert_eq!(told.entry.refund_of, Some(paid.seq));
@@ -231,7 +231,7 @@ pub(crate) async fn what_a_call_holds_is_not_taken(database: &TestDatabase) {
             .await
             .unwrap_err();
         assert!(
-            matches!(refused, StoreError::NotCovered { most } if most == credits(3)),
+            matches!(refused, StoreError::NotCovered { amount_max } if amount_max == credits(3)),
             "{kind}"
         );
     }

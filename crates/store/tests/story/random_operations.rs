@@ -18,7 +18,7 @@ enum Step {
         key: usize,
         hold: i64,
         tokens: u64,
-        counts: bool,
+        counts_in_flight: bool,
     },
     Extend {
         hold: usize,
@@ -71,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
     let hold = 0..12_usize;
     prop_oneof![
         8 => (key.clone(), 0..3_000_000_i64, 0..500_u64, any::<bool>())
-            .prop_map(|(key, hold, tokens, counts)| Step::Admit { key, hold, tokens, counts }),
+            .prop_map(|(key, hold, tokens, counts_in_flight)| Step::Admit { key, hold, tokens, counts_in_flight }),
         2 => (hold.clone(), 0..1_000_000_i64).prop_map(|(hold, more)| Step::Extend { hold, more }),
         4 => (hold.clone(), 0..300_u64).prop_map(|(hold, seconds)| Step::Use { hold, seconds }),
         6 => (hold.clone(), 0..5_000_000_u64).prop_map(|(hold, tokens)| Step::Settle { hold, tokens }),
@@ -157,13 +157,13 @@ impl Tale {
                 key,
                 hold,
                 tokens,
-                counts,
+                counts_in_flight,
             } => {
                 let ask = Reservation {
                     hold: Micro::new(hold),
                     exposure: Micro::new(hold / 2),
                     tokens,
-                    counts,
+                    counts_in_flight,
                 };
                 if let Ok(admitted) = store.admit(admission(&self.keys[key], ask)).await {
                     self.holds.push(admitted.hold);
@@ -175,7 +175,7 @@ impl Tale {
                         hold: Micro::new(more),
                         exposure: Micro::new(more / 2),
                         tokens: 10,
-                        counts: false,
+                        counts_in_flight: false,
                     };
                     drop(
                         store

@@ -34,7 +34,7 @@ fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTa
         hold: credits(2),
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: false,
+        counts_in_flight: false,
     };
     NewTask {
         id: TaskId::random(NOW),

@@ -257,7 +257,7 @@ pub(crate) fn ask(hold: Micro) -> Reservation {
         hold,
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: true,
+        counts_in_flight: true,
     }
 }
 

@@ -114,7 +114,7 @@ impl Admission {
             hold: dearer.checked_sub(from_surplus)?,
             exposure: dearer.checked_sub(of_output)?,
             tokens,
-            counts: self.held.counts,
+            counts_in_flight: self.held.counts_in_flight,
         };
         self.growing = Some(PendingGrowth {
             more,
@@ -159,7 +159,7 @@ impl Admission {
             hold: step.wanted.checked_sub(self.held.hold)?,
             exposure: Micro::ZERO,
             tokens: 0,
-            counts: self.held.counts,
+            counts_in_flight: self.held.counts_in_flight,
         };
         self.growing = Some(PendingGrowth {
             more,

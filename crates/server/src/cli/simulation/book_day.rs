@@ -98,7 +98,7 @@ async fn book(
             hold,
             exposure: Micro::ZERO,
             tokens: 0,
-            counts: true,
+            counts_in_flight: true,
         },
         request_id,
         now: call.at,

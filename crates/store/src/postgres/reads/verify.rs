@@ -153,7 +153,7 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         wallet: row.try_get(1)?,
         key: row.try_get(2)?,
         amount: row.try_get(3)?,
-        counts: row.try_get(4)?,
+        counts_in_flight: row.try_get(4)?,
         of_task: row.try_get(5)?,
         booked: row.try_get(6)?,
         exposure: row.try_get(7)?,

@@ -175,7 +175,7 @@ impl<'b> BatchColumns<'b> {
                 to.key.push(key);
                 to.amount.push(hold.held.hold.get());
                 to.tokens.push(sql_tokens(hold.held.tokens));
-                to.counts.push(hold.held.counts);
+                to.counts.push(hold.held.counts_in_flight);
                 to.request_id.push(&hold.request_id);
                 to.opened_at.push(hold.opened_at.get());
                 to.booked.push(hold.booked.get());
@@ -190,7 +190,7 @@ impl<'b> BatchColumns<'b> {
                 to.id.push(id.get());
                 to.amount.push(hold.held.hold.get());
                 to.tokens.push(sql_tokens(hold.held.tokens));
-                to.counts.push(hold.held.counts);
+                to.counts.push(hold.held.counts_in_flight);
                 to.booked.push(hold.booked.get());
                 to.exposure.push(hold.held.exposure.get());
                 to.cost_booked.push(hold.cost_booked.get());

@@ -27,7 +27,7 @@ fn admission() -> (Command, Answer) {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: true,
+        counts_in_flight: true,
     };
     let (wallet, key) = (WalletId::random(), KeyId::random());
     let admit = Admit {

@@ -25,7 +25,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
         hold: CREDIT,
         exposure: Micro::ZERO,
         tokens: 0,
-        counts: true,
+        counts_in_flight: true,
     };
     let call = Admit {
         wallet: key.wallet,

@@ -42,7 +42,7 @@ impl Rig {
                     hold: CREDIT,
                     exposure: Micro::ZERO,
                     tokens: 0,
-                    counts: true,
+                    counts_in_flight: true,
                 };
                 let extend = Extend { hold, more, now };
                 self.store.extend(extend).await.unwrap();

@@ -88,7 +88,7 @@ impl Rig {
             hold: CREDIT,
             exposure: Micro::ZERO,
             tokens: 0,
-            counts: true,
+            counts_in_flight: true,
         };
         let request_id = request_id.into();
         self.store

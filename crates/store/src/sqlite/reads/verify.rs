@@ -119,7 +119,7 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         wallet: row.get(1)?,
         key: row.get(2)?,
         amount: row.get(3)?,
-        counts: row.get(4)?,
+        counts_in_flight: row.get(4)?,
         of_task: row.get(5)?,
         booked: row.get(6)?,
         exposure: row.get(7)?,

@@ -174,7 +174,7 @@ impl Node {
                 hold: HOLD,
                 exposure: Micro::ZERO,
                 tokens: 0,
-                counts: true,
+                counts_in_flight: true,
             },
             request_id: "req_1".into(),
             now: NOW,

@@ -154,7 +154,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                         hold: Micro::new(5),
                         exposure: Micro::ZERO,
                         tokens: 0,
-                        counts: true,
+                        counts_in_flight: true,
                     },
                     request_id: "req_1".into(),
                     now: NOW,

@@ -193,7 +193,7 @@ mod tests {
                 hold: Micro::new(5),
                 exposure: Micro::ZERO,
                 tokens: 0,
-                counts: true,
+                counts_in_flight: true,
             },
             request_id: "req_1".into(),
             now: NOW,

@@ -221,7 +221,7 @@ impl Books {
                 Refusal::DebtLimitReached,
             ),
             (
-                reservation.counts && key.concurrency_limit.is_some_and(full),
+                reservation.counts_in_flight && key.concurrency_limit.is_some_and(full),
                 Refusal::Concurrency,
             ),
         ];
@@ -269,7 +269,7 @@ impl Books {
     fn in_flight(&self, of: usize) -> usize {
         self.open
             .iter()
-            .filter(|(key, reservation)| *key == of && reservation.counts)
+            .filter(|(key, reservation)| *key == of && reservation.counts_in_flight)
             .count()
     }
 
@@ -336,11 +336,11 @@ impl Books {
 fn any_ask() -> impl Strategy<Value = Reservation> {
     let exposure = prop_oneof![Just(0), 0_i64..200];
     (0_i64..200, exposure, 0_u64..120, prop::bool::ANY).prop_map(
-        |(hold, exposure, tokens, counts)| Reservation {
+        |(hold, exposure, tokens, counts_in_flight)| Reservation {
             hold: Micro::new(hold),
             exposure: Micro::new(exposure),
             tokens,
-            counts,
+            counts_in_flight,
         },
     )
 }

@@ -76,7 +76,7 @@ pub enum BreakerState {
 pub struct Breaker {
     consecutive_failures: u32,
     window: Window,
-    trouble: Option<Trouble>,
+    open_period: Option<OpenPeriod>,
 }
 
 /// The calls of one window. The next window starts when it is over.
@@ -88,8 +88,8 @@ struct Window {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Trouble {
-    cause: TroubleCause,
+struct OpenPeriod {
+    cause: OpenCause,
     since: Instant,
     cooldown: Duration,
     cooldown_ends: Instant,
@@ -97,7 +97,7 @@ struct Trouble {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TroubleCause {
+enum OpenCause {
     Failing,
     CredentialRefused,
 }
@@ -109,45 +109,45 @@ impl Breaker {
     }
 
     /// Whether the breaker is not closed.
-    pub(crate) fn is_troubled(&self) -> bool {
-        self.trouble.is_some()
+    pub(crate) fn is_open(&self) -> bool {
+        self.open_period.is_some()
     }
 
     /// Whether the breaker is closed and the last call did not fail.
-    pub fn is_calm(&self) -> bool {
-        self.trouble.is_none() && self.consecutive_failures == 0
+    pub fn has_no_failures(&self) -> bool {
+        self.open_period.is_none() && self.consecutive_failures == 0
     }
 
     /// The state at `now`.
     pub fn state(&self, now: Instant) -> BreakerState {
-        let Some(trouble) = self.trouble else {
+        let Some(open_period) = self.open_period else {
             return BreakerState::Closed;
         };
-        let probing = trouble
+        let probing = open_period
             .probe_started
             .is_some_and(|start| now < later(start, PROBE_LOST));
-        if now >= trouble.cooldown_ends && !probing {
+        if now >= open_period.cooldown_ends && !probing {
             return BreakerState::Probe;
         }
-        let since = trouble.since;
-        match trouble.cause {
-            TroubleCause::Failing => BreakerState::Open { since },
-            TroubleCause::CredentialRefused => BreakerState::CredentialRefused { since },
+        let since = open_period.since;
+        match open_period.cause {
+            OpenCause::Failing => BreakerState::Open { since },
+            OpenCause::CredentialRefused => BreakerState::CredentialRefused { since },
         }
     }
 
     /// The time until a refused credential is tried again; `None` if it is not refused.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
-        let trouble = self.trouble?;
+        let open_period = self.open_period?;
         let is_out = matches!(self.state(now), BreakerState::CredentialRefused { .. });
-        is_out.then(|| trouble.cooldown_ends.saturating_duration_since(now))
+        is_out.then(|| open_period.cooldown_ends.saturating_duration_since(now))
     }
 
     /// Records that a call starts at `now`. If the breaker is not closed, the call is a probe, even during the
     /// cooldown: when every route is open, one of them is tried anyway, and its outcome counts.
     pub fn attempt(&mut self, now: Instant) {
-        if let Some(trouble) = &mut self.trouble {
-            trouble.probe_started = Some(now);
+        if let Some(open_period) = &mut self.open_period {
+            open_period.probe_started = Some(now);
         }
     }
 
@@ -160,27 +160,27 @@ impl Breaker {
             CallOutcome::Failed | CallOutcome::RateLimited { .. } => self.failed(now, None),
             CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
             CallOutcome::CredentialRefused => {
-                self.enter(TroubleCause::CredentialRefused, CREDENTIAL_COOLDOWN, now);
+                self.enter(OpenCause::CredentialRefused, CREDENTIAL_COOLDOWN, now);
             }
             CallOutcome::Unknown => {
-                if let Some(trouble) = &mut self.trouble {
-                    trouble.probe_started = None;
+                if let Some(open_period) = &mut self.open_period {
+                    open_period.probe_started = None;
                 }
             }
         }
     }
 
     fn served(&mut self, now: Instant) {
-        match self.trouble {
+        match self.open_period {
             None => {
                 self.consecutive_failures = 0;
                 self.window.count(false, now);
             }
             // A success of a call that started before the failures does not show that the channel works now. But it
             // shows that the credential is valid.
-            Some(trouble)
-                if trouble.probe_started.is_some()
-                    || trouble.cause == TroubleCause::CredentialRefused =>
+            Some(open_period)
+                if open_period.probe_started.is_some()
+                    || open_period.cause == OpenCause::CredentialRefused =>
             {
                 *self = Self::default();
             }
@@ -189,15 +189,16 @@ impl Breaker {
     }
 
     fn failed(&mut self, now: Instant, retry_after: Option<Duration>) {
-        if let Some(trouble) = self.trouble {
-            if trouble.cause == TroubleCause::CredentialRefused {
+        if let Some(open_period) = self.open_period {
+            if open_period.cause == OpenCause::CredentialRefused {
                 return;
             }
-            if trouble.probe_started.is_some() {
-                let cooldown = retry_after.unwrap_or_else(|| trouble.cooldown.saturating_mul(2));
-                self.enter(TroubleCause::Failing, cooldown, now);
+            if open_period.probe_started.is_some() {
+                let cooldown =
+                    retry_after.unwrap_or_else(|| open_period.cooldown.saturating_mul(2));
+                self.enter(OpenCause::Failing, cooldown, now);
             } else if let Some(asked) = retry_after {
-                self.enter(TroubleCause::Failing, asked, now);
+                self.enter(OpenCause::Failing, asked, now);
             }
             return;
         }
@@ -205,19 +206,19 @@ impl Breaker {
         self.window.count(true, now);
         match retry_after {
             // The upstream said when to retry, so the breaker opens immediately.
-            Some(cooldown) => self.enter(TroubleCause::Failing, cooldown, now),
+            Some(cooldown) => self.enter(OpenCause::Failing, cooldown, now),
             None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
                 || self.window.is_bad() =>
             {
-                self.enter(TroubleCause::Failing, COOLDOWN_MIN, now);
+                self.enter(OpenCause::Failing, COOLDOWN_MIN, now);
             }
             None => {}
         }
     }
 
-    fn enter(&mut self, cause: TroubleCause, cooldown: Duration, now: Instant) {
+    fn enter(&mut self, cause: OpenCause, cooldown: Duration, now: Instant) {
         let cooldown = cooldown.min(COOLDOWN_MAX);
-        self.trouble = Some(Trouble {
+        self.open_period = Some(OpenPeriod {
             cause,
             since: now,
             cooldown: cooldown.max(COOLDOWN_MIN),

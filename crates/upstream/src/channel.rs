@@ -9,7 +9,7 @@ use tokio::time::Instant as Clock;
 use crate::address::Address;
 use crate::breaker::{BreakerState, CallOutcome};
 use crate::channel_protocol::Protocol;
-use crate::credential::{Authorization, CredentialForm, Reach, TokenError};
+use crate::credential::{Authorization, CredentialForm, NetworkAccess, TokenError};
 use crate::endpoint::Endpoint;
 use crate::error::ChannelError;
 use crate::guarded::AddressPolicy;
@@ -51,7 +51,7 @@ struct Inner {
 impl Channel {
     /// Checks the settings and creates a channel. No connection is opened before the first call.
     pub fn new(spec: ChannelSpec, timeouts: Timeouts) -> Result<Self, ChannelError> {
-        Self::reaching(spec, timeouts, &Reach::Configured)
+        Self::with_access(spec, timeouts, &NetworkAccess::Configured)
     }
 
     /// Like [`Channel::new`], for an upstream in this process that accepts connections from an in-memory listener.
@@ -61,7 +61,7 @@ impl Channel {
         timeouts: Timeouts,
     ) -> Result<(Self, MemoryListener), ChannelError> {
         let (dialer, listener) = MemoryDialer::new();
-        let channel = Self::reaching(spec, timeouts, &Reach::Memory(dialer))?;
+        let channel = Self::with_access(spec, timeouts, &NetworkAccess::Memory(dialer))?;
         Ok((channel, listener))
     }
 
@@ -71,13 +71,13 @@ impl Channel {
         timeouts: Timeouts,
         policy: AddressPolicy,
     ) -> Result<Self, ChannelError> {
-        Self::reaching(spec, timeouts, &Reach::Guarded(policy))
+        Self::with_access(spec, timeouts, &NetworkAccess::Guarded(policy))
     }
 
-    fn reaching(
+    fn with_access(
         spec: ChannelSpec,
         timeouts: Timeouts,
-        reach: &Reach,
+        access: &NetworkAccess,
     ) -> Result<Self, ChannelError> {
         let base_url = match &spec.base_url {
             Some(named) => Some(named.clone()),
@@ -93,7 +93,7 @@ impl Channel {
             None => spec.preset.protocols().to_vec(),
         };
         let (preset, account) = (spec.preset, &spec.account);
-        let authorization = Authorization::new(preset, account, spec.credential.as_ref(), reach)?;
+        let authorization = Authorization::new(preset, account, spec.credential.as_ref(), access)?;
         let line = authorization.fixed_line();
         Ok(Self(Arc::new(Inner {
             timeouts,
@@ -101,7 +101,7 @@ impl Channel {
             template: HeadTemplate::new(preset, account, &address, line)?,
             authorization,
             identity: identity_words(&spec, &address.host),
-            connector: reach.connector(&address)?,
+            connector: access.connector(&address)?,
             address,
             pool: Arc::new(Pool::new()),
             open: OpenConnections::default(),

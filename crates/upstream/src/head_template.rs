@@ -7,7 +7,7 @@ use http::HeaderValue;
 use protocol::Dialect;
 
 use crate::address::Address;
-use crate::credential::{Account, Grant};
+use crate::credential::{Account, RequestAuth};
 use crate::endpoint::Endpoint;
 use crate::error::ChannelError;
 use crate::header_line::{USER_AGENT, write_line};
@@ -157,7 +157,12 @@ impl HeadTemplate {
 
     /// Writes the head of a request. Header values cannot contain line breaks, and paths are built from checked parts,
     /// so a client cannot inject headers.
-    pub(crate) fn write_head(&self, call: &UpstreamRequest, grant: &Grant, head: &mut Vec<u8>) {
+    pub(crate) fn write_head(
+        &self,
+        call: &UpstreamRequest,
+        request_auth: &RequestAuth,
+        head: &mut Vec<u8>,
+    ) {
         let bodiless = call.endpoint.bodiless();
         head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
         head.push(b' ');
@@ -181,7 +186,7 @@ impl HeadTemplate {
             head.extend_from_slice(itoa::Buffer::new().format(call.length()).as_bytes());
             head.extend_from_slice(b"\r\n");
         }
-        grant.write(head);
+        request_auth.write(head);
         head.extend_from_slice(b"\r\n");
     }
 
@@ -206,7 +211,7 @@ impl HeadTemplate {
         &self,
         ask: SocketRequest<'_>,
         key: &str,
-        grant: &Grant,
+        request_auth: &RequestAuth,
         head: &mut Vec<u8>,
     ) {
         let target = match ask.endpoint {
@@ -221,7 +226,7 @@ impl HeadTemplate {
         if let Some(traceparent) = ask.traceparent {
             write_line(head, "traceparent", traceparent);
         }
-        grant.write(head);
+        request_auth.write(head);
         let _ = write!(
             head,
             "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\

@@ -12,7 +12,7 @@ use crate::history::{History, MinuteOfCalls};
 /// that is rarely written. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    troubled: AtomicBool,
+    is_open: AtomicBool,
     breaker: CacheAligned<Mutex<Watched>>,
 }
 
@@ -31,7 +31,7 @@ struct CacheAligned<T>(T);
 impl Health {
     /// The state of the breaker.
     pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
-        if !self.troubled.load(Ordering::Relaxed) {
+        if !self.is_open.load(Ordering::Relaxed) {
             return BreakerState::Closed;
         }
         self.breaker.0.lock().breaker.state(now())
@@ -49,7 +49,7 @@ impl Health {
 
     /// Records that a call starts at `now`.
     pub(crate) fn attempt(&self, now: Instant) {
-        if self.troubled.load(Ordering::Relaxed) {
+        if self.is_open.load(Ordering::Relaxed) {
             self.breaker.0.lock().breaker.attempt(now);
         }
     }
@@ -59,9 +59,9 @@ impl Health {
         let mut watched = self.breaker.0.lock();
         watched.history.count(outcome, now);
         watched.breaker.report(outcome, now);
-        let troubled = watched.breaker.is_troubled();
-        if troubled != self.troubled.load(Ordering::Relaxed) {
-            self.troubled.store(troubled, Ordering::Relaxed);
+        let is_open = watched.breaker.is_open();
+        if is_open != self.is_open.load(Ordering::Relaxed) {
+            self.is_open.store(is_open, Ordering::Relaxed);
         }
     }
 }

@@ -79,10 +79,10 @@ pub(super) async fn ask(
 
 /// Describes an error and its cause, so that an operator can see whether a name, a certificate or a port is at fault.
 fn told(error: &CallError) -> String {
-    if UrlRefusal::behind(error) == Some(UrlRefusal::Loop) {
+    if UrlRefusal::cause_of(error) == Some(UrlRefusal::Loop) {
         return "The address is that of this gateway, so it was not called: the channel would call itself.".to_owned();
     }
-    if UrlRefusal::behind(error).is_some() {
+    if UrlRefusal::cause_of(error).is_some() {
         return "The address is not public, so it was not called. If it is an upstream of yours, allow its network with `outbound.allow`, or write the channel into the configuration file.".to_owned();
     }
     match error.source() {

@@ -45,7 +45,8 @@ impl RouteRest {
         };
         let mut breaker = self.breaker.lock();
         breaker.report(learnt, now());
-        self.is_noticed.store(!breaker.is_calm(), Ordering::Relaxed);
+        self.is_noticed
+            .store(!breaker.has_no_failures(), Ordering::Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::Channel;
-use crate::credential::Grant;
+use crate::credential::RequestAuth;
 use crate::endpoint::Endpoint;
 use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
 use crate::request::UpstreamRequest;
@@ -42,42 +42,46 @@ impl Channel {
             }
             _ => call,
         };
-        let grant_by = (start + self.0.timeouts.connect).min(total);
+        let auth_deadline = (start + self.0.timeouts.connect).min(total);
         if call.spooled.is_some() && self.0.authorization.is_signature() {
             let why = "a body that is stored in a file cannot be signed";
             return Err(CallError::because(Sent::No, CallErrorKind::TooLarge, why));
         }
-        let grant = self.0.authorization.grant(&call.body, grant_by).await?;
+        let request_auth = self
+            .0
+            .authorization
+            .for_request(&call.body, auth_deadline)
+            .await?;
         // The time spent waiting for a token does not count towards the connect timeout.
-        let answer = self.send_with(call, &grant, Clock::now(), total);
+        let answer = self.send_with(call, &request_auth, Clock::now(), total);
         let answer = answer.await?;
         if answer.status == 401
-            && let Some(other) = self.other_grant(&grant, total).await
+            && let Some(other) = self.replacement_auth(&request_auth, total).await
         {
             return Box::pin(self.send_with(call, &other, Clock::now(), total)).await;
         }
         Ok(answer)
     }
 
-    /// Gets another grant after the upstream has refused one. Only tokens can be replaced.
-    async fn other_grant(&self, refused: &Grant, total: Clock) -> Option<Grant> {
-        let Grant::Token(_) = refused else {
+    /// Gets another authorisation after the upstream has refused one. Only tokens can be replaced.
+    async fn replacement_auth(&self, refused: &RequestAuth, total: Clock) -> Option<RequestAuth> {
+        let RequestAuth::Token(_) = refused else {
             return None;
         };
         let deadline = (Clock::now() + self.0.timeouts.connect).min(total);
-        Box::pin(self.0.authorization.grant_after(refused, deadline)).await
+        Box::pin(self.0.authorization.after_refusal(refused, deadline)).await
     }
 
     async fn send_with(
         &self,
         call: &UpstreamRequest,
-        grant: &Grant,
+        request_auth: &RequestAuth,
         start: Clock,
         total: Clock,
     ) -> Result<UpstreamResponse, CallError> {
         let runtime = Handle::current().id();
         while let Some(conn) = self.0.pool.take(runtime, start) {
-            match self.exchange(conn, call, grant, start, total).await {
+            match self.exchange(conn, call, request_auth, start, total).await {
                 Err(error) if error.is_stale() => {}
                 result => return result,
             }
@@ -88,7 +92,8 @@ impl Channel {
         let connected = Clock::now();
         let conn = Connection::new(stream, connected + self.0.timeouts.first_byte);
         let conn = Box::new(conn.counted_by(self.0.open.mark()));
-        self.exchange(conn, call, grant, connected, total).await
+        self.exchange(conn, call, request_auth, connected, total)
+            .await
     }
 
     /// Sends a request and reads the head of the response on one connection.
@@ -96,11 +101,11 @@ impl Channel {
         &self,
         mut conn: Box<Connection>,
         call: &UpstreamRequest,
-        grant: &Grant,
+        request_auth: &RequestAuth,
         start: Clock,
         total: Clock,
     ) -> Result<UpstreamResponse, CallError> {
-        let write = |head: &mut Vec<u8>| self.0.template.write_head(call, grant, head);
+        let write = |head: &mut Vec<u8>| self.0.template.write_head(call, request_auth, head);
         conn.begin(write, &call.body, call.spooled.as_ref());
         let first_byte = start + self.0.timeouts.first_byte;
         let (deadline, stage) = if total <= first_byte {
@@ -143,15 +148,19 @@ impl Channel {
     pub async fn open_socket(&self, ask: SocketRequest<'_>) -> Result<Handshake, CallError> {
         let start = Clock::now();
         self.0.health.attempt(start.into_std());
-        let grant_by = start + self.0.timeouts.connect;
-        let grant = self.0.authorization.grant(&[], grant_by).await?;
+        let auth_deadline = start + self.0.timeouts.connect;
+        let request_auth = self.0.authorization.for_request(&[], auth_deadline).await?;
         let connect_by = Clock::now() + self.0.timeouts.connect;
         let stream = self.0.connector.connect(connect_by).await?;
         let deadline = Clock::now() + HANDSHAKE;
         let conn = Connection::new(stream, deadline);
         let mut conn = Box::new(conn.counted_by(self.0.open.mark()));
         let key = generate_key();
-        let write = |head: &mut Vec<u8>| self.0.template.write_handshake(ask, &key, &grant, head);
+        let write = |head: &mut Vec<u8>| {
+            self.0
+                .template
+                .write_handshake(ask, &key, &request_auth, head)
+        };
         conn.begin(write, &[], None);
         let head = conn.answer(deadline, TimeoutStage::FirstByte).await?;
         match &head.accept {

@@ -13,7 +13,7 @@ use super::form::CredentialForm;
 use super::service_account::ServiceAccount;
 use super::signer::{BodyHash, Signer};
 use super::token::{Token, TokenError};
-use super::token_endpoint::{Reach, TokenEndpoint};
+use super::token_endpoint::{NetworkAccess, TokenEndpoint};
 use super::token_source::TokenSource;
 use crate::address::Address;
 use crate::error::{CallError, ChannelError};
@@ -34,7 +34,7 @@ pub(crate) enum Authorization {
 
 /// The authorisation of one request.
 #[derive(Clone, Debug)]
-pub(crate) enum Grant {
+pub(crate) enum RequestAuth {
     /// The header line that is part of every request of the channel.
     Fixed,
     /// A bearer token.
@@ -48,10 +48,10 @@ impl Authorization {
         preset: Preset,
         account: &Account,
         credential: Option<&Secret>,
-        reach: &Reach,
+        access: &NetworkAccess,
     ) -> Result<Self, ChannelError> {
-        let own = || preset.own_credential().map(Secret::new);
-        let Some(secret) = credential.cloned().or_else(own) else {
+        let default_credential = || preset.default_credential().map(Secret::new);
+        let Some(secret) = credential.cloned().or_else(default_credential) else {
             return Ok(Self::Fixed(Box::default()));
         };
         let form = CredentialForm::of(preset.credential_forms(), account, &secret);
@@ -60,12 +60,12 @@ impl Authorization {
             CredentialForm::ClientCredentials => {
                 let (url, scope) = preset.token_facts(account)?;
                 let client = ClientCredentials::new(account, secret, scope)?;
-                TokenEndpoint::new(&url, client.into(), reach)?
+                TokenEndpoint::new(&url, client.into(), access)?
             }
             CredentialForm::ServiceAccount => {
                 let (_, scope) = preset.token_facts(account)?;
                 let (signer, url) = ServiceAccount::read(&secret, scope)?;
-                TokenEndpoint::new(&url, signer.into(), reach)?
+                TokenEndpoint::new(&url, signer.into(), access)?
             }
             CredentialForm::AccessKey => {
                 let service = preset.signing_service();
@@ -99,28 +99,32 @@ impl Authorization {
     }
 
     /// Authorises a request with this body, to be sent now. Waits for a token if there is none.
-    pub(crate) async fn grant(
+    pub(crate) async fn for_request(
         &self,
         body: &[Bytes],
         deadline: Instant,
-    ) -> Result<Grant, CallError> {
+    ) -> Result<RequestAuth, CallError> {
         match self {
-            Self::Fixed(_) => Ok(Grant::Fixed),
-            Self::Token(source) => source.token(deadline).await.map(Grant::Token),
+            Self::Fixed(_) => Ok(RequestAuth::Fixed),
+            Self::Token(source) => source.token(deadline).await.map(RequestAuth::Token),
             Self::Signed(signer) => {
                 let hash = BodyHash::compute(body).await;
-                Ok(Grant::Signed(Arc::clone(signer), hash))
+                Ok(RequestAuth::Signed(Arc::clone(signer), hash))
             }
         }
     }
 
-    /// Gets another grant after the upstream has refused this one; `None` if there is no other.
-    pub(crate) async fn grant_after(&self, refused: &Grant, deadline: Instant) -> Option<Grant> {
+    /// Gets another authorisation after the upstream has refused this one; `None` if there is no other.
+    pub(crate) async fn after_refusal(
+        &self,
+        refused: &RequestAuth,
+        deadline: Instant,
+    ) -> Option<RequestAuth> {
         match (self, refused) {
-            (Self::Token(source), Grant::Token(refused)) => source
+            (Self::Token(source), RequestAuth::Token(refused)) => source
                 .token_after(refused, deadline)
                 .await
-                .map(Grant::Token),
+                .map(RequestAuth::Token),
             _ => None,
         }
     }
@@ -159,7 +163,7 @@ impl Authorization {
     }
 }
 
-impl Grant {
+impl RequestAuth {
     /// Adds the authorisation header lines of this request. `head` already has the request line and all other headers.
     pub(crate) fn write(&self, head: &mut Vec<u8>) {
         match self {

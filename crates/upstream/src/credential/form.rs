@@ -44,7 +44,7 @@ impl CredentialForm {
     }
 
     /// Whether a credential has this form.
-    fn is_meant(self, account: &Account, credential: &Secret) -> bool {
+    fn matches(self, account: &Account, credential: &Secret) -> bool {
         match self {
             Self::Key => true,
             // A key file is a JSON object.
@@ -60,9 +60,12 @@ impl CredentialForm {
     /// Finds which of a preset's forms a credential has. A credential that matches no other form is
     /// a key.
     pub(crate) fn of(forms: &[Self], account: &Account, credential: &Secret) -> Option<Self> {
-        let meant = |form: &&Self| form.is_meant(account, credential);
-        let special = forms.iter().filter(|form| **form != Self::Key).find(meant);
-        special.or_else(|| forms.iter().find(meant)).copied()
+        let matching = |form: &&Self| form.matches(account, credential);
+        let special = forms
+            .iter()
+            .filter(|form| **form != Self::Key)
+            .find(matching);
+        special.or_else(|| forms.iter().find(matching)).copied()
     }
 }
 

@@ -16,8 +16,8 @@ mod token_source;
 
 pub use account::Account;
 pub(crate) use account::{MODEL, fill, is_plain, is_printable, placeholders};
-pub(crate) use authorization::{Authorization, Grant};
+pub(crate) use authorization::{Authorization, RequestAuth};
 pub(crate) use form::CredentialForm;
 pub(crate) use service_account::names_of;
 pub use token::TokenError;
-pub(crate) use token_endpoint::Reach;
+pub(crate) use token_endpoint::NetworkAccess;

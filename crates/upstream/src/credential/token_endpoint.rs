@@ -25,7 +25,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Which addresses a channel may call, and how it reaches them.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Reach {
+pub(crate) enum NetworkAccess {
     /// The address that the operator has configured.
     #[default]
     Configured,
@@ -35,31 +35,31 @@ pub(crate) enum Reach {
     Memory(MemoryDialer),
 }
 
-impl Reach {
+impl NetworkAccess {
     pub(crate) fn connector(&self, address: &Address) -> Result<Connector, ChannelError> {
         let connector = Connector::new(address)?;
         Ok(match self {
             Self::Configured => connector,
             Self::Guarded(policy) => connector.guarded_by(policy.clone()),
-            Self::Memory(dialer) => connector.through(dialer.clone()),
+            Self::Memory(dialer) => connector.via_memory(dialer.clone()),
         })
     }
 }
 
 /// The credential that is exchanged for a token.
 #[derive(Debug)]
-pub(super) enum Claim {
+pub(super) enum TokenCredential {
     Client(ClientCredentials),
     Account(ServiceAccount),
 }
 
-impl From<ClientCredentials> for Claim {
+impl From<ClientCredentials> for TokenCredential {
     fn from(client: ClientCredentials) -> Self {
         Self::Client(client)
     }
 }
 
-impl From<ServiceAccount> for Claim {
+impl From<ServiceAccount> for TokenCredential {
     fn from(account: ServiceAccount) -> Self {
         Self::Account(account)
     }
@@ -69,19 +69,23 @@ impl From<ServiceAccount> for Claim {
 pub(super) struct TokenEndpoint {
     address: Address,
     connector: Connector,
-    claim: Claim,
+    credential: TokenCredential,
 }
 
 impl TokenEndpoint {
-    pub(super) fn new(url: &str, claim: Claim, reach: &Reach) -> Result<Self, ChannelError> {
+    pub(super) fn new(
+        url: &str,
+        credential: TokenCredential,
+        access: &NetworkAccess,
+    ) -> Result<Self, ChannelError> {
         let address = Address::parse(url).map_err(|error| match error {
             ChannelError::BaseUrl(url, why) => ChannelError::TokenUrl(url, why),
             other => other,
         })?;
         Ok(Self {
-            connector: reach.connector(&address)?,
+            connector: access.connector(&address)?,
             address,
-            claim,
+            credential,
         })
     }
 
@@ -93,9 +97,9 @@ impl TokenEndpoint {
     /// Requests a token.
     pub(super) async fn ask(&self) -> Result<Token, TokenError> {
         let now = SystemTime::now();
-        let (form, margin) = match &self.claim {
-            Claim::Client(client) => (client.form(), client_credentials::MARGIN),
-            Claim::Account(account) => (account.form(now)?, service_account::MARGIN),
+        let (form, margin) = match &self.credential {
+            TokenCredential::Client(client) => (client.form(), client_credentials::MARGIN),
+            TokenCredential::Account(account) => (account.form(now)?, service_account::MARGIN),
         };
         let asked_at = Instant::now();
         let (status, body) = self

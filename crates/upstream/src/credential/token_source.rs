@@ -29,12 +29,12 @@ pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     current: ArcSwapOption<Token>,
     /// Locked during a token request, so that one request serves all waiting calls.
-    asking: Mutex<Trouble>,
+    asking: Mutex<TokenFailures>,
 }
 
 /// The failures since the last successful token request.
 #[derive(Debug, Default)]
-struct Trouble {
+struct TokenFailures {
     failures: u32,
     last: Option<(TokenError, Instant)>,
 }
@@ -96,16 +96,16 @@ impl TokenSource {
         if current.is_some_and(|token| is_fresh(&token)) {
             return None;
         }
-        let mut trouble = self.asking.lock().await;
+        let mut token_failures = self.asking.lock().await;
         let current = self.current.load_full();
-        let is_paused = trouble
+        let is_paused = token_failures
             .last
             .as_ref()
             .is_some_and(|(_, until)| Instant::now() < *until);
         if is_paused || current.is_some_and(|token| is_fresh(&token)) {
             return None;
         }
-        Some(self.ask(&mut trouble).await.map(drop))
+        Some(self.ask(&mut token_failures).await.map(drop))
     }
 
     /// Requests a token, or takes the one that another call has received in the meantime.
@@ -115,13 +115,13 @@ impl TokenSource {
         will_do: impl Fn(&Token) -> bool,
     ) -> Result<Arc<Token>, CallError> {
         let asked = async {
-            let mut trouble = self.asking.lock().await;
+            let mut token_failures = self.asking.lock().await;
             if let Some(token) = self.current.load_full().filter(|token| will_do(token)) {
                 return Ok(token);
             }
-            match &trouble.last {
+            match &token_failures.last {
                 Some((error, until)) if Instant::now() < *until => Err(error.clone()),
-                _ => self.ask(&mut trouble).await,
+                _ => self.ask(&mut token_failures).await,
             }
         };
         match timeout_at(deadline, asked).await {
@@ -140,22 +140,22 @@ impl TokenSource {
         }
     }
 
-    async fn ask(&self, trouble: &mut Trouble) -> Result<Arc<Token>, TokenError> {
+    async fn ask(&self, token_failures: &mut TokenFailures) -> Result<Arc<Token>, TokenError> {
         match self.endpoint.ask().await {
             Ok(token) => {
                 let token = Arc::new(token);
                 self.current.store(Some(Arc::clone(&token)));
-                *trouble = Trouble::default();
+                *token_failures = TokenFailures::default();
                 Ok(token)
             }
             Err(error) => {
-                let doubled = PAUSE_MIN.saturating_mul(1 << trouble.failures.min(6));
+                let doubled = PAUSE_MIN.saturating_mul(1 << token_failures.failures.min(6));
                 let pause = match error {
                     TokenError::Transient(_) => doubled.min(PAUSE_MAX),
                     TokenError::Final(_) => PAUSE_MAX,
                 };
-                trouble.failures = trouble.failures.saturating_add(1);
-                trouble.last = Some((error.clone(), Instant::now() + pause));
+                token_failures.failures = token_failures.failures.saturating_add(1);
+                token_failures.last = Some((error.clone(), Instant::now() + pause));
                 Err(error)
             }
         }

@@ -169,7 +169,7 @@ impl Guarded {
             UrlHost::Name(name) => name.clone(),
             UrlHost::Address(address) => address.to_string(),
         };
-        let connector = Connector::to_any(&name, link.port(), link.is_tls())
+        let connector = Connector::for_any_host(&name, link.port(), link.is_tls())
             .map_err(|_| UrlRefusal::NotAUrl)?;
         let mut refused = None;
         let check = |tcp: &TcpStream| {

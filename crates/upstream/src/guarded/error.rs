@@ -29,7 +29,7 @@ pub enum UrlRefusal {
 
 impl UrlRefusal {
     /// The refusal that caused the error of a guarded channel's call, if there was one.
-    pub fn behind(error: &CallError) -> Option<Self> {
+    pub fn cause_of(error: &CallError) -> Option<Self> {
         let io = error.source()?.downcast_ref::<io::Error>()?;
         io.get_ref()?.downcast_ref().copied()
     }

@@ -14,7 +14,7 @@ fn cloud_head(preset: &str, settings: &[(&str, &str)], call: &UpstreamRequest) -
     let address = Address::parse(&base_url).unwrap();
     let template = HeadTemplate::new(preset, &account, &address, b"").unwrap();
     let mut head = Vec::new();
-    template.write_head(call, &Grant::Fixed, &mut head);
+    template.write_head(call, &RequestAuth::Fixed, &mut head);
     String::from_utf8(head).unwrap()
 }
 

@@ -2,13 +2,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 use super::*;
-use crate::credential::{Authorization, Reach};
+use crate::credential::{Authorization, NetworkAccess};
 use crate::secret::Secret;
 
 fn template(preset: Preset, account: &Account, address: &Address) -> HeadTemplate {
     let secret = Secret::new("sk-secret");
-    let reach = Reach::Configured;
-    let authorization = Authorization::new(preset, account, Some(&secret), &reach).unwrap();
+    let access = NetworkAccess::Configured;
+    let authorization = Authorization::new(preset, account, Some(&secret), &access).unwrap();
     HeadTemplate::new(preset, account, address, authorization.fixed_line()).unwrap()
 }
 
@@ -18,7 +18,7 @@ fn head(preset: &str, base_url: Option<&str>, call: &UpstreamRequest) -> String 
     let address = Address::parse(base_url).unwrap();
     let template = template(preset, &Account::default(), &address);
     let mut head = Vec::new();
-    template.write_head(call, &Grant::Fixed, &mut head);
+    template.write_head(call, &RequestAuth::Fixed, &mut head);
     String::from_utf8(head).unwrap()
 }
 
@@ -372,7 +372,12 @@ fn messages_upstreams_receive_a_version() {
 fn a_credential_that_no_header_can_carry_is_refused_unshown() {
     let secret = Secret::new("sk-line\nx-evil: 1");
     let sim = "sim".parse().unwrap();
-    let made = Authorization::new(sim, &Account::default(), Some(&secret), &Reach::Configured);
+    let made = Authorization::new(
+        sim,
+        &Account::default(),
+        Some(&secret),
+        &NetworkAccess::Configured,
+    );
     let error = made.unwrap_err();
     assert_eq!(error, ChannelError::Credential);
     assert!(!error.to_string().contains("evil"));

@@ -41,17 +41,21 @@ impl Connector {
     }
 
     fn trusting(address: &Address, config: &Arc<ClientConfig>) -> Result<Self, ChannelError> {
-        Self::to(&address.host, address.port, address.tls.then_some(config))
+        Self::for_host(&address.host, address.port, address.tls.then_some(config))
             .map_err(|_| ChannelError::BaseUrl(address.authority.clone(), "has a bad host name"))
     }
 
     /// Creates a connector for a host that does not belong to a channel. Fails if the host is not a
     /// valid name for a certificate.
-    pub(crate) fn to_any(host: &str, port: u16, tls: bool) -> Result<Self, InvalidDnsNameError> {
-        Self::to(host, port, tls.then_some(&PUBLIC_ROOTS))
+    pub(crate) fn for_any_host(
+        host: &str,
+        port: u16,
+        tls: bool,
+    ) -> Result<Self, InvalidDnsNameError> {
+        Self::for_host(host, port, tls.then_some(&PUBLIC_ROOTS))
     }
 
-    fn to(
+    fn for_host(
         host: &str,
         port: u16,
         tls: Option<&Arc<ClientConfig>>,
@@ -71,7 +75,7 @@ impl Connector {
     }
 
     /// Makes the connector connect within this process.
-    pub(crate) fn through(mut self, memory: MemoryDialer) -> Self {
+    pub(crate) fn via_memory(mut self, memory: MemoryDialer) -> Self {
         self.memory = Some(memory);
         self
     }
@@ -297,7 +301,7 @@ mod tests {
             let guarded = connector.clone().guarded_by(AddressPolicy::default());
             let error = guarded.connect(soon()).await.unwrap_err();
             assert_eq!((error.sent, error.kind), (Sent::No, CallErrorKind::Connect));
-            let refusal = UrlRefusal::behind(&error);
+            let refusal = UrlRefusal::cause_of(&error);
             assert_eq!(refusal, Some(UrlRefusal::Address), "{error:?}");
             // No guarded connection arrived: the first connection to be accepted is the unguarded
             // one.

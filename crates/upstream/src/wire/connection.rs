@@ -56,12 +56,12 @@ struct Request {
     /// A large body, in the pieces in which it arrived.
     body: Vec<Bytes>,
     /// The part of the body that is in a file, until it has been sent.
-    feed: Option<SpoolReader>,
+    file_body: Option<SpoolReader>,
     /// Whether reading the file failed, so that the request cannot be completed.
-    unread: bool,
+    is_file_unreadable: bool,
     written: usize,
     /// Whether TLS has accepted bytes. If so, we cannot know whether any were sent.
-    touched: bool,
+    tls_took_bytes: bool,
     done: bool,
     provisional: u8,
 }
@@ -128,14 +128,14 @@ impl Connection {
         self.request = Request {
             head,
             body: if is_copied { Vec::new() } else { body.to_vec() },
-            feed: spooled.cloned().map(SpoolReader::new),
+            file_body: spooled.cloned().map(SpoolReader::new),
             ..Request::default()
         };
     }
 
     /// Whether the upstream may have seen a part of the request.
     pub(crate) fn sent(&self) -> Sent {
-        if self.request.written == 0 && !self.request.touched {
+        if self.request.written == 0 && !self.request.tls_took_bytes {
             Sent::No
         } else {
             Sent::Maybe
@@ -190,7 +190,7 @@ impl Connection {
                 Poll::Ready(Err(error)) if self.sent() == Sent::No => {
                     return Poll::Ready(Err(ExchangeError::Unsent(error)));
                 }
-                Poll::Ready(Err(error)) if self.request.unread => {
+                Poll::Ready(Err(error)) if self.request.is_file_unreadable => {
                     return Poll::Ready(Err(ExchangeError::Lost(error.into())));
                 }
                 // The upstream may answer before it has read the whole request, for example if the
@@ -207,7 +207,7 @@ impl Connection {
                 Ok(Some(mut head)) => {
                     head.keep_alive &= self.request.done;
                     self.request.body = Vec::new();
-                    self.request.feed = None;
+                    self.request.file_body = None;
                     return Poll::Ready(Ok(head));
                 }
                 Ok(None) => {}
@@ -227,35 +227,38 @@ impl Connection {
         let Request {
             head,
             body,
-            feed,
-            unread,
+            file_body,
+            is_file_unreadable,
             written,
-            touched,
+            tls_took_bytes,
             ..
         } = &mut self.request;
         let mut stream = Pin::new(&mut self.stream);
         loop {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let before_feed = feed.as_ref().map_or(body.len(), |feed| feed.at);
-            let pieces = body.iter().take(before_feed).map(|it| &**it);
+            let before_file = file_body
+                .as_ref()
+                .map_or(body.len(), |file_body| file_body.at);
+            let pieces = body.iter().take(before_file).map(|it| &**it);
             let pieces = std::iter::once(head.as_slice()).chain(pieces);
             let filled = fill_slices(&mut slices, pieces, *written);
             if filled == 0 {
-                let Some(fed) = feed else {
+                let Some(file) = file_body else {
                     return stream.poll_flush(cx);
                 };
-                let chunk = ready!(fed.poll_chunk(cx)).inspect_err(|_| *unread = true)?;
+                let chunk =
+                    ready!(file.poll_chunk(cx)).inspect_err(|_| *is_file_unreadable = true)?;
                 let Some(chunk) = chunk else {
-                    *feed = None;
+                    *file_body = None;
                     continue;
                 };
                 match ready!(stream.as_mut().poll_write(cx, chunk))? {
                     0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    count => fed.sent(count),
+                    count => file.sent(count),
                 }
                 continue;
             }
-            *touched |= matches!(*stream, Stream::Tls(_));
+            *tls_took_bytes |= matches!(*stream, Stream::Tls(_));
             let wrote = match slices.get(..filled).unwrap_or_default() {
                 [slice] => stream.as_mut().poll_write(cx, slice),
                 slices => stream.as_mut().poll_write_vectored(cx, slices),

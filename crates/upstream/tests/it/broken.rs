@@ -6,7 +6,7 @@ use crate::upstream_script::{Peer, both, call, upstream};
 
 /// Reads a response as a caller does, and returns the data before an error and whether there was an
 /// error.
-async fn see(answer: &str, reset: bool) -> (String, bool) {
+async fn read_response(answer: &str, reset: bool) -> (String, bool) {
     let (listener, channel) = upstream().await;
     let (taken, wait) = tokio::sync::oneshot::channel::<()>();
     let server = async {
@@ -65,11 +65,14 @@ async fn an_answer_cut_at_any_byte_is_never_a_clean_end() {
     let length = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nonetwo";
     for answer in [chunked, length] {
         for cut in 0..answer.len() {
-            let (seen, broken) = see(&answer[..cut], false).await;
+            let (seen, broken) = read_response(&answer[..cut], false).await;
             assert!(broken, "cut at {cut}: {answer:?}");
             assert!("onetwo".starts_with(&seen), "{seen:?} cut at {cut}");
         }
-        assert_eq!(see(answer, false).await, ("onetwo".to_owned(), false));
+        assert_eq!(
+            read_response(answer, false).await,
+            ("onetwo".to_owned(), false)
+        );
     }
 }
 
@@ -82,7 +85,7 @@ async fn a_reset_within_the_body_is_an_error() {
         "HTTP/1.0 200 OK\r\n\r\none",
     ] {
         assert_eq!(
-            see(answer, true).await,
+            read_response(answer, true).await,
             ("one".to_owned(), true),
             "{answer:?}"
         );
@@ -100,7 +103,7 @@ async fn bytes_that_are_not_http_are_an_error() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a size\r\n",
     ] {
         assert_eq!(
-            see(answer, false).await,
+            read_response(answer, false).await,
             (String::new(), true),
             "{answer:?}"
         );

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use upstream::{CallErrorKind, Sent};
 
-use crate::upstream_script::{HELLO, Peer, both, call, call_with, others_run, upstream};
+use crate::upstream_script::{HELLO, Peer, both, call, call_with, upstream, yield_to_others};
 
 #[tokio::test]
 async fn a_connection_serves_one_call_after_the_other() {
@@ -46,7 +46,7 @@ async fn a_connection_that_closed_while_resting_is_left_for_a_new_one() {
             let body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(body.collect(10).await.unwrap(), "hello");
             assert_eq!(channel.idle_connections(), 1);
-            others_run().await;
+            yield_to_others().await;
         }
     };
     both(server, client).await;
@@ -70,7 +70,7 @@ async fn a_connection_that_spoke_while_resting_is_not_used() {
         for _ in 0..2 {
             let body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(body.collect(10).await.unwrap(), "hello");
-            others_run().await;
+            yield_to_others().await;
         }
     };
     both(server, client).await;
@@ -144,7 +144,7 @@ async fn a_body_dropped_when_its_end_has_come_keeps_its_connection() {
         let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "[DONE]");
         done.send(()).unwrap();
-        others_run().await;
+        yield_to_others().await;
         drop(body);
         assert_eq!(channel.idle_connections(), 1);
         channel.send(&call("{}")).await.unwrap();

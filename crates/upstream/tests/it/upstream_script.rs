@@ -116,7 +116,7 @@ pub(crate) async fn both<T>(
 }
 
 /// Yields until the other tasks have run and the runtime has polled the sockets.
-pub(crate) async fn others_run() {
+pub(crate) async fn yield_to_others() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

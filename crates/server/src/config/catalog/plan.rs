@@ -203,7 +203,7 @@ pub(crate) fn secrets<'c>(
     for channel in &config.channels {
         let credential = match &channel.credential {
             None if channel.preset.needs_credential() => Err("no credential is named".to_owned()),
-            None => Ok(channel.preset.own_credential().map(Secret::new)),
+            None => Ok(channel.preset.default_credential().map(Secret::new)),
             Some(named) => match named.look(environment) {
                 Ok(Found::Text(text)) => Ok(Some(Secret::new(&text))),
                 Ok(Found::Absent(reason) | Found::Empty(reason)) => Err(reason),

@@ -140,7 +140,7 @@ impl Preset {
 
     /// The credential of a channel that configures none. The simulated upstream requires a key, as vendors do, but
     /// accepts any key, so operators need not invent one.
-    pub fn own_credential(self) -> Option<&'static str> {
+    pub fn default_credential(self) -> Option<&'static str> {
         self.0.own_credential.as_deref()
     }
 

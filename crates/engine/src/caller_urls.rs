@@ -93,7 +93,7 @@ impl CallerUrls {
 
     /// Fetches every picture that `must_be_inline` and puts it into the request. The memory shares must live as long as
     /// the request.
-    pub(crate) async fn inline(
+    pub(crate) async fn inline_pictures(
         &self,
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,

@@ -179,10 +179,10 @@ impl CallKind for Embeddings {
 
     fn translate_answer(
         &self,
-        spoken: Endpoint,
+        upstream_endpoint: Endpoint,
         answer: Bytes,
     ) -> Result<native::Answer, UnusableAnswer> {
-        let form = match spoken {
+        let form = match upstream_endpoint {
             Endpoint::EmbedContent { batch: false } => Form::Content,
             Endpoint::EmbedContent { batch: true } => Form::Contents,
             Endpoint::EmbedInstances => Form::Instances,

@@ -33,7 +33,7 @@ use crate::text::capability_check::refuse_unpriced_tools;
 #[derive(Debug)]
 pub struct ImagesCall {
     pub arrival: Arrival,
-    pub asked: Operation,
+    pub operation: Operation,
     pub body: ImagesBody,
 }
 
@@ -50,12 +50,12 @@ impl Engine {
     pub async fn images(self: &Arc<Self>, call: ImagesCall) -> Result<Answer, FailedCall> {
         let ImagesCall {
             arrival,
-            asked,
+            operation,
             body,
         } = call;
         let key = arrival.key.clone();
         self.run_call(arrival, move |engine, record| {
-            prepare(engine, &key, asked, body, record)
+            prepare(engine, &key, operation, body, record)
         })
         .await
     }
@@ -64,7 +64,7 @@ impl Engine {
 fn prepare(
     engine: &Engine,
     key: &KeyHead,
-    asked: Operation,
+    operation: Operation,
     body: ImagesBody,
     record: &mut Record,
 ) -> Result<Prepared<Images>, Failure> {
@@ -75,7 +75,7 @@ fn prepare(
         }
     }
     let (request, share) = match body {
-        ImagesBody::Json(body) => (images::read_json(asked, &body)?, None),
+        ImagesBody::Json(body) => (images::read_json(operation, &body)?, None),
         ImagesBody::Form(form, share) => (images::read_form(form)?, Some(share)),
     };
     record.set_model(request.model.as_str(), request.stream);
@@ -93,8 +93,8 @@ fn prepare(
         source_tokens: request.options.sources.saturating_mul(IMAGE_TOKENS),
         // The configuration requires this value for models that are billed by tokens.
         image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
-        asked: PriceGrade::requested(&request.options, family),
-        held: request.images_max(family),
+        requested_grade: PriceGrade::requested(&request.options, family),
+        images_held: request.images_max(family),
         has_text: false,
     };
     Ok(Prepared {

@@ -24,7 +24,7 @@ impl Reservation {
     /// The smallest reservation that is enough for either of the two: its hold is the larger hold, and hold plus
     /// exposure is the larger worst case.
     #[must_use]
-    pub fn covering(&self, other: &Self) -> Self {
+    pub fn covering_both(&self, other: &Self) -> Self {
         let hold = self.hold.max(other.hold);
         let worst = |it: &Self| it.hold.checked_add(it.exposure).unwrap_or(Micro::MAX);
         let worst = worst(self).max(worst(other));

@@ -253,7 +253,7 @@ mod tests {
             balance: credits(balance),
             below: below.map(credits),
         };
-        for (low, told) in [
+        for (low, expected) in [
             // The wallet sets no amount, so the rule for all wallets applies: ten.
             (wallet(b, 9, None), vec![(10, vec![all])]),
             (wallet(b, 10, None), vec![]),
@@ -268,14 +268,14 @@ mod tests {
         ] {
             let found = of_wallets(std::slice::from_ref(&low), &rules);
             let found: Vec<_> = found.into_iter().map(|it| (it.name, it.rules)).collect();
-            let told: Vec<_> = told
+            let expected: Vec<_> = expected
                 .into_iter()
                 .map(|(below, rules)| {
                     let below = credits(below).get();
                     (format!("low_balance {} {below}", low.id), rules)
                 })
                 .collect();
-            assert_eq!(found, told, "{low:?}");
+            assert_eq!(found, expected, "{low:?}");
         }
         let found = of_wallets(&[wallet(b, 4, Some(5))], &[]);
         assert_eq!(
@@ -306,7 +306,7 @@ mod tests {
             old_secret_until: None,
             created_at: UnixMs::new(0),
         };
-        for (key, told) in [
+        for (key, expected) in [
             (row(7_999_999, Some(10), None), vec![]),
             (row(8_000_000, Some(10), None), vec!["total 80"]),
             (
@@ -322,11 +322,11 @@ mod tests {
         ] {
             let found = of_keys(std::slice::from_ref(&key), &[]);
             let names: Vec<_> = found.iter().map(|it| it.name.clone()).collect();
-            let told: Vec<_> = told
+            let expected: Vec<_> = expected
                 .into_iter()
-                .map(|told| format!("key_limit {} {told}", key.id))
+                .map(|expected| format!("key_limit {} {expected}", key.id))
                 .collect();
-            assert_eq!(names, told);
+            assert_eq!(names, expected);
         }
         let key = row(9_000_000, None, Some(10));
         assert_eq!(

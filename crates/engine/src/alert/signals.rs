@@ -6,11 +6,11 @@ use store::{AlertKind, AlertSignal};
 
 /// The channels that a node has reported as down.
 #[derive(Debug, Default)]
-pub(super) struct ChannelWatch {
+pub(super) struct DownChannels {
     down: HashSet<String>,
 }
 
-impl ChannelWatch {
+impl DownChannels {
     /// Signals for the channels that are down, judged by their breaker states. A channel that is being probed keeps its
     /// previous state, so that one outage is one alert, however often the channel is probed.
     pub(super) fn signals(&mut self, states: &[(String, &'static str)]) -> Vec<AlertSignal> {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_one_signal_until_the_channel_works_again() {
-        let mut watch = ChannelWatch::default();
+        let mut down_channels = DownChannels::default();
         for (state, is_down) in [
             ("closed", false),
             ("probe", false),
@@ -73,14 +73,17 @@ mod tests {
             ("probe", false),
         ] {
             let states = [("main".to_owned(), state), ("spare".to_owned(), "closed")];
-            let signals = watch.signals(&states);
+            let signals = down_channels.signals(&states);
             let names: Vec<_> = signals.iter().map(|it| &*it.condition).collect();
             assert_eq!(names == ["channel_down main"], is_down, "{state}");
             assert_eq!(names.is_empty(), !is_down, "{state}");
         }
         // A channel that is no longer configured is not down.
-        assert_eq!(watch.signals(&[("main".to_owned(), "open")]).len(), 1);
-        assert!(watch.signals(&[]).is_empty());
+        assert_eq!(
+            down_channels.signals(&[("main".to_owned(), "open")]).len(),
+            1
+        );
+        assert!(down_channels.signals(&[]).is_empty());
     }
 
     #[test]

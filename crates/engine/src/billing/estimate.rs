@@ -104,7 +104,12 @@ impl Estimate {
     }
 
     /// Extends the estimate for a model that makes pictures in addition to text: each choice may contain one.
-    pub(crate) fn with_pictures(self, asked: PriceGrade, choices: u32, model: &Model) -> Self {
+    pub(crate) fn with_pictures(
+        self,
+        requested_grade: PriceGrade,
+        choices: u32,
+        model: &Model,
+    ) -> Self {
         let profile = &model.profile;
         let metering = PictureMetering {
             prompt_tokens: self.reserved.input_total(),
@@ -113,8 +118,8 @@ impl Estimate {
                 .image_tokens_max
                 .or(most_output(profile))
                 .unwrap_or(0),
-            asked,
-            held: u64::from(choices),
+            requested_grade,
+            images_held: u64::from(choices),
             has_text: true,
         };
         Self {
@@ -158,16 +163,16 @@ impl Estimate {
         }
     }
 
-    /// Estimates a transcript of at most `most` seconds. If the answer reports no duration, the call is billed for
-    /// `told` seconds.
-    pub(crate) fn transcript(most: u64, told: u64) -> Self {
+    /// Estimates a transcript of at most `seconds_max` seconds. If the answer reports no duration, the call is billed
+    /// for `seconds_billed` seconds.
+    pub(crate) fn transcript(seconds_max: u64, seconds_billed: u64) -> Self {
         let heard = |stt_seconds| Meter {
             stt_seconds,
             ..Meter::default()
         };
         Self {
-            reserved: heard(most),
-            ..Self::voice(heard(told), Metering::Transcript)
+            reserved: heard(seconds_max),
+            ..Self::voice(heard(seconds_billed), Metering::Transcript)
         }
     }
 
@@ -202,7 +207,7 @@ impl Estimate {
     }
 
     /// The reservation that the ledger is asked for.
-    pub(crate) fn ask(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
+    pub(crate) fn reservation(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
         let without_tools = ledger::hold_of(price, &self.reserved)?;
         let hold = if self.tools.is_empty() {
             without_tools
@@ -294,7 +299,12 @@ mod tests {
     const CARD: &str = r#"{"input":"1","output":"10"}"#;
     const LONG: &str = r#"{"input":"1","output":"10","long_context":{"above_tokens":800,"input":"2","output":"30"}}"#;
 
-    fn ask(card: &str, profile: &Value, more: &Value, keeps_output_limit: bool) -> Reservation {
+    fn reservation_for(
+        card: &str,
+        profile: &Value,
+        more: &Value,
+        keeps_output_limit: bool,
+    ) -> Reservation {
         let mut body =
             json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
         let members = more.as_object().unwrap().clone();
@@ -303,7 +313,9 @@ mod tests {
         let head = read_head(Dialect::Chat, &body).unwrap();
         let profile: Profile = serde_json::from_value(profile.clone()).unwrap();
         let estimate = Estimate::text(&head, &profile, keeps_output_limit, 20);
-        estimate.ask(&serde_json::from_str(card).unwrap()).unwrap()
+        estimate
+            .reservation(&serde_json::from_str(card).unwrap())
+            .unwrap()
     }
 
     #[test]
@@ -325,7 +337,7 @@ mod tests {
             (CARD, &json!({ "max_tokens": 500 }), true, 1_000 + 1_000),
             (LONG, &five, true, 2_000 + 150),
         ] {
-            let ask = ask(card, &small, more, keeps_output_limit);
+            let ask = reservation_for(card, &small, more, keeps_output_limit);
             let sum = ask.hold.checked_add(ask.exposure);
             assert_eq!(
                 sum,
@@ -339,7 +351,7 @@ mod tests {
     #[test]
     fn the_context_bounds_the_output_of_a_model_that_says_nothing_closer() {
         let profile = json!({ "context_tokens": 2_000 });
-        let ask = ask(CARD, &profile, &json!({ "max_tokens": 5 }), false);
+        let ask = reservation_for(CARD, &profile, &json!({ "max_tokens": 5 }), false);
         // The worst case is one token per byte, some tokens that the upstream adds, and 2,000 tokens of output.
         let most = ask.hold.get() + ask.exposure.get();
         assert!((20_000 + 1_024..20_000 + 1_200).contains(&most), "{most}");
@@ -351,8 +363,8 @@ mod tests {
         let tools = json!({ "tools": [{ "type": "web_search" }], "max_tokens": 5 });
         let card = r#"{"input":"1","output":"10","tools":{"web_search":"0.01"}}"#;
         let (bare, priced) = (
-            ask(CARD, &profile, &tools, false),
-            ask(card, &profile, &tools, false),
+            reservation_for(CARD, &profile, &tools, false),
+            reservation_for(card, &profile, &tools, false),
         );
         assert_eq!(priced.hold.get(), bare.hold.get() + 10_000);
         assert_eq!(priced.exposure, bare.exposure);

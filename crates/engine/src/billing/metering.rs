@@ -94,9 +94,9 @@ pub(crate) struct PictureMetering {
     /// The maximum number of tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
     /// The grade that the request asks the upstream for.
-    pub(crate) asked: PriceGrade,
+    pub(crate) requested_grade: PriceGrade,
     /// The number of pictures that the hold covers.
-    pub(crate) held: u64,
+    pub(crate) images_held: u64,
     /// Whether text comes with the pictures and is billed too, as on text endpoints.
     pub(crate) has_text: bool,
 }
@@ -104,10 +104,10 @@ pub(crate) struct PictureMetering {
 impl PictureMetering {
     /// The maximum that the pictures may cost, whichever way they are billed in the end. `text` is held in addition.
     pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
-        let images = self.held;
+        let images = self.images_held;
         let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
             images,
-            image_tier: picture_tier::bound(price, &self.asked),
+            image_tier: picture_tier::bound(price, &self.requested_grade),
             ..self.text_of(text.clone(), price)
         });
         let is_by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
@@ -127,14 +127,14 @@ impl PictureMetering {
     /// The number of output tokens, plus the tokens of pictures beyond the number that the hold covers.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         let delivered = summary.pictures.as_deref().map_or(0, |it| it.delivered);
-        let further = delivered.saturating_sub(self.held);
+        let further = delivered.saturating_sub(self.images_held);
         let pictures = further.saturating_mul(self.image_tokens_max);
         summary.output_tokens_counted.saturating_add(pictures)
     }
 
     /// The maximum number of picture tokens that the hold covers.
     pub(crate) fn tokens_max(&self) -> u64 {
-        self.held.saturating_mul(self.image_tokens_max)
+        self.images_held.saturating_mul(self.image_tokens_max)
     }
 
     fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
@@ -161,7 +161,8 @@ impl PictureMetering {
         // tokens too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
-        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(summary), price))
+        (one_by_one && pictures.is_some())
+            .then(|| self.meter_by_picture(pictures, tools_of(summary), price))
     }
 
     fn counted(&self, summary: &AnswerSummary, price: &PriceCard) -> Meter {
@@ -169,9 +170,9 @@ impl PictureMetering {
         let text = if self.has_text {
             // A report that omits the pictures is still valid for everything else.
             let counted = summary.counted(self.prompt_tokens);
-            let told = summary.report().unwrap_or(counted);
-            let output = told.output.max(summary.output_tokens_counted);
-            meter_of(&Usage { output, ..told }, &summary.tools)
+            let usage = summary.report().unwrap_or(counted);
+            let output = usage.output.max(summary.output_tokens_counted);
+            meter_of(&Usage { output, ..usage }, &summary.tools)
         } else {
             Meter {
                 tools: tools_of(summary).tools,
@@ -179,7 +180,7 @@ impl PictureMetering {
             }
         };
         if price.unit_price(PriceKey::Image).is_some() {
-            return self.pieces(pictures, self.text_of(text, price), price);
+            return self.meter_by_picture(pictures, self.text_of(text, price), price);
         }
         self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
     }
@@ -205,12 +206,17 @@ impl PictureMetering {
         }
     }
 
-    fn pieces(&self, pictures: Option<&Pictures>, text: Meter, price: &PriceCard) -> Meter {
+    fn meter_by_picture(
+        &self,
+        pictures: Option<&Pictures>,
+        text: Meter,
+        price: &PriceCard,
+    ) -> Meter {
         let none = Pictures::default();
         let pictures = pictures.unwrap_or(&none);
         Meter {
             images: pictures.delivered,
-            image_tier: picture_tier::billed(price, &self.asked, &pictures.reported),
+            image_tier: picture_tier::billed(price, &self.requested_grade, &pictures.reported),
             ..text
         }
     }
@@ -254,11 +260,11 @@ fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
 
 /// A meter with only the built-in tools that a call used.
 fn tools_of(summary: &AnswerSummary) -> Meter {
-    let told = Usage {
+    let usage = Usage {
         tools: summary.usage.map(|usage| usage.tools).unwrap_or_default(),
         ..Usage::default()
     };
-    meter_of(&told, &summary.tools)
+    meter_of(&usage, &summary.tools)
 }
 
 /// Converts the protocol's usage into the ledger's quantities. Tool calls that we have seen count if the report does

@@ -10,17 +10,21 @@ use protocol::images::{PriceGrade, Size, is_left_to_upstream};
 
 /// The tier at which pictures are billed; `None` is the default tier. The grade in the answer counts if it is more
 /// expensive than the requested one, or if the request names none.
-pub(crate) fn billed(card: &PriceCard, asked: &PriceGrade, told: &PriceGrade) -> Option<Box<str>> {
+pub(crate) fn billed(
+    card: &PriceCard,
+    requested: &PriceGrade,
+    reported: &PriceGrade,
+) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
-    let named = [tiers.named(asked), tiers.named(told)];
+    let named = [tiers.named(requested), tiers.named(reported)];
     let named = named.iter().flat_map(|it| [it.quality, it.size, it.word]);
     tiers.name_of_dearest(named.flatten())
 }
 
 /// The tier that the hold covers. If the request leaves the choice to the upstream, this is the most expensive tier.
-pub(crate) fn bound(card: &PriceCard, asked: &PriceGrade) -> Option<Box<str>> {
+pub(crate) fn bound(card: &PriceCard, requested: &PriceGrade) -> Option<Box<str>> {
     let tiers = Tiers::of(card);
-    let named = tiers.named(asked);
+    let named = tiers.named(requested);
     let quality = named.quality.or_else(|| tiers.dearest(&tiers.qualities));
     let size = named.size.or_else(|| tiers.dearest(&tiers.sizes));
     tiers.name_of_dearest([quality, size, named.word].into_iter().flatten())
@@ -154,7 +158,7 @@ mod tests {
         let none = || grade(None, None, None);
         let quality = |word| grade(Some(word), None, None);
         let size = |size| grade(None, None, Some(size));
-        for (prices, asked, told, tier) in [
+        for (prices, requested, reported, tier) in [
             // A value without a price counts as the default, also when other values are named.
             (
                 QUALITIES,
@@ -209,14 +213,18 @@ mod tests {
             (SIZES, size("4097x4096"), none(), Some("4k")),
             (SIZES, size("auto"), none(), None),
         ] {
-            let found = billed(&card(prices), &asked, &told);
-            assert_eq!(found.as_deref(), tier, "{prices} {asked:?} {told:?}");
+            let found = billed(&card(prices), &requested, &reported);
+            assert_eq!(
+                found.as_deref(),
+                tier,
+                "{prices} {requested:?} {reported:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_left_open_is_held_at_the_dearest() {
-        for (prices, asked, tier) in [
+        for (prices, requested, tier) in [
             (BOTH, grade(Some("high"), None, None), Some("high")),
             (BOTH, grade(None, None, Some("64x64")), Some("high")),
             (BOTH, grade(Some("low"), None, None), Some("2k")),
@@ -225,8 +233,8 @@ mod tests {
             (QUALITIES, grade(None, None, None), None),
             (SIZES, grade(None, None, Some("auto")), Some("4k")),
         ] {
-            let found = bound(&card(prices), &asked);
-            assert_eq!(found.as_deref(), tier, "{prices} {asked:?}");
+            let found = bound(&card(prices), &requested);
+            assert_eq!(found.as_deref(), tier, "{prices} {requested:?}");
         }
     }
 
@@ -275,14 +283,14 @@ mod tests {
         /// Naming one more value never makes a call cheaper than any single value does, and the grade in an answer
         /// never lowers the price of the requested grade.
         #[test]
-        fn no_further_word_lowers_the_price(card in any_card(), asked in any_grade(), told in any_grade()) {
+        fn no_further_word_lowers_the_price(card in any_card(), requested in any_grade(), reported in any_grade()) {
             let none = PriceGrade::default();
-            let charge = micro(&card, billed(&card, &asked, &told));
+            let charge = micro(&card, billed(&card, &requested, &reported));
             let alone = [
-                PriceGrade { quality: asked.quality.clone(), ..none.clone() },
-                PriceGrade { resolution: asked.resolution.clone(), ..none.clone() },
-                PriceGrade { size: asked.size.clone(), ..none.clone() },
-                told,
+                PriceGrade { quality: requested.quality.clone(), ..none.clone() },
+                PriceGrade { resolution: requested.resolution.clone(), ..none.clone() },
+                PriceGrade { size: requested.size.clone(), ..none.clone() },
+                reported,
             ];
             let tiers = Tiers::of(&card);
             for part in alone {
@@ -295,18 +303,18 @@ mod tests {
 
         /// An answer with the requested grade costs no more than the hold.
         #[test]
-        fn the_hold_covers_what_was_asked_for(card in any_card(), asked in any_grade(), open in any_grade()) {
-            let or = |asked: &Option<Box<str>>, open: Option<Box<str>>| {
-                let is_named = asked.as_deref().is_some_and(|it| !is_left_to_upstream(it));
-                if is_named { asked.clone() } else { open }
+        fn the_hold_covers_what_was_asked_for(card in any_card(), requested in any_grade(), open in any_grade()) {
+            let or = |requested: &Option<Box<str>>, open: Option<Box<str>>| {
+                let is_named = requested.as_deref().is_some_and(|it| !is_left_to_upstream(it));
+                if is_named { requested.clone() } else { open }
             };
-            let told = PriceGrade {
-                quality: or(&asked.quality, open.quality),
-                resolution: asked.resolution.clone(),
-                size: asked.size.clone(),
+            let reported = PriceGrade {
+                quality: or(&requested.quality, open.quality),
+                resolution: requested.resolution.clone(),
+                size: requested.size.clone(),
             };
-            let held = micro(&card, bound(&card, &asked));
-            prop_assert!(micro(&card, billed(&card, &asked, &told)) <= held);
+            let held = micro(&card, bound(&card, &requested));
+            prop_assert!(micro(&card, billed(&card, &requested, &reported)) <= held);
         }
     }
 }

@@ -104,7 +104,7 @@ impl Admission {
         fallbacks: Option<Reservation>,
         mut record: OpenRecord,
     ) -> Result<Box<Self>, RefusedAdmission> {
-        let own = match estimate.ask(&model.price) {
+        let own = match estimate.reservation(&model.price) {
             Ok(own) => own,
             Err(error) => {
                 return Err(RefusedAdmission {
@@ -113,7 +113,7 @@ impl Admission {
                 });
             }
         };
-        let ask = fallbacks.map_or(own, |others| own.covering(&others));
+        let ask = fallbacks.map_or(own, |others| own.covering_both(&others));
         let admit = Admit {
             wallet: key.wallet,
             key: key.key,
@@ -125,7 +125,7 @@ impl Admission {
         match admitted {
             Ok(admitted) => {
                 record.progress().mark_admitted(admitted.hold);
-                record.note(|record| record.admitted(admitted.hold));
+                record.update_record(|record| record.admitted(admitted.hold));
                 Ok(Box::new(Self {
                     model: Arc::clone(model),
                     hold: admitted.hold,
@@ -159,8 +159,8 @@ impl Admission {
     /// Continues with another model, whose price the hold covers. No part of an answer has been received yet.
     pub(crate) fn fall_back(&mut self, model: &Arc<Model>, estimate: Estimate) {
         let before = std::mem::replace(&mut self.model, Arc::clone(model));
-        self.note(|record| record.fall_back(&before.id, &model.id));
-        let own = estimate.ask(&model.price);
+        self.update_record(|record| record.fall_back(&before.id, &model.id));
+        let own = estimate.reservation(&model.price);
         let own = own.map_or(self.held.hold, |own| own.hold.min(self.held.hold));
         self.surplus = self.held.hold.checked_sub(own).unwrap_or_default();
         self.limits = UsageLimits::new(estimate.tokens_possible, own);
@@ -203,8 +203,8 @@ impl Admission {
     }
 
     /// Changes the journal row.
-    pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
-        self.record.note(note);
+    pub(crate) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
+        self.record.update_record(update);
     }
 
     /// The `traceparent` header that identifies the current attempt to the upstream, if the channel sends it.
@@ -227,15 +227,15 @@ impl AttemptLog for Admission {
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
         self.route_cost.clone_from(&route.cost);
         self.route_share = share;
-        self.note(|record| record.start_attempt(route, None));
+        self.update_record(|record| record.start_attempt(route, None));
     }
 
     fn passed_over(&mut self, route: &Route, reason: &str) {
-        self.note(|record| record.passed_over(route, reason));
+        self.update_record(|record| record.passed_over(route, reason));
     }
 
     fn attempt_failed(&mut self, failure: &Failure) {
         self.route_share = None;
-        self.note(|record| record.attempt_failed(failure));
+        self.update_record(|record| record.attempt_failed(failure));
     }
 }

@@ -8,7 +8,7 @@ use upstream::{CallOutcome, Channel};
 
 use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
-use crate::route::RouteRest;
+use crate::route::RouteBreaker;
 
 /// Records the attempts of a call. Implemented by the journal row of a call and by the admission that owns it.
 pub(crate) trait AttemptLog {
@@ -48,7 +48,7 @@ impl<L: AttemptLog> AttemptLog for Option<&mut L> {
 #[derive(Debug)]
 pub(crate) struct Attempt<'c> {
     channel: &'c Channel,
-    rest: Option<&'c RouteRest>,
+    route_breaker: Option<&'c RouteBreaker>,
     /// The request id of the call, for log lines.
     request_id: Option<RequestId>,
     is_reported: bool,
@@ -59,7 +59,7 @@ impl<'c> Attempt<'c> {
     pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
-            rest: None,
+            route_breaker: None,
             request_id: None,
             is_reported: false,
         }
@@ -67,10 +67,10 @@ impl<'c> Attempt<'c> {
 
     /// An attempt on a route of a model.
     pub(crate) fn over(route: &'c Route) -> Self {
-        let rest = &route.state.rest;
-        rest.attempt(Instant::now);
+        let route_breaker = &route.state.breaker;
+        route_breaker.attempt(Instant::now);
         Self {
-            rest: Some(rest),
+            route_breaker: Some(route_breaker),
             ..Self::on(&route.channel)
         }
     }
@@ -91,8 +91,8 @@ impl<'c> Attempt<'c> {
         if !std::mem::replace(&mut self.is_reported, true) {
             let now = Instant::now();
             self.channel.report(outcome, now);
-            if let Some(rest) = self.rest {
-                rest.report(outcome, || now);
+            if let Some(route_breaker) = self.route_breaker {
+                route_breaker.report(outcome, || now);
             }
         }
     }

@@ -30,15 +30,19 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         route: &Route,
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
-    /// Translates a whole answer of the upstream's endpoint `spoken`.
+    /// Translates a whole answer of the upstream's endpoint `upstream_endpoint`.
     fn translate_answer(
         &self,
-        spoken: Endpoint,
+        upstream_endpoint: Endpoint,
         answer: Bytes,
     ) -> Result<native::Answer, UnusableAnswer>;
 
-    /// Creates the translator for a stream of the upstream's endpoint `spoken`.
-    fn stream_translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
+    /// Creates the translator for a stream of the upstream's endpoint `upstream_endpoint`.
+    fn stream_translator(
+        &self,
+        model: &Model,
+        upstream_endpoint: Endpoint,
+    ) -> Result<Translator, Failure>;
 
     /// How clients of this protocol handle streams that are silent or fail.
     fn stream_policy(&self) -> StreamPolicy;

@@ -39,18 +39,18 @@ impl OpenRecord {
         self.record.is_some()
     }
 
-    /// Changes the journal row, unless it has been written. Returns the result of `note`.
-    pub(crate) fn note<T>(&mut self, note: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        self.record.as_deref_mut().map(note)
+    /// Changes the journal row, unless it has been written. Returns the result of `update`.
+    pub(crate) fn update_record<T>(&mut self, update: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.record.as_deref_mut().map(update)
     }
 
     /// Records that the ledger is asked for a hold, and returns the request id for that.
     pub(crate) fn ask_ledger(&mut self) -> RequestId {
-        let asked = self.note(|record| {
+        let request_id = self.update_record(|record| {
             record.ask_ledger();
             record.request_id()
         });
-        asked.unwrap_or_default()
+        request_id.unwrap_or_default()
     }
 
     /// The `traceparent` header that identifies the current attempt to the upstream, if the channel
@@ -90,15 +90,15 @@ impl OpenRecord {
 
 impl AttemptLog for OpenRecord {
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
-        self.note(|record| record.start_attempt(route, share));
+        self.update_record(|record| record.start_attempt(route, share));
     }
 
     fn passed_over(&mut self, route: &Route, reason: &str) {
-        self.note(|record| record.passed_over(route, reason));
+        self.update_record(|record| record.passed_over(route, reason));
     }
 
     fn attempt_failed(&mut self, failure: &Failure) {
-        self.note(|record| record.attempt_failed(failure));
+        self.update_record(|record| record.attempt_failed(failure));
     }
 }
 

@@ -240,7 +240,7 @@ impl RoutePlan {
     }
 
     /// Continues after the plan of another model, whose routes have all failed or are at their limits.
-    pub(crate) fn follow(&mut self, before: &Self, tokens: u64) {
+    pub(crate) fn continue_after(&mut self, before: &Self, tokens: u64) {
         self.tokens = tokens;
         self.is_fallback = before.next > 0 || before.is_fallback;
     }
@@ -271,7 +271,7 @@ impl RoutePlan {
 /// The health of a route: that of its channel, or that of the route itself while its upstream rate-limits it.
 fn state(route: &Route) -> BreakerState {
     match route.channel.state(Instant::now) {
-        BreakerState::Closed => route.state.rest.state(Instant::now),
+        BreakerState::Closed => route.state.breaker.state(Instant::now),
         troubled => troubled,
     }
 }

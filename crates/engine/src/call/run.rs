@@ -80,7 +80,7 @@ impl<K: CallKind> Call<K> {
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure>,
     ) -> Result<(Box<Self>, OpenRecord), FailedCall> {
         let progress = Arc::clone(record.progress());
-        let prepared = record.note(|record| prepare(progress.engine(), record));
+        let prepared = record.update_record(|record| prepare(progress.engine(), record));
         match prepared.unwrap_or_else(|| Err(Failure::internal())) {
             Ok(mut prepared) => {
                 prepared.arrange_routes(arrival.key.wallet);
@@ -217,15 +217,16 @@ impl<K: CallKind> Call<K> {
         admission: &mut Admission,
     ) -> Result<Received<native::Answer>, RouteFailure> {
         let mut attempt = Attempt::over(route).of_call(self.arrival.request_id);
-        let (response, spoken, dropped) = self.send(route, admission, &mut attempt).await?;
-        admission.note(Record::upstream_answered);
+        let (response, upstream_endpoint, dropped) =
+            self.send(route, admission, &mut attempt).await?;
+        admission.update_record(Record::upstream_answered);
         let engine = self.progress.engine();
         let bytes_max = self.kind.answer_bytes_max(&engine.settings);
         let body = collect_body(response.body, bytes_max, engine.budget()).await;
         let body = body
             .map_err(|error| RouteFailure::uncollected(route, &error, bytes_max, &mut attempt))?;
         yield_to_ready().await;
-        let answer = self.kind.translate_answer(spoken, body);
+        let answer = self.kind.translate_answer(upstream_endpoint, body);
         let answer = answer.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
         attempt.report(CallOutcome::Served);
         Ok(Received { answer, dropped })
@@ -237,14 +238,17 @@ impl<K: CallKind> Call<K> {
         admission: &mut Admission,
     ) -> Result<Received<StartedStream>, RouteFailure> {
         let mut attempt = Attempt::over(route).of_call(self.arrival.request_id);
-        let (response, spoken, dropped) = self.send(route, admission, &mut attempt).await?;
-        admission.note(Record::upstream_answered);
+        let (response, upstream_endpoint, dropped) =
+            self.send(route, admission, &mut attempt).await?;
+        admission.update_record(Record::upstream_answered);
         if !self.kind.accepts(response.content_type.as_ref()) {
             let why = format!("an answer of type {:?}", response.content_type);
             let broken = UnusableAnswer::Malformed(why);
             return Err(RouteFailure::broken(route, &broken, &mut attempt));
         }
-        let translator = self.kind.stream_translator(self.plan.model(), spoken);
+        let translator = self
+            .kind
+            .stream_translator(self.plan.model(), upstream_endpoint);
         let translator = translator.map_err(RouteFailure::stop)?;
         let engine = self.progress.engine();
         let mut started = StartedStream {
@@ -279,7 +283,7 @@ impl<K: CallKind> Call<K> {
             dropped,
         } = received;
         let mut admission = admission.start_answer(dropped.as_deref()).await?;
-        admission.note(|record| record.keep_answer(&started.out, 0));
+        admission.update_record(|record| record.keep_answer(&started.out, 0));
         let rates = admission.rates;
         let mut relay = StreamRelay::new(
             started.source,
@@ -316,12 +320,12 @@ impl<K: CallKind> Call<K> {
             }
         };
         yield_to_ready().await;
-        let (spoken, dropped) = (encoded.call.endpoint, encoded.dropped.take());
+        let (upstream_endpoint, dropped) = (encoded.call.endpoint, encoded.dropped.take());
         encoded.call.traceparent = admission.traceparent(route);
         let sent = send(route, &model.id, &encoded.call, &self.progress, attempt).await;
         // The next route needs its own encoding.
         self.encoded = None;
-        Ok((sent?, spoken, dropped))
+        Ok((sent?, upstream_endpoint, dropped))
     }
 }
 
@@ -331,7 +335,7 @@ async fn deliver_whole(
 ) -> Result<Answer, Failure> {
     let Received { answer, dropped } = received;
     yield_to_ready().await;
-    admission.note(|record| record.keep_answer(&answer.pieces, 0));
+    admission.update_record(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission
         .settle_whole(&answer.summary(), dropped.as_deref())

@@ -209,7 +209,7 @@ impl StreamRelay {
             }
         };
         if let Some(admission) = self.admission.as_mut() {
-            admission.note(|record| record.keep_answer(&self.out, kept));
+            admission.update_record(|record| record.keep_answer(&self.out, kept));
         }
         let result = result.and_then(|()| {
             let fits = source.charge(&self.out);
@@ -236,7 +236,7 @@ impl StreamRelay {
     /// Records that the attempt whose answer is being relayed has failed. No other route is tried.
     fn note_broken(&mut self, failure: &Failure) {
         if let Some(admission) = self.admission.as_mut() {
-            admission.note(|record| record.answer_broke(failure));
+            admission.update_record(|record| record.answer_broke(failure));
         }
     }
 
@@ -253,7 +253,7 @@ impl StreamRelay {
             return;
         };
         if let Some(cause) = &failure.cause {
-            admission.note(|record| record.note_withheld(cause));
+            admission.update_record(|record| record.note_withheld(cause));
         }
         let summary = translator.summary();
         let outcome = ClientOutcome::failed(failure);

@@ -18,7 +18,7 @@ use store::{Digest, KeyHead, KeyId, StoreError};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::callers::limits::{Callers, KeyUsage};
-use crate::callers::shared_values::SharedValues;
+use crate::callers::weak_value_map::WeakValueMap;
 use crate::clock;
 
 /// How long a key that was found is cached.
@@ -62,7 +62,7 @@ struct Shard {
     known: HashMap<Digest, CachedKey>,
     /// Keys that are not in the store, each with the time of its lookup.
     unknown: HashMap<Digest, Instant>,
-    queries: SharedValues<Digest, Query>,
+    queries: WeakValueMap<Digest, Query>,
 }
 
 /// The last key of a connection, which is nearly always its next key too. It is recognised without access to the shared
@@ -76,7 +76,7 @@ struct CachedKey {
     digest: Digest,
     head: KeyHead,
     share: Arc<KeyUsage>,
-    asked: Instant,
+    queried_at: Instant,
     /// The value of [`KeyUsage::changes`] when this key was read. If it is different now, the key has changed since.
     changes: u64,
 }
@@ -84,7 +84,8 @@ struct CachedKey {
 impl CachedKey {
     /// The entry, if it is fresh and the key is live.
     fn if_fresh(&self) -> Option<Self> {
-        let is_current = self.asked.elapsed() <= FOUND_TTL && self.share.changes() == self.changes;
+        let is_current =
+            self.queried_at.elapsed() <= FOUND_TTL && self.share.changes() == self.changes;
         (is_current && is_live(&self.head)).then(|| self.clone())
     }
 }
@@ -93,7 +94,7 @@ impl CachedKey {
 #[derive(Debug)]
 struct Query {
     is_known: bool,
-    asked: Instant,
+    queried_at: Instant,
     /// The value of [`Keyring::changes`] before the lookup.
     changes: u64,
     found: OnceCell<Option<CachedKey>>,
@@ -103,7 +104,7 @@ struct Query {
 enum CacheLookup {
     Live(CachedKey),
     Unknown,
-    Asked(Arc<Query>),
+    Query(Arc<Query>),
 }
 
 impl Keyring {
@@ -152,7 +153,7 @@ impl Keyring {
             CacheLookup::Live(known) => known,
             CacheLookup::Unknown => return Err(KeyLookupError::NoSuchKey),
             // The entry is stale or the key is dead. A lookup lets a key that was enabled again work at once.
-            CacheLookup::Asked(query) => self.ask(look_up, digest, &query).await?,
+            CacheLookup::Query(query) => self.run_query(look_up, digest, &query).await?,
         };
         *last.0.lock() = Some(known.clone());
         Ok((known.head, known.share))
@@ -167,26 +168,26 @@ impl Keyring {
             return CacheLookup::Live(known);
         }
         let refused = shard.unknown.get(&digest);
-        if refused.is_some_and(|asked| asked.elapsed() <= UNKNOWN_TTL) {
+        if refused.is_some_and(|queried_at| queried_at.elapsed() <= UNKNOWN_TTL) {
             return CacheLookup::Unknown;
         }
         let changes = self.changes.load(Ordering::SeqCst);
         let new_query = || Query {
             is_known,
-            asked: Instant::now(),
+            queried_at: Instant::now(),
             changes,
             found: OnceCell::new(),
         };
         let query = shard.queries.get_or_insert(digest, new_query);
         if query.changes == changes {
-            return CacheLookup::Asked(query);
+            return CacheLookup::Query(query);
         }
         // The running lookup may have read the key before the last change, so it is not shared.
         shard.queries.forget(&digest);
-        CacheLookup::Asked(shard.queries.get_or_insert(digest, new_query))
+        CacheLookup::Query(shard.queries.get_or_insert(digest, new_query))
     }
 
-    async fn ask<F>(
+    async fn run_query<F>(
         &self,
         look_up: impl FnOnce(Digest) -> F,
         digest: Digest,
@@ -218,7 +219,7 @@ impl Keyring {
 
     /// Caches the answer of the store. A failed lookup says nothing about the key and does not get here.
     fn learn(&self, digest: Digest, query: &Query, found: Option<KeyHead>) -> Option<CachedKey> {
-        let asked = query.asked;
+        let queried_at = query.queried_at;
         let known = found.map(|head| {
             let share = self.callers.share_of(&head);
             CachedKey {
@@ -226,7 +227,7 @@ impl Keyring {
                 changes: share.changes(),
                 share,
                 head,
-                asked,
+                queried_at,
             }
         });
         if self.changes.load(Ordering::SeqCst) != query.changes {
@@ -247,15 +248,15 @@ impl Keyring {
         if let Some(known) = &known {
             unknown.remove(&digest);
             make_room(keys, SHARD_KEYS_MAX, |known| {
-                known.asked.elapsed() <= FOUND_TTL
+                known.queried_at.elapsed() <= FOUND_TTL
             });
             keys.insert(digest, known.clone());
         } else {
             keys.remove(&digest);
-            make_room(unknown, SHARD_UNKNOWN_MAX, |asked| {
-                asked.elapsed() <= UNKNOWN_TTL
+            make_room(unknown, SHARD_UNKNOWN_MAX, |queried_at| {
+                queried_at.elapsed() <= UNKNOWN_TTL
             });
-            unknown.insert(digest, asked);
+            unknown.insert(digest, queried_at);
         }
         known
     }

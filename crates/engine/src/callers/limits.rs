@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
 
-use crate::callers::shared_values::SharedValues;
+use crate::callers::weak_value_map::WeakValueMap;
 use crate::memory_budget::MemoryBudget;
 
 /// The limits of one key and one wallet on this node.
@@ -44,8 +44,8 @@ impl Default for CallerLimits {
 pub(crate) struct Callers {
     limits: CallerLimits,
     large_bodies: MemoryBudget,
-    keys: Mutex<SharedValues<KeyId, KeyUsage>>,
-    wallets: Mutex<SharedValues<WalletId, WalletUsage>>,
+    keys: Mutex<WeakValueMap<KeyId, KeyUsage>>,
+    wallets: Mutex<WeakValueMap<WalletId, WalletUsage>>,
 }
 
 /// How much of the node one key uses.

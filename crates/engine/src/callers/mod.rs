@@ -3,4 +3,4 @@
 mod caller;
 pub(crate) mod keyring;
 pub(crate) mod limits;
-mod shared_values;
+mod weak_value_map;

@@ -86,8 +86,8 @@ mod tests {
             (FetchError::Status(500), "later"),
             (FetchError::Status(503), "later"),
         ] {
-            let told = error.to_string();
-            assert_eq!(CopyError::from(error).label(), label, "{told}");
+            let message = error.to_string();
+            assert_eq!(CopyError::from(error).label(), label, "{message}");
         }
         for (error, label) in [
             (MediaError::TooLarge(1), "unfit"),
@@ -95,8 +95,8 @@ mod tests {
             (MediaError::Timeout, "later"),
             (MediaError::Short, "later"),
         ] {
-            let told = error.to_string();
-            assert_eq!(CopyError::from(error).label(), label, "{told}");
+            let message = error.to_string();
+            assert_eq!(CopyError::from(error).label(), label, "{message}");
         }
     }
 }

@@ -24,16 +24,16 @@ const KEY: &str = "upstream-key";
 /// A server with a fixed answer for each path, which records the requests.
 struct Origin {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Origin {
     async fn start(answers: impl IntoIterator<Item = (&'static str, Vec<u8>)>) -> Self {
         let answers: HashMap<_, _> = answers.into_iter().collect();
-        let (answers, asked) = (Arc::new(answers), Arc::new(Mutex::new(Vec::new())));
+        let (answers, requests) = (Arc::new(answers), Arc::new(Mutex::new(Vec::new())));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::clone(&asked);
+        let heard = Arc::clone(&requests);
         tokio::spawn(async move {
             loop {
                 let (mut socket, _) = listener.accept().await.unwrap();
@@ -49,15 +49,15 @@ impl Origin {
                 let _ = socket.write_all(&answer).await;
             }
         });
-        Self { address, asked }
+        Self { address, requests }
     }
 
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().clone()
     }
 }
 
@@ -345,7 +345,7 @@ async fn trouble_on_the_way_is_told_apart() {
     }
     // The first request is followed by five redirects.
     let rounds = origin
-        .asked()
+        .requests()
         .iter()
         .filter(|it| it.contains("/round"))
         .count();
@@ -395,11 +395,11 @@ async fn only_the_channels_own_origin_sees_its_key() {
         .copy_from(MediaKind::Mp4, source, Some(&channel))
         .await
         .unwrap();
-    assert!(home.asked().iter().all(|request| request.contains(KEY)));
-    assert_eq!(elsewhere.asked().len(), 2);
+    assert!(home.requests().iter().all(|request| request.contains(KEY)));
+    assert_eq!(elsewhere.requests().len(), 2);
     assert!(
         !elsewhere
-            .asked()
+            .requests()
             .iter()
             .any(|request| request.contains(KEY))
     );
@@ -432,8 +432,8 @@ async fn the_address_policy_holds_but_for_the_channels_own_origin() {
         .copy(MediaKind::Mp4, Source::Url(home.url("/v1/film")))
         .await;
     assert!(matches!(copied, Err(CopyError::Invalid(_))), "{copied:?}");
-    assert!(elsewhere.asked().is_empty());
-    assert_eq!(home.asked().len(), 2);
+    assert!(elsewhere.requests().is_empty());
+    assert_eq!(home.requests().len(), 2);
 }
 
 #[tokio::test]

@@ -30,9 +30,9 @@ pub(super) struct Exemplar {
 
 /// Appends each exemplar to the line of its series, such as `name_bucket{le="0.1"}`.
 pub(super) fn append(text: &str, exemplars: &HashMap<String, Exemplar>) -> String {
-    let mut told = String::with_capacity(text.len() + exemplars.len() * EXEMPLAR_BYTES);
+    let mut with_exemplars = String::with_capacity(text.len() + exemplars.len() * EXEMPLAR_BYTES);
     for line in text.lines() {
-        told.push_str(line);
+        with_exemplars.push_str(line);
         let series = line.rsplit_once(' ').map(|(series, _count)| series);
         if let Some(exemplar) = series.and_then(|series| exemplars.get(series)) {
             let Exemplar { moment, took } = exemplar;
@@ -40,12 +40,12 @@ pub(super) fn append(text: &str, exemplars: &HashMap<String, Exemplar>) -> Strin
             let (at, ms) = (at_ms.div_euclid(1_000), at_ms.rem_euclid(1_000));
             // Writing to a string cannot fail.
             let _ = write!(
-                told,
+                with_exemplars,
                 " # {{trace_id=\"{}\"}} {seconds} {at}.{ms:03}",
                 moment.trace
             );
         }
-        told.push('\n');
+        with_exemplars.push('\n');
     }
-    told
+    with_exemplars
 }

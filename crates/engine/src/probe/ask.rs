@@ -62,7 +62,7 @@ pub(super) async fn ask(
             attempt.report(CallOutcome::Failed);
             Err(AskError {
                 status: None,
-                message: told(&error),
+                message: describe_error(&error),
             })
         }
         Err(_) => {
@@ -78,7 +78,7 @@ pub(super) async fn ask(
 }
 
 /// Describes an error and its cause, so that an operator can see whether a name, a certificate or a port is at fault.
-fn told(error: &CallError) -> String {
+fn describe_error(error: &CallError) -> String {
     if UrlRefusal::cause_of(error) == Some(UrlRefusal::Loop) {
         return "The address is that of this gateway, so it was not called: the channel would call itself.".to_owned();
     }

@@ -128,13 +128,13 @@ mod tests {
         fn a_route_takes_no_more_than_its_limits(
             rpm in 1_u32..20,
             tpm in 10_u32..2_000,
-            asked in prop::collection::vec((0_i64..5_000, 0_u64..300), 1..150),
+            calls in prop::collection::vec((0_i64..5_000, 0_u64..300), 1..150),
         ) {
             let usage = RouteUsage::default();
             let limits = RouteLimits { rpm: Some(rpm), tpm: Some(tpm) };
             let mut now = NOON;
             let mut passed: Vec<(i64, u64)> = Vec::new();
-            for (pause_ms, tokens) in asked {
+            for (pause_ms, tokens) in calls {
                 now = now.plus_ms(pause_ms);
                 match usage.take(tokens, limits, now) {
                     Ok(()) => passed.push((now.get(), tokens)),

@@ -3,15 +3,15 @@
 //!
 //! Each node has its own state. When the catalog is replaced, the new one keeps it.
 
+mod breaker;
 mod latency;
 mod limits;
-mod rest;
 mod routing;
 mod state;
 
+pub(crate) use breaker::RouteBreaker;
 pub(crate) use latency::latency_ranks;
 pub(crate) use limits::LimitReached;
 pub use limits::RouteLimits;
-pub(crate) use rest::RouteRest;
 pub use routing::{RouteOrder, Routing};
 pub(crate) use state::RouteState;

@@ -13,7 +13,7 @@ use protocol::voice::Reading;
 use store::AdmitError;
 use tokio::time::{Instant, timeout};
 
-use super::pricing::{Reach, SessionPricing};
+use super::pricing::{HoldAhead, SessionPricing};
 use crate::call::admission::Admission;
 use crate::call::failed_call::refusal;
 use crate::call::record::{ClientOutcome, Record};
@@ -27,13 +27,13 @@ pub(super) struct SessionHold {
     admission: Box<Admission>,
     pricing: SessionPricing,
     /// The last reading that the hold covered.
-    paid: Reading,
+    covered: Reading,
     step: Option<RequestedStep>,
     /// When the next step may be requested after a refusal.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
     /// Set while the ledger does not answer. This is not the caller's fault, so the session continues, and the next
     /// step books the usage.
-    lenient: bool,
+    is_ledger_down: bool,
 }
 
 /// A step that the ledger has been asked for.
@@ -55,54 +55,56 @@ impl SessionHold {
         Self {
             admission,
             pricing,
-            paid: Reading::default(),
+            covered: Reading::default(),
             step: None,
-            again: None,
-            lenient: false,
+            retry_at: None,
+            is_ledger_down: false,
         }
     }
 
     /// Whether the hold covers this reading. Requests a step if it does not, or if it soon will not.
     pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
-        let has_rested = self.again.is_none_or(|then| now >= then);
-        let would_retry = is_idle && has_rested && self.again.is_some();
-        if reading == self.paid && !would_retry {
+        let may_request = self.retry_at.is_none_or(|then| now >= then);
+        let would_retry = is_idle && may_request && self.retry_at.is_some();
+        if reading == self.covered && !would_retry {
             return Ok(true);
         }
-        let reach = self.pricing.reach(reading, Reach::Used);
-        let is_covered = self.admission.covers(&reach);
-        if is_covered || self.lenient {
-            self.paid = reading;
-            self.admission.set_session_usage(reach);
+        let usage = self.pricing.meter_with_response(reading, HoldAhead::Used);
+        let is_covered = self.admission.covers(&usage);
+        if is_covered || self.is_ledger_down {
+            self.covered = reading;
+            self.admission.set_session_usage(usage);
         }
-        if is_idle && !is_covered && (has_rested || !self.lenient) {
-            self.ask(reading, Urgency::Now)?;
+        if is_idle && !is_covered && (may_request || !self.is_ledger_down) {
+            self.request_step(reading, Urgency::Now)?;
         } else if is_idle
-            && has_rested
-            && !self
-                .admission
-                .covers(&self.pricing.reach(reading, Reach::HalfStep))
+            && may_request
+            && !self.admission.covers(
+                &self
+                    .pricing
+                    .meter_with_response(reading, HoldAhead::HalfStep),
+            )
         {
-            self.ask(reading, Urgency::Soon)?;
+            self.request_step(reading, Urgency::Soon)?;
         }
-        Ok(is_covered || self.lenient)
+        Ok(is_covered || self.is_ledger_down)
     }
 
-    fn ask(&mut self, reading: Reading, urgency: Urgency) -> Result<(), Failure> {
+    fn request_step(&mut self, reading: Reading, urgency: Urgency) -> Result<(), Failure> {
         let least = match urgency {
-            Urgency::Now => Reach::Used,
-            Urgency::Soon => Reach::OneUnit,
+            Urgency::Now => HoldAhead::Used,
+            Urgency::Soon => HoldAhead::OneUnit,
         };
-        let used = self.pricing.meter(reading, Reach::Used);
-        let [least, wanted] =
-            [least, Reach::FullStep].map(|more| self.pricing.reach(reading, more));
+        let used = self.pricing.meter(reading, HoldAhead::Used);
+        let [least, wanted] = [least, HoldAhead::FullStep]
+            .map(|more| self.pricing.meter_with_response(reading, more));
         // The price does not fit an amount, so no wallet can pay it.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
         let step = step.ok_or_else(unpaid)?;
         let store = self.admission.engine().store.clone();
-        self.again = None;
+        self.retry_at = None;
         self.step = Some(RequestedStep {
             urgency,
             answer: Box::pin(async move { store.step_session(step).await }),
@@ -120,14 +122,14 @@ impl SessionHold {
         let urgency = step.urgency;
         self.step = None;
         match answer {
-            Ok(reach) => {
-                self.admission.session_hold_reaches(reach);
-                self.lenient = false;
+            Ok(hold) => {
+                self.admission.set_session_hold(hold);
+                self.is_ledger_down = false;
                 Ok(())
             }
             Err(error) => {
                 self.admission.growth_refused();
-                self.again = Some(Instant::now() + STEP_PAUSE);
+                self.retry_at = Some(Instant::now() + STEP_PAUSE);
                 match &error {
                     AdmitError::Refused { refusal: why, .. } => {
                         if urgency == Urgency::Now || !is_about_money(*why) {
@@ -136,7 +138,7 @@ impl SessionHold {
                     }
                     AdmitError::Busy | AdmitError::Unavailable => {
                         tracing::warn!(?error, "a session's step could not be booked");
-                        self.lenient = true;
+                        self.is_ledger_down = true;
                     }
                 }
                 Ok(())
@@ -155,13 +157,13 @@ impl SessionHold {
 
     /// Settles all usage.
     pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
-        let used = self.pricing.meter(reading.ended(), Reach::Used);
+        let used = self.pricing.meter(reading.ended(), HoldAhead::Used);
         self.admission.set_session_usage(used);
         self.close(outcome);
     }
 
     /// Settles the usage that the hold covered. Later frames were not relayed.
-    pub(super) fn settle_paid(self, outcome: &ClientOutcome) {
+    pub(super) fn settle_covered(self, outcome: &ClientOutcome) {
         self.close(outcome);
     }
 
@@ -175,8 +177,8 @@ impl SessionHold {
     }
 
     /// Adds something to the journal row.
-    pub(super) fn note(&mut self, note: impl FnOnce(&mut Record)) {
-        self.admission.note(note);
+    pub(super) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
+        self.admission.update_record(update);
     }
 }
 
@@ -224,7 +226,7 @@ mod tests {
             assert!(!hold.covers(seconds(used), Instant::now()).unwrap());
             hold.finish_step().await;
             hold.settle(seconds(used), &ClientOutcome::done());
-            let (charged, (status, end, journaled)) = scene.told().await;
+            let (charged, (status, end, journaled)) = scene.charge_and_journal().await;
             assert_eq!((charged, journaled), (charge, charge), "{used} s");
             assert_eq!((status, end.as_str()), (200, "settled"));
         }

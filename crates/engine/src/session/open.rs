@@ -15,7 +15,7 @@ use upstream::{
 
 use super::hold::SessionHold;
 use super::kind::SessionKind;
-use super::pricing::{Reach, SessionPricing};
+use super::pricing::{HoldAhead, SessionPricing};
 use super::relay::SocketRelay;
 use super::run::Session;
 use crate::billing::estimate::Estimate;
@@ -91,7 +91,7 @@ impl Engine {
     ) -> Result<Box<OpenSession>, FailedCall> {
         let progress = Arc::new(Progress::new(self));
         let mut record = OpenRecord::begin(Arc::clone(&progress), &call.arrival);
-        record.note(|record| record.set_model(call.model.as_str(), true));
+        record.update_record(|record| record.set_model(call.model.as_str(), true));
         let found = guard::model_id(&call.model)
             .and_then(|()| {
                 let price = Some(call.kind.price_key());
@@ -143,14 +143,14 @@ async fn admit(
     record: OpenRecord,
 ) -> Result<Box<Admission>, FailedCall> {
     let pricing = SessionPricing::new(call.kind, model);
-    let ask = |more: Reach, record| {
+    let ask = |more: HoldAhead, record| {
         let held = pricing.meter(Reading::default(), more);
         let mut estimate = Estimate::voice(held, Metering::Session);
         // Nothing has been used yet.
         estimate.metering = Metering::Session(Box::default());
         Admission::request(&call.arrival.key, model, estimate, record)
     };
-    let refused = match ask(Reach::FullStep, record).await {
+    let refused = match ask(HoldAhead::FullStep, record).await {
         Ok(admission) => return Ok(admission),
         Err(refused) => refused,
     };
@@ -161,8 +161,8 @@ async fn admit(
     if !is_poor {
         return Err(refused.journal());
     }
-    let asked = ask(Reach::OneUnit, refused.record).await;
-    asked.map_err(RefusedAdmission::journal)
+    let admission = ask(HoldAhead::OneUnit, refused.record).await;
+    admission.map_err(RefusedAdmission::journal)
 }
 
 async fn open(
@@ -177,7 +177,7 @@ async fn open(
         let traceparent = admission.traceparent(&route);
         match handshake(engine, &call, &model, &route, traceparent.as_ref()).await {
             Ok(upstream) => {
-                admission.note(Record::upstream_answered);
+                admission.update_record(Record::upstream_answered);
                 let admission = admission.start_answer(None).await?;
                 progress.mark_sent();
                 return Ok(Box::new(OpenSession {

@@ -14,7 +14,7 @@ const STEP_CHARACTERS: u64 = 2_000;
 
 /// How far a hold should reach beyond the usage so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum HoldAhead {
     /// Only the usage so far.
     Used,
     /// One more of the smallest unit.
@@ -44,12 +44,12 @@ impl SessionPricing {
     }
 
     /// The usage, including the response that is being generated, plus `more`.
-    pub(super) fn reach(&self, reading: Reading, more: Reach) -> Meter {
+    pub(super) fn meter_with_response(&self, reading: Reading, more: HoldAhead) -> Meter {
         self.meter(reading.ended(), more)
     }
 
     /// The usage that can be booked now, plus `more`.
-    pub(super) fn meter(&self, reading: Reading, more: Reach) -> Meter {
+    pub(super) fn meter(&self, reading: Reading, more: HoldAhead) -> Meter {
         let (has_input, has_output) = self.text_tokens;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
         let mut meter = Meter {
@@ -72,10 +72,10 @@ impl SessionPricing {
             SessionKind::Transcript(_) => (&mut meter.stt_stream_seconds, STEP_SECONDS),
         };
         *place = place.saturating_add(match more {
-            Reach::Used => 0,
-            Reach::OneUnit => 1,
-            Reach::HalfStep => step / 2,
-            Reach::FullStep => step,
+            HoldAhead::Used => 0,
+            HoldAhead::OneUnit => 1,
+            HoldAhead::HalfStep => step / 2,
+            HoldAhead::FullStep => step,
         });
         meter
     }

@@ -176,14 +176,15 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
                 let reason = close.as_ref().map_or("", |close| close.reason.as_str());
                 if !reason.is_empty() {
                     self.hold
-                        .note(|record| record.note_withheld(&mask_keys(reason)));
+                        .update_record(|record| record.note_withheld(&mask_keys(reason)));
                 }
                 return Some(SessionEnd::ByUpstream(close.clone()));
             }
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
         };
         if let Some(words) = changed.as_ref().and_then(|it| it.withheld.as_deref()) {
-            self.hold.note(|record| record.note_withheld(words));
+            self.hold
+                .update_record(|record| record.note_withheld(words));
         }
         let message = changed.map_or(message, |changed| Message::text(changed.text));
         self.relay.park(Side::Client, message);
@@ -192,7 +193,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
 
     /// Records that the session with the upstream has failed.
     fn broken(&mut self, failure: &Failure) -> ClientOutcome {
-        self.hold.note(|record| record.answer_broke(failure));
+        self.hold
+            .update_record(|record| record.answer_broke(failure));
         ClientOutcome::failed(failure)
     }
 
@@ -213,20 +215,20 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         self.hold.finish_step().await;
         // Frames that were not relayed are not billed.
         if self.relay.is_parked() || matches!(ended, SessionEnd::Unpaid(_)) {
-            self.hold.settle_paid(&outcome);
+            self.hold.settle_covered(&outcome);
         } else {
             self.hold.settle(reading, &outcome);
         }
         let client = &mut self.relay.client.socket;
         let upstream = &mut self.relay.upstream.socket;
-        let told = match &ended {
+        let last_frame = match &ended {
             SessionEnd::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
             SessionEnd::Unpaid(failure) => Some(failure_frame(failure, None)),
             _ => None,
         };
         let (to_client, to_upstream) = close_frames(ended, &self.names, &self.channel);
         let closing = async {
-            if let Some(frame) = told {
+            if let Some(frame) = last_frame {
                 let _ = client.send(Message::text(frame)).await;
             }
             close_socket(client, to_client).await;
@@ -272,34 +274,34 @@ fn close_frames(
         SessionEnd::ByClient(None) | SessionEnd::ByUpstream(None) | SessionEnd::TooLong => {
             both(CloseCode::Normal)
         }
-        SessionEnd::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
+        SessionEnd::ByClient(Some(frame)) => (plain(CloseCode::Normal), sendable_close(frame)),
         SessionEnd::ByUpstream(Some(frame)) => {
             let names = self::names(names, channel);
             let mut reason = explain(&frame.reason, names).unwrap_or_default();
             while reason.len() > REASON_BYTES_MAX {
                 reason.pop();
             }
-            let told = legal(CloseFrame {
+            let to_client = sendable_close(CloseFrame {
                 code: frame.code,
                 reason: reason.into(),
             });
-            (told, plain(CloseCode::Normal))
+            (to_client, plain(CloseCode::Normal))
         }
         SessionEnd::ClientGone | SessionEnd::Draining => both(CloseCode::Away),
         SessionEnd::Misused(code) => (plain(code), plain(CloseCode::Normal)),
         SessionEnd::UpstreamGone => both(CloseCode::Error),
         SessionEnd::Unpaid(failure) => {
-            let told = CloseFrame {
+            let to_client = CloseFrame {
                 code: CloseCode::Policy,
                 reason: failure.code.as_str().into(),
             };
-            (told, plain(CloseCode::Normal))
+            (to_client, plain(CloseCode::Normal))
         }
     }
 }
 
 /// Replaces close codes that must not be sent or are unknown with 1011.
-fn legal(frame: CloseFrame) -> CloseFrame {
+fn sendable_close(frame: CloseFrame) -> CloseFrame {
     match u16::from(frame.code) {
         1000..=1003 | 1007..=1014 | 3000..=4999 => frame,
         _ => CloseFrame {

@@ -34,7 +34,7 @@ impl Engine {
     /// Lists voices. Nothing is held or charged.
     pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
         let mut record = OpenRecord::begin(Arc::new(Progress::new(self)), &call.arrival);
-        record.note(|record| record.set_model(call.model.as_str(), false));
+        record.update_record(|record| record.set_model(call.model.as_str(), false));
         let listed = list(self, &call, &mut record).await;
         record.end_free(&listed);
         listed

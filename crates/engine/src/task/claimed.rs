@@ -15,7 +15,7 @@ use crate::engine::Engine;
 
 /// The changes to a task that continues.
 #[derive(Default)]
-pub(super) struct PollNote {
+pub(super) struct TaskChanges {
     pub(super) running_state: Option<RunningState>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
@@ -23,7 +23,7 @@ pub(super) struct PollNote {
     pub(super) is_urgent: bool,
 }
 
-impl PollNote {
+impl TaskChanges {
     /// No changes, and the next poll is due immediately.
     pub(super) fn soon() -> Self {
         Self {
@@ -51,13 +51,13 @@ impl Engine {
                 () = self.shutdown.wait() => return None,
                 () = renewal => {}
             }
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             match self
                 .store
                 .renew_claim(ClaimRenewal::claim(claim, lease, clock::steady()))
                 .await
             {
-                Ok(true) => renewed = asked,
+                Ok(true) => renewed = sent_at,
                 Err(error) if renewed.elapsed() < lease => {
                     tracing::warn!(%error, task = %claim.task, "the lease of a task could not be renewed");
                 }
@@ -67,24 +67,24 @@ impl Engine {
     }
 
     /// Writes the changes of a task that continues, and gives up the claim.
-    pub(super) async fn note(&self, row: &TaskRow, seen: PollNote) {
+    pub(super) async fn save_and_unclaim(&self, row: &TaskRow, changes: TaskChanges) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
         let pause = backoff::poll_pause(
             settings.poll_first,
             settings.poll_max,
             polls,
-            seen.retry_after,
+            changes.retry_after,
         );
         let report = TaskPollReport {
             claim: row.claim,
-            running_state: seen.running_state.map(running_state),
-            next_in: if seen.is_urgent {
+            running_state: changes.running_state.map(running_state),
+            next_in: if changes.is_urgent {
                 Duration::ZERO
             } else {
                 pause
             },
-            missing: seen.is_missing,
+            missing: changes.is_missing,
             now: clock::steady(),
         };
         if let Err(error) = self.store.report_task_poll(report).await {
@@ -96,7 +96,7 @@ impl Engine {
     pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
         let Some(card) = self.card_of(row).await else {
             // The price card is in the store, which did not answer.
-            return self.note(row, PollNote::default()).await;
+            return self.save_and_unclaim(row, TaskChanges::default()).await;
         };
         let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome) {
             TaskCharge::Nothing => return self.end(row, outcome, End::Released).await,

@@ -7,7 +7,7 @@ use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
 use store::{ClaimRenewal, End, MediaId, TaskRow};
 
-use super::claimed::{PollNote, is_over};
+use super::claimed::{TaskChanges, is_over};
 use super::protocols::TaskProtocol;
 use crate::clock;
 use crate::engine::Engine;
@@ -48,11 +48,11 @@ impl Engine {
         protocol: TaskProtocol,
         delivery: Delivery,
     ) {
-        let kept = keep(row, &delivery);
+        let stored = with_file_names(row, &delivery);
         let lease = self.settings.tasks.lease;
         if !delivery.media.is_empty() {
             // Serialising a struct of strings cannot fail.
-            row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
+            row.delivery = serde_json::to_string(&stored).ok().map(Into::into);
             let renewal = ClaimRenewal {
                 upstream: row.upstream.clone(),
                 delivery: row.delivery.clone(),
@@ -67,7 +67,7 @@ impl Engine {
                 }
             }
         }
-        let copying = self.copy_all(row, protocol, &delivery, &kept);
+        let copying = self.copy_all(row, protocol, &delivery, &stored);
         let Some(outcome) = self.while_claimed(row.claim, lease, copying).await else {
             return;
         };
@@ -80,10 +80,12 @@ impl Engine {
                     .write_delivered(&task, &delivery.facts, &hosted);
                 self.end_as_reported(row, outcome).await;
             }
-            CopyOutcome::Later if !is_over(row) => self.note(row, PollNote::default()).await,
+            CopyOutcome::Later if !is_over(row) => {
+                self.save_and_unclaim(row, TaskChanges::default()).await
+            }
             CopyOutcome::Stale if !is_over(row) => {
-                if self.forget_places(row, kept).await {
-                    self.note(row, PollNote::default()).await;
+                if self.drop_urls(row, stored).await {
+                    self.save_and_unclaim(row, TaskChanges::default()).await;
                 }
             }
             CopyOutcome::Later | CopyOutcome::Stale | CopyOutcome::Unfit => {
@@ -100,13 +102,13 @@ impl Engine {
         row: &TaskRow,
         protocol: TaskProtocol,
         delivery: &Delivery,
-        kept: &StoredDelivery,
+        stored: &StoredDelivery,
     ) -> CopyOutcome {
         let mut hosted = Vec::new();
-        for (medium, kept) in delivery.media.iter().zip(&kept.media) {
-            let is_lost_with_us = protocol.poll.is_none() && kept.url.is_none();
+        for (medium, stored) in delivery.media.iter().zip(&stored.media) {
+            let is_lost_with_us = protocol.poll.is_none() && stored.url.is_none();
             let copied = loop {
-                let copied = self.copy(row, medium, &kept.name).await;
+                let copied = self.copy(row, medium, &stored.name).await;
                 let again = matches!(copied, Err(CopyError::Retryable(_))) && is_lost_with_us;
                 if !again || clock::steady() >= row.expires_at || self.stopping.is_cancelled() {
                     break copied;
@@ -146,11 +148,11 @@ impl Engine {
 
     /// Keeps the names of the media and drops their URLs, so that the upstream is polled for new URLs. Returns `false`
     /// if another node may have claimed the task.
-    async fn forget_places(&self, row: &mut TaskRow, mut kept: StoredDelivery) -> bool {
-        for medium in &mut kept.media {
+    async fn drop_urls(&self, row: &mut TaskRow, mut stored: StoredDelivery) -> bool {
+        for medium in &mut stored.media {
             medium.url = None;
         }
-        row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
+        row.delivery = serde_json::to_string(&stored).ok().map(Into::into);
         let renewal = ClaimRenewal {
             upstream: row.upstream.clone(),
             delivery: row.delivery.clone(),
@@ -162,30 +164,30 @@ impl Engine {
 }
 
 /// The delivery in the row of a task, if all of its files can be fetched without another poll.
-pub(super) fn kept(row: &TaskRow) -> Option<Delivery> {
-    let kept: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
-    let media = kept.media.into_iter().map(|kept| {
+pub(super) fn stored_delivery(row: &TaskRow) -> Option<Delivery> {
+    let stored: StoredDelivery = serde_json::from_str(row.delivery.as_deref()?).ok()?;
+    let media = stored.media.into_iter().map(|stored| {
         Some(Medium {
-            kind: MediaKind::of_extension(&kept.kind)?,
-            source: Source::Url(kept.url?),
-            is_optional: kept.is_optional,
+            kind: MediaKind::of_extension(&stored.kind)?,
+            source: Source::Url(stored.url?),
+            is_optional: stored.is_optional,
         })
     });
     Some(Delivery {
-        facts: kept.facts,
+        facts: stored.facts,
         media: media.collect::<Option<_>>()?,
     })
 }
 
 /// A delivery with a name for each file: the one in the row, or a new one.
-fn keep(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
+fn with_file_names(row: &TaskRow, delivery: &Delivery) -> StoredDelivery {
     let before = row.delivery.as_deref();
     let before: Option<StoredDelivery> = before.and_then(|text| serde_json::from_str(text).ok());
     let mut names = before
-        .map(|kept| kept.media)
+        .map(|stored| stored.media)
         .unwrap_or_default()
         .into_iter()
-        .map(|kept| kept.name);
+        .map(|stored| stored.name);
     let media = delivery.media.iter().map(|medium| StoredMedium {
         name: names
             .next()

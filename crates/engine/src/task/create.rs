@@ -75,7 +75,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         Ok(opened) => opened,
         Err(error) => return Err(record.refuse(&error)),
     };
-    record.note(|record| record.admitted(opened.hold));
+    record.update_record(|record| record.admitted(opened.hold));
     let rates = opened.rates;
     let row = row(new, &opened);
     let answer = {
@@ -97,16 +97,16 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
     if is_blocking {
         // The creation is answered here. Later failures are shown only by the task, because clients would retry a
         // failed creation.
-        record.note(|record| record.start_answer(None));
+        record.update_record(|record| record.start_answer(None));
         record.journal(|record| record.opened());
         engine
             .tasks
-            .spawn(async move { sender.send_behind().await });
+            .spawn(async move { sender.send_after_answer().await });
         return Ok(answer);
     }
     match sender.send(&mut record).await {
         Ok(()) => {
-            record.note(|record| record.start_answer(None));
+            record.update_record(|record| record.start_answer(None));
             record.journal(|record| record.opened());
             Ok(answer)
         }
@@ -125,7 +125,7 @@ async fn prepare(
     record: &mut OpenRecord,
 ) -> Result<Prepared, Failure> {
     let request = call.ask.read(&call.body)?;
-    record.note(|record| record.set_model(request.model(), false));
+    record.update_record(|record| record.set_model(request.model(), false));
     if let Some(url) = request.callback_url() {
         ExternalUrl::parse_any(url).map_err(|refusal| {
             Failure::invalid(format!("`callback_url`: {refusal}.")).param("callback_url")

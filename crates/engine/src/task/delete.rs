@@ -6,7 +6,7 @@ use protocol::Failure;
 use protocol::video::{Deletion, Polled};
 use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
 
-use super::claimed::PollNote;
+use super::claimed::TaskChanges;
 use super::copy_media;
 use super::lookup::unavailable;
 use super::poll::PollReport;
@@ -105,7 +105,7 @@ impl Engine {
             return Ok(CancelOutcome::Running);
         };
         if row.delivery.is_some() {
-            self.go_on(row, protocol, PollReport::unclear());
+            self.continue_in_background(row, protocol, PollReport::unclear());
             return Ok(CancelOutcome::Running);
         }
         let name = row.claim.task.to_string();
@@ -116,20 +116,20 @@ impl Engine {
             Polled::Running(Some(running_state))
                 if protocol.video.deletion(running_state.status) == Deletion::Cancel => {}
             Polled::Running(_) => {
-                self.react(&mut row, protocol, report).await;
+                self.apply_poll(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Running);
             }
             Polled::Ended(_) => {
-                self.react(&mut row, protocol, report).await;
+                self.apply_poll(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Changed);
             }
             // Copying the media takes time, so it is done in the background.
             Polled::Delivered(_) => {
-                self.go_on(row, protocol, report);
+                self.continue_in_background(row, protocol, report);
                 return Ok(CancelOutcome::Running);
             }
             Polled::UnknownTask | Polled::Unclear => {
-                self.react(&mut row, protocol, report).await;
+                self.apply_poll(&mut row, protocol, report).await;
                 return Err(Failure::upstream_error());
             }
         }
@@ -152,11 +152,11 @@ impl Engine {
             }
             // The upstream says that the task has started, which the next poll will show.
             (Ok(_), _) => {
-                self.note(row, PollNote::soon()).await;
+                self.save_and_unclaim(row, TaskChanges::soon()).await;
                 Ok(CancelOutcome::Running)
             }
             (Err(failure), _) => {
-                self.note(row, PollNote::soon()).await;
+                self.save_and_unclaim(row, TaskChanges::soon()).await;
                 Err(failure)
             }
         }
@@ -184,12 +184,17 @@ impl Engine {
     }
 
     /// Continues a claimed task in the background.
-    fn go_on(self: &Arc<Self>, mut row: TaskRow, protocol: TaskProtocol, report: PollReport) {
+    fn continue_in_background(
+        self: &Arc<Self>,
+        mut row: TaskRow,
+        protocol: TaskProtocol,
+        report: PollReport,
+    ) {
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
-            match copy_media::kept(&row) {
+            match copy_media::stored_delivery(&row) {
                 Some(delivery) => engine.copy_and_end(&mut row, protocol, delivery).await,
-                None => engine.react(&mut row, protocol, report).await,
+                None => engine.apply_poll(&mut row, protocol, report).await,
             }
         });
     }

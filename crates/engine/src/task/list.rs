@@ -31,7 +31,7 @@ impl Engine {
         let is_any = query.ids.is_empty();
         let query = TaskQuery {
             wallet: Some(key.wallet),
-            ..asked(query)?
+            ..task_query(query)?
         };
         // An invalid id matches nothing. An empty filter matches every task.
         if !is_any && query.ids.is_empty() {
@@ -44,7 +44,7 @@ impl Engine {
     }
 }
 
-fn asked(query: ListQuery) -> Result<TaskQuery, Failure> {
+fn task_query(query: ListQuery) -> Result<TaskQuery, Failure> {
     let page = number("page_num", query.page.as_deref(), 1, PAGE_MAX)?;
     let size = number(
         "page_size",
@@ -89,7 +89,7 @@ mod tests {
             page_size: Some(size.to_owned()),
             ..ListQuery::default()
         };
-        let read = |query| asked(query).map(|query| (query.offset, query.limit));
+        let read = |query| task_query(query).map(|query| (query.offset, query.limit));
         assert_eq!(read(ListQuery::default()), Ok((0, 10)));
         assert_eq!(read(query("3", "20")), Ok((40, 20)));
         for (page, size) in [

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use upstream::{Endpoint, UpstreamRequest};
 
 use super::backoff;
-use super::claimed::{PollNote, is_over};
+use super::claimed::{TaskChanges, is_over};
 use super::copy_media;
 use super::poll_answer::PollAnswer;
 use super::protocols::TaskProtocol;
@@ -77,7 +77,7 @@ impl TaskReply {
 
 impl Engine {
     /// Polls tasks for as long as the future is polled. The engine waits for running polls at shutdown.
-    pub async fn follow_tasks(self: Arc<Self>) {
+    pub async fn poll_tasks(self: Arc<Self>) {
         let places = Arc::new(Semaphore::new(POLLS_MAX));
         let look_every = backoff::look_every(self.settings.tasks.poll_first);
         let lease = self.settings.tasks.lease;
@@ -101,7 +101,7 @@ impl Engine {
                         };
                         let engine = Arc::clone(&self);
                         self.tasks.spawn(async move {
-                            engine.follow(row).await;
+                            engine.run_step(row).await;
                             drop(place);
                         });
                     }
@@ -115,12 +115,12 @@ impl Engine {
     }
 
     /// Performs one step of a claimed task.
-    async fn follow(&self, mut row: TaskRow) {
+    async fn run_step(&self, mut row: TaskRow) {
         let Some(protocol) = TaskProtocol::find(&row.protocol) else {
             tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
-            return self.note(&row, PollNote::default()).await;
+            return self.save_and_unclaim(&row, TaskChanges::default()).await;
         };
-        if let Some(delivery) = copy_media::kept(&row) {
+        if let Some(delivery) = copy_media::stored_delivery(&row) {
             return self.copy_and_end(&mut row, protocol, delivery).await;
         }
         let name = row.claim.task.to_string();
@@ -133,11 +133,11 @@ impl Engine {
             return self.end(&row, outcome, End::Abandoned).await;
         };
         let report = self.poll(protocol, endpoint, upstream, &task).await;
-        self.react(&mut row, protocol, report).await;
+        self.apply_poll(&mut row, protocol, report).await;
     }
 
     /// Applies the result of a poll to a claimed task.
-    pub(super) async fn react(
+    pub(super) async fn apply_poll(
         &self,
         row: &mut TaskRow,
         protocol: TaskProtocol,
@@ -163,27 +163,27 @@ impl Engine {
                 self.end(row, outcome, End::Abandoned).await;
             }
             Polled::UnknownTask => {
-                let seen = PollNote {
+                let changes = TaskChanges {
                     retry_after,
                     is_missing: true,
-                    ..PollNote::default()
+                    ..TaskChanges::default()
                 };
-                self.note(row, seen).await;
+                self.save_and_unclaim(row, changes).await;
             }
             Polled::Running(running_state) => {
-                let seen = PollNote {
+                let changes = TaskChanges {
                     running_state,
                     retry_after,
-                    ..PollNote::default()
+                    ..TaskChanges::default()
                 };
-                self.note(row, seen).await;
+                self.save_and_unclaim(row, changes).await;
             }
             Polled::Unclear => {
-                let seen = PollNote {
+                let changes = TaskChanges {
                     retry_after,
-                    ..PollNote::default()
+                    ..TaskChanges::default()
                 };
-                self.note(row, seen).await;
+                self.save_and_unclaim(row, changes).await;
             }
         }
     }
@@ -249,8 +249,11 @@ impl Engine {
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
             Ok(Ok((status, retry_after, answer))) => {
                 // An unknown task says nothing about the health of the channel.
-                let told = if status == 404 { 200 } else { status };
-                attempt.report(upstream::CallOutcome::of_status(told, retry_after));
+                let reported_status = if status == 404 { 200 } else { status };
+                attempt.report(upstream::CallOutcome::of_status(
+                    reported_status,
+                    retry_after,
+                ));
                 let Some(answer) = answer else {
                     let channel = channel.name();
                     let operation = &*upstream.id;

@@ -120,9 +120,9 @@ impl Engine {
     /// Whether a request to the Interactions endpoint is for a video, judged by its model or by its members
     /// (`docs/api/omni.md`).
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
-        let asked = omni::read_route_hints(body);
+        let hints = omni::read_route_hints(body);
         let catalog = self.catalog();
-        let model = asked.model.and_then(|model| catalog.get(&model));
-        asked.video || model.is_some_and(|model| model.kind == Kind::Video)
+        let model = hints.model.and_then(|model| catalog.get(&model));
+        hints.video || model.is_some_and(|model| model.kind == Kind::Video)
     }
 }

@@ -33,8 +33,8 @@ pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
 const ACCEPTED_BYTES_MAX: usize = 1 << 20;
 const RESULT_BYTES_MAX: usize = 64 << 20;
 /// The number of attempts to store an accepted task while the store does not answer.
-const NOTE_TRIES: u32 = 5;
-const NOTE_PAUSE: Duration = Duration::from_millis(200);
+const STORE_ID_TRIES: u32 = 5;
+const STORE_ID_PAUSE: Duration = Duration::from_millis(200);
 /// The message of a task whose creation was never answered.
 pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted the task.";
 
@@ -84,9 +84,9 @@ impl Sender {
     /// Sends the creation while its caller waits. If it is refused, the caller gets the refusal and there is no task.
     pub(super) async fn send(&mut self, record: &mut OpenRecord) -> Result<(), CreationFailure> {
         match self.try_routes(Some(record), ACCEPT_WITHIN).await {
-            Ok((accepted, upstream)) => self.go_on(accepted, upstream).await,
+            Ok((accepted, upstream)) => self.handle_accepted(accepted, upstream).await,
             Err(Unaccepted::Refused(failure) | Unaccepted::Unsent(failure)) => {
-                self.take_back().await;
+                self.undo_creation().await;
                 let end = "released";
                 Err(CreationFailure { failure, end })
             }
@@ -102,7 +102,7 @@ impl Sender {
     }
 
     /// Sends the creation after the caller has been answered. The task then shows the result.
-    pub(super) async fn send_behind(mut self) {
+    pub(super) async fn send_after_answer(mut self) {
         let engine = Arc::clone(&self.engine);
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
@@ -113,7 +113,7 @@ impl Sender {
         match sending {
             Ok((accepted, upstream)) => {
                 // If the result cannot be stored, the task ends when its lease expires.
-                let _ = self.go_on(accepted, upstream).await;
+                let _ = self.handle_accepted(accepted, upstream).await;
             }
             Err(Unaccepted::Refused(failure)) => {
                 let cause = cause_of(failure.code);
@@ -142,7 +142,7 @@ impl Sender {
             match self.send_to(&route, header, within).await {
                 Ok(accepted) => {
                     if let Some(record) = record {
-                        record.note(Record::upstream_answered);
+                        record.update_record(Record::upstream_answered);
                     }
                     return Ok(accepted);
                 }
@@ -264,13 +264,13 @@ impl Sender {
     }
 
     /// Handles a task that the upstream has accepted or has already finished.
-    async fn go_on(
+    async fn handle_accepted(
         &mut self,
         accepted: Accepted,
         upstream: TaskUpstream,
     ) -> Result<(), CreationFailure> {
         match accepted {
-            Accepted::Follow(_) => self.note(upstream).await,
+            Accepted::Follow(_) => self.store_upstream_id(upstream).await,
             Accepted::Delivered(delivery) => {
                 self.row.upstream = Some(upstream);
                 self.engine
@@ -288,14 +288,14 @@ impl Sender {
     }
 
     /// Stores the upstream's id of the task. The caller is answered when it is durable.
-    async fn note(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
+    async fn store_upstream_id(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,
             upstream,
             next_in: self.engine.settings.tasks.poll_first,
             now: clock::steady(),
         };
-        for tried in 1..=NOTE_TRIES {
+        for tried in 1..=STORE_ID_TRIES {
             match self.engine.store.accept_task(accepted.clone()).await {
                 Ok(true) => return Ok(()),
                 // The creation took longer than its lease.
@@ -303,7 +303,7 @@ impl Sender {
                 Err(error) => {
                     let task = accepted.claim.task;
                     tracing::warn!(%error, %task, tried, "an accepted task could not be stored");
-                    tokio::time::sleep(NOTE_PAUSE * tried).await;
+                    tokio::time::sleep(STORE_ID_PAUSE * tried).await;
                 }
             }
         }
@@ -315,7 +315,7 @@ impl Sender {
     }
 
     /// Removes the row and releases the hold, because there is no task at the upstream.
-    async fn take_back(&self) {
+    async fn undo_creation(&self) {
         let claim = self.row.claim;
         if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
             // The row stays. The task ends when its lease expires, like a task whose creation was never answered.

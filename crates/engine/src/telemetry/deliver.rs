@@ -155,14 +155,14 @@ mod tests {
         let longest = (ATTEMPT_WITHIN * 6 + PAUSE_MAX * 5).as_secs();
         assert_eq!((seconds.len() + 1, longest), (6, 210));
         assert_eq!((ATTEMPT_WITHIN.as_secs(), PAUSE_MAX.as_secs()), (10, 30));
-        for told in [
+        for sentence in [
             pauses.as_str(),
             "within ten seconds",
             "at each of six attempts",
             "of 30 seconds at most",
             "after three and a half minutes at the latest",
         ] {
-            assert!(page.contains(told), "the page does not say: {told}");
+            assert!(page.contains(sentence), "the page does not say: {sentence}");
         }
     }
 

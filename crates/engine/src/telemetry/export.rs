@@ -64,7 +64,7 @@ async fn export(
     let mut batch = Vec::new();
     let mut health = Health::of("spans");
     while gather(&mut calls, &mut batch, stop).await {
-        health.note(&send(telemetry, &batch, stop).await);
+        health.log_change(&send(telemetry, &batch, stop).await);
         batch.clear();
     }
 }
@@ -94,7 +94,7 @@ async fn export_metrics(
                 .map_err(|undelivered| undelivered.error),
             Err(error) => Err(error),
         };
-        health.note(&sent);
+        health.log_change(&sent);
     }
 }
 
@@ -111,7 +111,7 @@ impl Health {
         Self { what, is_failing }
     }
 
-    fn note(&mut self, sent: &Result<(), String>) {
+    fn log_change(&mut self, sent: &Result<(), String>) {
         let what = self.what;
         match sent {
             Ok(()) if self.is_failing => {

@@ -390,7 +390,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
 # EOF
 ";
 
-    fn told(text: &str) -> Vec<Value> {
+    fn exported(text: &str) -> Vec<Value> {
         let times = PointTimes::new(1_000, 2_000);
         let body = request(Vec::new(), text, times);
         let body = serde_json::to_value(&body).unwrap();
@@ -400,7 +400,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
 
     #[test]
     fn every_kind_of_metric_is_told_as_otlp_has_it() {
-        let metrics = told(TEXT);
+        let metrics = exported(TEXT);
         let names: Vec<_> = metrics
             .iter()
             .map(|it| it["name"].as_str().unwrap())
@@ -465,7 +465,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
             "# HELP x y\n# TYPE x info\nx 1",
             "# HELP x y\n# TYPE x\nx",
         ] {
-            assert_eq!(told(text), Vec::<Value>::new(), "{text}");
+            assert_eq!(exported(text), Vec::<Value>::new(), "{text}");
         }
     }
 
@@ -482,14 +482,14 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
             None,
         );
         let text = metrics.render(&crate::metrics::registry::ScrapeValues::default());
-        let told = told(&text);
+        let exported = exported(&text);
         let has_values = |block: &&str| block.lines().any(|it| it.starts_with("tollgate_"));
         let blocks = text.split("# HELP ").skip(1);
         let blocks: Vec<_> = blocks
             .filter(|block| has_values(&block.split_once('\n').map_or("", |(_, rest)| rest)))
             .collect();
-        assert_eq!(told.len(), blocks.len());
-        for (metric, block) in told.iter().zip(blocks) {
+        assert_eq!(exported.len(), blocks.len());
+        for (metric, block) in exported.iter().zip(blocks) {
             let name = block.split(' ').next().unwrap();
             assert_eq!(metric["name"], name);
         }

@@ -112,76 +112,76 @@ fn call_attributes<'a>(
     operation: &'static str,
     named: &'a str,
 ) -> Vec<Attribute<'a>> {
-    let mut told = vec![
+    let mut attributes = vec![
         Attribute::text("gen_ai.operation.name", operation),
         Attribute::text("http.route", &*call.endpoint),
         Attribute::int("http.response.status_code", response_status(call).into()),
         Attribute::text("tollgate.request_id", call.request_id.as_str()),
     ];
     if !named.is_empty() {
-        told.push(Attribute::text("gen_ai.request.model", named));
-        told.push(Attribute::flag("gen_ai.request.stream", call.is_streamed));
+        attributes.push(Attribute::text("gen_ai.request.model", named));
+        attributes.push(Attribute::flag("gen_ai.request.stream", call.is_streamed));
     }
     if call.trace.named_model.is_some() {
-        told.push(Attribute::text("tollgate.fallback_model", &*call.model));
+        attributes.push(Attribute::text("tollgate.fallback_model", &*call.model));
     }
     // The last attempt is the one that answered or that made the call fail.
     if let Some(last) = call.trace.attempts.last() {
-        told.push(Attribute::text("gen_ai.provider.name", last.provider));
+        attributes.push(Attribute::text("gen_ai.provider.name", last.provider));
     }
     if let Some(channel) = &call.channel {
-        told.push(Attribute::text("tollgate.channel", &**channel));
+        attributes.push(Attribute::text("tollgate.channel", &**channel));
     }
     if let Some(code) = &call.code {
-        told.push(Attribute::text("error.type", &**code));
+        attributes.push(Attribute::text("error.type", &**code));
     } else if let Some(model) = &call.upstream_model {
-        told.push(Attribute::text("gen_ai.response.model", &**model));
+        attributes.push(Attribute::text("gen_ai.response.model", &**model));
     }
     if let Some(first) = call.timings.first_byte_us.filter(|_| call.is_streamed) {
         let seconds = Duration::from_micros(first).as_secs_f64();
         let key = "gen_ai.response.time_to_first_chunk";
-        told.push(Attribute::double(key, seconds));
+        attributes.push(Attribute::double(key, seconds));
     }
     // Stored meters may come from other versions and be unreadable, but this one was computed here.
     if let Some(meter) = call.meter.as_ref().and_then(|meter| meter.read().ok()) {
-        add_usage(&meter, &mut told);
+        add_usage(&meter, &mut attributes);
     }
     if let Some(end) = &call.hold_end {
-        told.push(Attribute::text("tollgate.hold_end", &**end));
+        attributes.push(Attribute::text("tollgate.hold_end", &**end));
         let key = "tollgate.charge_micro_credits";
-        told.push(Attribute::int(key, call.charge.get()));
+        attributes.push(Attribute::int(key, call.charge.get()));
     }
     if let Some(cost) = call.cost {
-        told.push(Attribute::int("tollgate.cost_micro_credits", cost.get()));
+        attributes.push(Attribute::int("tollgate.cost_micro_credits", cost.get()));
     }
     if let Some(wallet) = call.wallet {
-        told.push(Attribute::text("tollgate.wallet", wallet.to_string()));
+        attributes.push(Attribute::text("tollgate.wallet", wallet.to_string()));
     }
     if let Some(key) = call.key {
-        told.push(Attribute::text("tollgate.key", key.to_string()));
+        attributes.push(Attribute::text("tollgate.key", key.to_string()));
     }
     if call.trace.attempts_left_out > 0 {
         let count = call.trace.attempts_left_out;
-        told.push(Attribute::count("tollgate.attempts_left_out", count));
+        attributes.push(Attribute::count("tollgate.attempts_left_out", count));
     }
-    told
+    attributes
 }
 
 /// The token counts, if the call is billed by tokens. Cached tokens are part of the input.
-fn add_usage(meter: &Meter, told: &mut Vec<Attribute<'_>>) {
+fn add_usage(meter: &Meter, attributes: &mut Vec<Attribute<'_>>) {
     let (input, output) = (meter.input_total(), meter.output_total());
     if input == 0 && output == 0 {
         return;
     }
-    told.push(Attribute::count("gen_ai.usage.input_tokens", input));
-    told.push(Attribute::count("gen_ai.usage.output_tokens", output));
+    attributes.push(Attribute::count("gen_ai.usage.input_tokens", input));
+    attributes.push(Attribute::count("gen_ai.usage.output_tokens", output));
     let written = meter.cache_write.saturating_add(meter.cache_write_1h);
     for (key, count) in [
         ("gen_ai.usage.cache_read.input_tokens", meter.cached_input),
         ("gen_ai.usage.cache_creation.input_tokens", written),
     ] {
         if count > 0 {
-            told.push(Attribute::count(key, count));
+            attributes.push(Attribute::count(key, count));
         }
     }
 }

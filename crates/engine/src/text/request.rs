@@ -138,7 +138,10 @@ impl TextRequest {
         let request = Arc::make_mut(&mut common);
         let takes_url = |url: &str| convert::takes_image_url(dialect, &model.profile, url);
         let must_be_inline = |url: &str| is_converse || !takes_url(url);
-        let shares = engine.caller_urls.inline(request, must_be_inline).await?;
+        let shares = engine
+            .caller_urls
+            .inline_pictures(request, must_be_inline)
+            .await?;
         self.memory.extend(shares);
         if is_private {
             let linked = request

@@ -60,19 +60,20 @@ async fn count(
     record: &mut OpenRecord,
 ) -> Result<Vec<u8>, Failure> {
     if engine.settings.journal_bodies {
-        record.note(|record| record.keep_request(&call.body));
+        record.update_record(|record| record.keep_request(&call.body));
     }
     let counted = native::read_count_request(call.dialect, &call.body, call.named.as_deref())?;
     let name = counted.head.model.as_str();
-    record.note(|record| record.set_model(name, false));
+    record.update_record(|record| record.set_model(name, false));
     let catalog = engine.catalog();
     let model = catalog.find(name, &call.arrival.key)?;
     capability_check::check(model, call.dialect, &counted.head)?;
-    let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
+    let upstream_dialect =
+        |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     // A request that no route could serve gets no count either.
-    RoutePlan::new(model, |route| spoken(route).is_some())?;
+    RoutePlan::new(model, |route| upstream_dialect(route).is_some())?;
     let counts = |route: &Route| {
-        spoken(route) == Some(call.dialect)
+        upstream_dialect(route) == Some(call.dialect)
             && route.channel.counts_tokens(call.dialect)
             && route.channel.state(Instant::now) == BreakerState::Closed
     };
@@ -84,9 +85,9 @@ async fn count(
         }
         record.start_attempt(route, None);
         match ask(call, &counted, route).await {
-            Ok(told) => {
-                record.note(Record::upstream_answered);
-                return Ok(told.write(call.dialect));
+            Ok(count) => {
+                record.update_record(Record::upstream_answered);
+                return Ok(count.write(call.dialect));
             }
             Err(failure) => record.attempt_failed(&failure),
         }

@@ -64,11 +64,11 @@ fn a_covering_reservation_covers_both_and_no_more() {
         ((100, 900), (500, 900), (500, 900)),
         ((i64::MAX, 0), (1, i64::MAX), (i64::MAX, 0)),
     ] {
-        let found = of(one).covering(&of(other));
+        let found = of(one).covering_both(&of(other));
         assert_eq!((found.hold.get(), found.exposure.get()), both);
-        assert_eq!(of(other).covering(&of(one)), found);
+        assert_eq!(of(other).covering_both(&of(one)), found);
     }
-    let tokens = reservation(1, 7).covering(&reservation(2, 5));
+    let tokens = reservation(1, 7).covering_both(&reservation(2, 5));
     assert_eq!(tokens.tokens, 7);
 }
 

@@ -165,10 +165,10 @@ fn run_in_background(
 ) -> Vec<JoinHandle<()>> {
     let engine = || Arc::clone(engine);
     let mut running = vec![
-        spawn_until(stop_public, engine().follow_tasks()),
+        spawn_until(stop_public, engine().poll_tasks()),
         spawn_until(stop_public, engine().deliver_callbacks()),
         spawn_until(stop_public, engine().forget_tasks()),
-        spawn_until(stop_public, engine().watch_alerts()),
+        spawn_until(stop_public, engine().check_alerts()),
         spawn_until(stop_public, engine().deliver_alerts()),
         spawn_until(stop_all, {
             let engine = engine();

@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Whether this node is the one in the cluster that checks for alerts. It keeps this role for at least `lease`.
-    pub async fn watch_alerts(&self, lease: Duration) -> Result<bool, StoreError> {
+    pub async fn lease_alert_checks(&self, lease: Duration) -> Result<bool, StoreError> {
         match &self.backend {
             // No other server uses the file.
             Backend::Sqlite(_) => Ok(true),

@@ -398,16 +398,16 @@ pub(crate) async fn wallets_and_keys_that_run_low_are_found(database: &TestDatab
 
 pub(crate) async fn one_node_looks_for_alerts_and_one_delivers_each(database: &TestDatabase) {
     let (one, two) = (database.open(), database.open());
-    assert!(one.watch_alerts(LONG).await.unwrap());
-    assert!(one.watch_alerts(LONG).await.unwrap(), "it goes on");
-    assert!(!two.watch_alerts(LONG).await.unwrap());
+    assert!(one.lease_alert_checks(LONG).await.unwrap());
+    assert!(one.lease_alert_checks(LONG).await.unwrap(), "it goes on");
+    assert!(!two.lease_alert_checks(LONG).await.unwrap());
     // Another node takes over when the lease has ended.
-    assert!(one.watch_alerts(Duration::ZERO).await.unwrap());
+    assert!(one.lease_alert_checks(Duration::ZERO).await.unwrap());
     let mut taken = false;
     while !taken {
-        taken = two.watch_alerts(LONG).await.unwrap();
+        taken = two.lease_alert_checks(LONG).await.unwrap();
     }
-    assert!(!one.watch_alerts(LONG).await.unwrap());
+    assert!(!one.lease_alert_checks(LONG).await.unwrap());
 
     let rule = rule(&one).await;
     let rules = [rule.id];

@@ -26,11 +26,11 @@ fn metering(quality: Option<&str>) -> PictureMetering {
         prompt_tokens: 10,
         source_tokens: 100,
         image_tokens_max: 1000,
-        asked: PriceGrade {
+        requested_grade: PriceGrade {
             quality: quality.map(Into::into),
             ..PriceGrade::default()
         },
-        held: 1,
+        images_held: 1,
         has_text: false,
     }
 }
@@ -101,7 +101,7 @@ fn the_bound_covers_every_tier_that_may_come() {
     let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
     for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
         let metering = PictureMetering {
-            held: images,
+            images_held: images,
             ..metering(quality)
         };
         let bound = metering.bound(&Meter::default(), &price);
@@ -123,13 +123,13 @@ fn tools_are_billed_beside_pictures() {
     let tokens = r#"{"input":"5","image_output":"30","tools":{"web_search":"0.01"}}"#;
     let mut tools = ToolCalls::default();
     tools.add(protocol::Tool::WebSearch, 2);
-    let told = Usage {
+    let reported = Usage {
         image_output: 1000,
         ..Usage::default()
     };
     for (price, usage, charge) in [
         (pieces, None, 40_000 + 20_000),
-        (tokens, Some(told), 30_000 + 20_000),
+        (tokens, Some(reported), 30_000 + 20_000),
         (tokens, None, 50 + 30_000 + 20_000),
     ] {
         let price = card(price);
@@ -208,7 +208,7 @@ fn a_report_that_leaves_pictures_out_is_none() {
         output: 405,
         ..thought
     };
-    let told = Usage {
+    let reported = Usage {
         image_output: 400,
         ..thought
     };
@@ -218,7 +218,7 @@ fn a_report_that_leaves_pictures_out_is_none() {
         (Some(Usage::default()), None),
         (Some(thought), None),
         (Some(unsorted), Some(400)),
-        (Some(told), Some(400)),
+        (Some(reported), Some(400)),
     ] {
         for metering in [metering(None), native()] {
             let meter = metering.reported(&summary(1, usage, None), &price);

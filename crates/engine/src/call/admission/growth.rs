@@ -37,11 +37,11 @@ impl Admission {
     /// The number of output tokens so far: our own count, or an interim report of the upstream, which includes
     /// reasoning that is not shown. A report beyond the bound is ignored.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
-        let told = summary
+        let reported = summary
             .interim_usage
             .map_or(0, |usage| usage.output_total());
         let counted = self.metering.observed_output(summary);
-        counted.max(told.min(self.output_bound))
+        counted.max(reported.min(self.output_bound))
     }
 
     /// The number of output tokens by which the hold grows in one step.
@@ -87,11 +87,13 @@ impl Admission {
     pub(crate) fn next_step(&mut self, summary: &AnswerSummary) -> Option<Extend> {
         let step = self.output_step();
         let observed = self.observed_output(summary);
-        let mut reach = self.reserved_output.max(observed).checked_add(step)?;
+        let mut output_target = self.reserved_output.max(observed).checked_add(step)?;
         if observed <= self.output_bound {
-            reach = reach.min(self.output_bound).max(self.reserved_output);
+            output_target = output_target
+                .min(self.output_bound)
+                .max(self.reserved_output);
         }
-        let tokens = reach - self.reserved_output;
+        let tokens = output_target - self.reserved_output;
         let mut tools = self.reserved_tools;
         tools.raise(&summary.tools);
         let price = |output: u64, tools: &ToolCalls| {
@@ -177,9 +179,9 @@ impl Admission {
     }
 
     /// Sets the total amount that a session's hold covers, counted from the start of the session.
-    pub(crate) fn session_hold_reaches(&mut self, reach: Micro) {
+    pub(crate) fn set_session_hold(&mut self, hold: Micro) {
         self.growing = None;
-        self.held.hold = reach;
+        self.held.hold = hold;
     }
 
     /// Applies an extension that the ledger has granted.

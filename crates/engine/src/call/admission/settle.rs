@@ -27,7 +27,7 @@ impl Admission {
             self.release(&failure);
             return Err(failure);
         }
-        self.note(|record| record.start_answer(dropped));
+        self.update_record(|record| record.start_answer(dropped));
         Ok(self)
     }
 
@@ -66,7 +66,7 @@ impl Admission {
                 if !together {
                     self.charge(summary);
                 }
-                self.note(|record| record.start_answer(dropped));
+                self.update_record(|record| record.start_answer(dropped));
                 let outcome = self.outcome();
                 self.journal(&outcome);
                 Ok(())
@@ -93,7 +93,7 @@ impl Admission {
     /// Sends the settlement to the ledger.
     fn charge(&mut self, summary: &AnswerSummary) {
         if let Some(words) = &summary.withheld {
-            self.note(|record| record.note_withheld(words));
+            self.update_record(|record| record.note_withheld(words));
         }
         let mut bill = self.bill(summary);
         bill.is_malformed |= summary.usage_malformed;

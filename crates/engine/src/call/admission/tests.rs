@@ -129,12 +129,12 @@ impl Scene {
         let progress = Arc::new(Progress::new(&self.engine));
         progress.mark_sent();
         let record = OpenRecord::begin(progress, &arrival);
-        let asked = Admission::request(&key, &self.model, estimate, record).await;
-        asked.unwrap()
+        let admission = Admission::request(&key, &self.model, estimate, record).await;
+        admission.unwrap()
     }
 
     /// The charge in the ledger, and the status, end and charge of the only journal row.
-    pub(crate) async fn told(&self) -> (i64, (u16, String, i64)) {
+    pub(crate) async fn charge_and_journal(&self) -> (i64, (u16, String, i64)) {
         while !self.engine.store.healthy() {
             tokio::task::yield_now().await;
         }
@@ -201,7 +201,7 @@ async fn a_slow_commit_makes_the_answer_late() {
     assert!(!call.is_finished(), "nobody knows yet what to tell");
     drop(gate);
     assert!(call.await.unwrap().is_ok());
-    assert_eq!(scene.told().await, charged(200));
+    assert_eq!(scene.charge_and_journal().await, charged(200));
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
     scene.faults.failing_commits.store(2, Ordering::SeqCst);
     drop(gate);
     assert_eq!(call.await.unwrap().unwrap_err().status(), 503);
-    assert_eq!(scene.told().await, free(503));
+    assert_eq!(scene.charge_and_journal().await, free(503));
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
     reason = "what is waited for does not wait for it"
 )]
 async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it() {
-    for (failing_commits, told) in [(0, charged(499)), (2, free(499))] {
+    for (failing_commits, expected) in [(0, charged(499)), (2, free(499))] {
         let scene = Scene::new(Commit::BeforeAnswer).await;
         let gate = scene.faults.checkpoint_lock.lock();
         let call = settle(scene.admitted().await);
@@ -238,7 +238,7 @@ async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it
             .failing_commits
             .store(failing_commits, Ordering::SeqCst);
         drop(gate);
-        assert_eq!(scene.told().await, told);
+        assert_eq!(scene.charge_and_journal().await, expected);
     }
 }
 
@@ -256,5 +256,5 @@ async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
     );
     // `flush` waits for the batch, which would otherwise stay open.
     assert!(scene.engine.store.flush().await.is_err());
-    assert_eq!(scene.told().await, charged(200));
+    assert_eq!(scene.charge_and_journal().await, charged(200));
 }

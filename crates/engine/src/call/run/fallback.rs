@@ -27,14 +27,14 @@ impl<K: CallKind> Call<K> {
         failure: Failure,
         record: &mut OpenRecord,
     ) -> Result<(), Failure> {
-        let told = self.of_named_model.get_or_insert(failure);
+        let first_failure = self.of_named_model.get_or_insert(failure);
         let Some(fallback) = self.fallbacks.pop_front() else {
-            return Err(told.clone());
+            return Err(first_failure.clone());
         };
         let before = Arc::clone(self.plan.model());
         self.take_over(fallback);
         let model = &self.plan.model().id;
-        record.note(|record| record.fall_back(&before.id, model));
+        record.update_record(|record| record.fall_back(&before.id, model));
         Ok(())
     }
 
@@ -48,9 +48,9 @@ impl<K: CallKind> Call<K> {
         let mut others: Option<Reservation> = None;
         // A fallback whose price cannot be computed for this call is left out.
         self.fallbacks.retain(|fallback| {
-            let ask = fallback.estimate.ask(&fallback.plan.model().price);
+            let ask = fallback.estimate.reservation(&fallback.plan.model().price);
             if let Ok(ask) = &ask {
-                others = Some(others.map_or(*ask, |so_far| so_far.covering(ask)));
+                others = Some(others.map_or(*ask, |so_far| so_far.covering_both(ask)));
             }
             ask.is_ok()
         });
@@ -87,7 +87,8 @@ impl<K: CallKind> Call<K> {
 
     fn take_over(&mut self, fallback: Prepared<K>) {
         let before = std::mem::replace(&mut self.plan, fallback.plan);
-        self.plan.follow(&before, fallback.estimate.tokens());
+        self.plan
+            .continue_after(&before, fallback.estimate.tokens());
         self.kind = fallback.kind;
         self.estimate = fallback.estimate;
         self.encoded = None;

@@ -80,7 +80,7 @@ async fn a_caller_who_never_looked_at_a_whole_stream_pays_for_all_of_it() {
     relay.settle(&complete());
     assert!(!relay.is_settled(), "the hold grows first");
     drop(relay);
-    let (charged, (status, ..)) = scene.told().await;
+    let (charged, (status, ..)) = scene.charge_and_journal().await;
     assert_eq!((charged, status), (507, 499));
 }
 
@@ -91,7 +91,7 @@ async fn a_drained_stream_is_charged_for_all_that_came() {
     let admission = scene.admitted_for(estimate()).await;
     let gone = ClientOutcome::client_gone();
     settle_grown(admission, None, &complete(), &gone).await;
-    let (charged, (status, ..)) = scene.told().await;
+    let (charged, (status, ..)) = scene.charge_and_journal().await;
     assert_eq!((charged, status), (507, 499));
 }
 
@@ -188,8 +188,8 @@ fn take_all(relay: &mut StreamRelay) -> (String, bool) {
 
 /// Asserts that the ledger and the journal charge a broken stream for its output, within the extended hold.
 async fn assert_told(scene: &Scene, status: u16) {
-    let (charged, (told, end, journaled)) = scene.told().await;
-    assert_eq!((told, end.as_str()), (status, "settled"));
+    let (charged, (journaled_status, end, journaled)) = scene.charge_and_journal().await;
+    assert_eq!((journaled_status, end.as_str()), (status, "settled"));
     assert!(charged > i64::try_from(USED + 50).unwrap(), "{charged}");
     assert_eq!(charged, journaled);
 }

@@ -15,7 +15,7 @@ use crate::memory_budget::MemoryBudget;
 #[derive(Default)]
 struct SlowStore {
     keys: Mutex<HashMap<Digest, KeyHead>>,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
     answered: AtomicUsize,
 }
 
@@ -38,7 +38,7 @@ impl SlowStore {
     }
 
     async fn look_up(&self, digest: Digest) -> Result<Option<KeyHead>, StoreError> {
-        let turn = self.asked.fetch_add(1, Ordering::Relaxed);
+        let turn = self.lookups.fetch_add(1, Ordering::Relaxed);
         let is_answered = || turn < self.answered.load(Ordering::Relaxed);
         std::future::poll_fn(|_| {
             if is_answered() {
@@ -66,10 +66,10 @@ fn lapse(keyring: &Keyring, secret: &str) {
     let mut shard = keyring.shard(&digest).lock();
     let long_ago = Instant::now().checked_sub(FOUND_TTL + UNKNOWN_TTL).unwrap();
     if let Some(known) = shard.known.get_mut(&digest) {
-        known.asked = long_ago;
+        known.queried_at = long_ago;
     }
-    if let Some(asked) = shard.unknown.get_mut(&digest) {
-        *asked = long_ago;
+    if let Some(queried_at) = shard.unknown.get_mut(&digest) {
+        *queried_at = long_ago;
     }
 }
 
@@ -102,7 +102,7 @@ async fn a_flood_of_unknown_keys_leaves_the_store_to_known_ones() {
             .all(|it| *it == Err(KeyLookupError::Unavailable))
     );
     assert_eq!(refused.len(), 5_000 - UNSEEN_AT_ONCE - UNSEEN_WAITING_MAX);
-    assert_eq!(store.asked.load(Ordering::Relaxed), 1 + UNSEEN_AT_ONCE);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), 1 + UNSEEN_AT_ONCE);
 
     // The lookup of a key that was found before waits only for lookups that have already reached the store.
     let mut good = pin!(unconstrained(find(&keyring, &store, "good")));
@@ -124,7 +124,7 @@ async fn an_unknown_key_is_asked_for_once_a_second() {
         let found = find(&keyring, &store, "late").await;
         assert_eq!(found, Err(KeyLookupError::NoSuchKey));
     }
-    assert_eq!(store.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), 1);
     assert!(
         UNKNOWN_TTL <= Duration::from_secs(1),
         "a new key must work soon"
@@ -133,7 +133,7 @@ async fn an_unknown_key_is_asked_for_once_a_second() {
     lapse(&keyring, "late");
     assert!(find(&keyring, &store, "late").await.is_ok());
     assert!(find(&keyring, &store, "late").await.is_ok());
-    assert_eq!(store.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_dead_key_is_asked_for_each_time_and_lives_again_at_once() {
     }
     set(true);
     assert!(find(&keyring, &store, "key").await.is_ok());
-    assert_eq!(store.asked.load(Ordering::Relaxed), 3);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]
@@ -180,11 +180,11 @@ async fn a_flood_takes_a_bounded_memory_and_keeps_known_keys() {
     // The flood may take so long that the known key is no longer fresh.
     let digest = Digest::of(b"good");
     if let Some(known) = keyring.shard(&digest).lock().known.get_mut(&digest) {
-        known.asked = Instant::now();
+        known.queried_at = Instant::now();
     }
-    let asked = store.asked.load(Ordering::Relaxed);
+    let lookups = store.lookups.load(Ordering::Relaxed);
     find(&keyring, &store, "good").await.unwrap();
-    assert_eq!(store.asked.load(Ordering::Relaxed), asked);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), lookups);
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn a_key_that_this_node_has_changed_is_looked_up_again() {
     assert_eq!(found.unwrap_err(), KeyLookupError::NoSuchKey);
     // Other keys stay cached.
     find(&keyring, &store, "other").await.unwrap();
-    assert_eq!(store.asked.load(Ordering::Relaxed), 3);
+    assert_eq!(store.lookups.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ fn row() -> JournalRow {
     }
 }
 
-fn told(trace: CallTrace, row: &JournalRow) -> Vec<Value> {
+fn exported_spans(trace: CallTrace, row: &JournalRow) -> Vec<Value> {
     let call = FinishedCall::new(Box::new(trace), row);
     let calls = [call];
     let body = request(vec![Attribute::text("service.name", "gate")], &calls);
@@ -107,7 +107,7 @@ fn second_try() -> CallTrace {
 
 #[test]
 fn a_call_is_a_span_with_the_names_of_the_conventions() {
-    let spans = told(second_try(), &row());
+    let spans = exported_spans(second_try(), &row());
     let call = &spans[0];
     assert_eq!(call["traceId"], "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_eq!(call["parentSpanId"], "00f067aa0ba902b7");
@@ -182,7 +182,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 
 #[test]
 fn attempts_are_spans_below_their_call() {
-    let spans = told(second_try(), &row());
+    let spans = exported_spans(second_try(), &row());
     let [call, first, second] = spans.as_slice() else {
         panic!("{spans:?}");
     };
@@ -230,7 +230,7 @@ fn failures_are_told_as_the_caller_saw_them() {
             code: code.map(Into::into),
             ..row()
         };
-        let spans = told(trace(), &row);
+        let spans = exported_spans(trace(), &row);
         let [call] = spans.as_slice() else {
             panic!("{spans:?}")
         };
@@ -262,9 +262,9 @@ fn a_stream_that_broke_has_the_status_that_its_caller_got_and_is_an_error() {
         ..broken.clone()
     };
     for (row, status) in [(broken, "200"), (not_begun, "502"), (whole, "502")] {
-        let call = told(trace(), &row).remove(0);
-        let told = value(&call, "http.response.status_code");
-        assert_eq!(told, json!({ "intValue": status }));
+        let call = exported_spans(trace(), &row).remove(0);
+        let found = value(&call, "http.response.status_code");
+        assert_eq!(found, json!({ "intValue": status }));
         assert_eq!(call["status"], json!({ "code": 2 }));
     }
 }
@@ -282,7 +282,7 @@ fn a_call_that_was_refused_at_once_says_little() {
         },
         ..JournalRow::default()
     };
-    let spans = told(trace(), &row);
+    let spans = exported_spans(trace(), &row);
     assert_eq!(spans[0]["name"], "generate_content");
     assert_eq!(spans[0].get("events"), None);
     // The wall clock is at the epoch. The start would be before it, so it is clamped to zero.
@@ -301,7 +301,7 @@ fn a_call_that_was_refused_at_once_says_little() {
 fn the_model_that_was_named_is_the_one_that_was_asked_for() {
     let mut trace = trace();
     trace.answered_by_another(Arc::from("maker/named"));
-    let spans = told(trace, &row());
+    let spans = exported_spans(trace, &row());
     let text = |key: &str| value(&spans[0], key)["stringValue"].clone();
     assert_eq!(spans[0]["name"], "chat maker/named");
     assert_eq!(text("gen_ai.request.model"), "maker/named");

@@ -30,7 +30,7 @@ pub(super) async fn images(
     };
     let call = ImagesCall {
         arrival: context.arrival(caller),
-        asked: operation,
+        operation,
         body,
     };
     context.engine().images(call).await.map(Output::Answer)

@@ -9,12 +9,12 @@ const ENTRIES_SWEPT_FROM: usize = 64;
 
 /// Values that their users share. A value is removed with its last user.
 #[derive(Debug)]
-pub(crate) struct SharedValues<K, V> {
+pub(crate) struct WeakValueMap<K, V> {
     entries: HashMap<K, Weak<V>>,
     sweep_at: usize,
 }
 
-impl<K, V> Default for SharedValues<K, V> {
+impl<K, V> Default for WeakValueMap<K, V> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
@@ -23,7 +23,7 @@ impl<K, V> Default for SharedValues<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V> SharedValues<K, V> {
+impl<K: Eq + Hash, V> WeakValueMap<K, V> {
     /// The value of `key`: the one that is in use, or a new one.
     pub(crate) fn get_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         if let Some(found) = self.entries.get(&key).and_then(Weak::upgrade) {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn values_are_forgotten_with_their_last_user() {
-        let mut shares = SharedValues::default();
+        let mut shares = WeakValueMap::default();
         let kept: Vec<Arc<usize>> = (0..10).map(|it| shares.get_or_insert(it, || it)).collect();
         for it in 10..5_000 {
             shares.get_or_insert(it, || it);

@@ -14,7 +14,7 @@ use store::{
 use super::conditions::{self, Calls, CallsByChannel, Condition};
 use super::decide::{Decision, decide};
 use super::error_rate::CallCounts;
-use super::signals::{ChannelWatch, stuck_closes};
+use super::signals::{DownChannels, stuck_closes};
 use crate::clock;
 use crate::engine::Engine;
 
@@ -46,11 +46,11 @@ const FORGET_MAX: u32 = 500;
 
 impl Engine {
     /// Checks conditions for as long as the future is polled.
-    pub async fn watch_alerts(self: Arc<Self>) {
-        let mut watcher = Watcher::default();
+    pub async fn check_alerts(self: Arc<Self>) {
+        let mut checker = AlertChecker::default();
         loop {
             let begun = Instant::now();
-            if let Err(error) = watcher.check(&self).await {
+            if let Err(error) = checker.check(&self).await {
                 tracing::warn!(%error, "alerts cannot be checked");
             }
             let check_every = self.settings.alerts.check_every;
@@ -71,8 +71,8 @@ fn pause_after(took: Duration, check_every: Duration) -> Duration {
 
 /// The state that a node keeps between checks. Everything else is in the store.
 #[derive(Debug, Default)]
-struct Watcher {
-    channels: ChannelWatch,
+struct AlertChecker {
+    channels: DownChannels,
     has_signals: bool,
     /// The counted calls, the time at which the recent calls were counted, and the time at which the calls of the day
     /// before were counted.
@@ -82,12 +82,12 @@ struct Watcher {
     forgot_at: Option<Instant>,
 }
 
-impl Watcher {
+impl AlertChecker {
     async fn check(&mut self, engine: &Engine) -> Result<(), StoreError> {
         let (store, now) = (&engine.store, clock::steady());
         let lease = lease(engine.settings.alerts.check_every);
         self.report(engine, lease, now).await?;
-        if !store.watch_alerts(lease).await? {
+        if !store.lease_alert_checks(lease).await? {
             return Ok(());
         }
         let rules = store.alert_rules().await?;

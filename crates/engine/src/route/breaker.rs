@@ -10,12 +10,12 @@ use upstream::{Breaker, BreakerState, CallOutcome};
 ///
 /// Until the first rate limit, a call only loads a flag. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
-pub(crate) struct RouteRest {
+pub(crate) struct RouteBreaker {
     is_noticed: AtomicBool,
     breaker: Mutex<Breaker>,
 }
 
-impl RouteRest {
+impl RouteBreaker {
     /// The state of the route.
     pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         if !self.is_noticed.load(Ordering::Relaxed) {
@@ -58,30 +58,30 @@ mod tests {
 
     #[test]
     fn a_limited_route_rests_as_long_as_its_upstream_asks() {
-        let rest = RouteRest::default();
+        let breaker = RouteBreaker::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let limited = CallOutcome::RateLimited {
             retry_after: Some(Duration::from_secs(20)),
         };
-        rest.report(limited, || start);
+        breaker.report(limited, || start);
         let resting = BreakerState::Open { since: start };
-        assert_eq!(rest.state(|| at(19)), resting);
-        assert_eq!(rest.state(|| at(20)), BreakerState::Probe);
+        assert_eq!(breaker.state(|| at(19)), resting);
+        assert_eq!(breaker.state(|| at(20)), BreakerState::Probe);
         // One call probes the route. A failure for another reason says nothing about the rate limit.
-        rest.attempt(|| at(20));
-        assert_eq!(rest.state(|| at(20)), resting);
-        rest.report(CallOutcome::Failed, || at(21));
-        assert_eq!(rest.state(|| at(21)), BreakerState::Probe);
-        rest.attempt(|| at(22));
-        rest.report(CallOutcome::Served, || at(23));
-        assert_eq!(rest.state(|| at(23)), BreakerState::Closed);
-        assert!(!rest.is_noticed.load(Ordering::Relaxed));
+        breaker.attempt(|| at(20));
+        assert_eq!(breaker.state(|| at(20)), resting);
+        breaker.report(CallOutcome::Failed, || at(21));
+        assert_eq!(breaker.state(|| at(21)), BreakerState::Probe);
+        breaker.attempt(|| at(22));
+        breaker.report(CallOutcome::Served, || at(23));
+        assert_eq!(breaker.state(|| at(23)), BreakerState::Closed);
+        assert!(!breaker.is_noticed.load(Ordering::Relaxed));
     }
 
     #[test]
     fn nothing_but_limits_rests_a_route() {
-        let rest = RouteRest::default();
+        let breaker = RouteBreaker::default();
         let start = Instant::now();
         let overloaded = CallOutcome::Overloaded { retry_after: None };
         for outcome in [
@@ -90,21 +90,21 @@ mod tests {
             overloaded,
         ] {
             for _ in 0..30 {
-                rest.report(outcome, || panic!("the clock is not read"));
+                breaker.report(outcome, || panic!("the clock is not read"));
             }
-            assert_eq!(rest.state(|| start), BreakerState::Closed);
+            assert_eq!(breaker.state(|| start), BreakerState::Closed);
         }
         // Rate limits without a `retry-after` count like failures.
         let limited = CallOutcome::RateLimited { retry_after: None };
         for _ in 0..4 {
-            rest.report(limited, || start);
+            breaker.report(limited, || start);
         }
-        rest.report(CallOutcome::Served, || start);
+        breaker.report(CallOutcome::Served, || start);
         for _ in 0..4 {
-            rest.report(limited, || start);
-            assert_eq!(rest.state(|| start), BreakerState::Closed);
+            breaker.report(limited, || start);
+            assert_eq!(breaker.state(|| start), BreakerState::Closed);
         }
-        rest.report(limited, || start);
-        assert_eq!(rest.state(|| start), BreakerState::Open { since: start });
+        breaker.report(limited, || start);
+        assert_eq!(breaker.state(|| start), BreakerState::Open { since: start });
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Payer {
 
 /// The protocol of the client. All upstreams speak chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spoken {
+pub(crate) enum ClientDialect {
     Chat,
     Messages,
 }
@@ -38,9 +38,9 @@ pub(crate) enum Spoken {
 /// The plan of one call.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) life: u64,
+    pub(crate) number: u64,
     pub(crate) payer: Payer,
-    pub(crate) spoken: Spoken,
+    pub(crate) dialect: ClientDialect,
     pub(crate) model: &'static str,
     pub(crate) attempts_max: usize,
     pub(crate) is_streamed: bool,
@@ -94,11 +94,11 @@ pub(crate) enum ReplyEnd {
 
 impl Plan {
     /// Draws the plan of a call. Equal seeds give equal plans.
-    pub(crate) fn draw(seed: u64, life: u64) -> Self {
-        let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(0x9E37_79B9).wrapping_add(life));
+    pub(crate) fn draw(seed: u64, number: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(0x9E37_79B9).wrapping_add(number));
         let (model, attempts_max) = MODELS[rng.random_range(0..MODELS.len())];
         Self {
-            life,
+            number,
             model,
             attempts_max,
             payer: match rng.random_range(0..20) {
@@ -106,10 +106,10 @@ impl Plan {
                 3..6 => Payer::Narrow,
                 _ => Payer::Rich,
             },
-            spoken: if rng.random_bool(0.3) {
-                Spoken::Messages
+            dialect: if rng.random_bool(0.3) {
+                ClientDialect::Messages
             } else {
-                Spoken::Chat
+                ClientDialect::Chat
             },
             is_streamed: rng.random_bool(0.6),
             is_misspelt: rng.random_bool(0.01),

@@ -18,9 +18,9 @@ use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, yield_now};
 use upstream::{Channel, ChannelSpec, Protocol, Timeouts};
 
-use crate::client::{View, live};
+use crate::client::{View, run_call};
 use crate::plan::{Payer, Plan};
-use crate::scripted_upstream::{DEAR, Script, serve};
+use crate::scripted_upstream::{FALLBACK_MODEL, Script, serve};
 
 /// How far the clock advances when there is nothing left to do.
 const STEP: Duration = Duration::from_millis(100);
@@ -54,13 +54,13 @@ pub(crate) struct Wave {
     pub(crate) seen: BTreeMap<u64, View>,
 }
 
-pub(crate) struct World {
+pub(crate) struct Harness {
     pub(crate) store: Store,
     keys: BTreeMap<Payer, KeyHead>,
     folder: TempDir,
 }
 
-impl World {
+impl Harness {
     pub(crate) async fn new() -> Self {
         // Uses memory if possible, because syncs to a disk are tested elsewhere.
         let memory = Path::new("/dev/shm");
@@ -95,18 +95,18 @@ impl World {
         paid.unwrap();
         let script = Arc::new(Script::new(plans));
         let engine = self.engine(&script).await;
-        let lives: Vec<(u64, JoinHandle<View>)> = plans
+        let calls: Vec<(u64, JoinHandle<View>)> = plans
             .iter()
             .map(|plan| {
                 let key = self.keys[&plan.payer].clone();
-                let life = live(Arc::clone(&engine), key, Arc::clone(plan));
-                (plan.life, tokio::spawn(life))
+                let running = run_call(Arc::clone(&engine), key, Arc::clone(plan));
+                (plan.number, tokio::spawn(running))
             })
             .collect();
         let seen = self.pass_time(async move {
             let mut seen = BTreeMap::new();
-            for (life, running) in lives {
-                seen.insert(life, running.await.unwrap());
+            for (number, running) in calls {
+                seen.insert(number, running.await.unwrap());
             }
             seen
         });
@@ -260,7 +260,7 @@ fn models() -> Vec<ModelSpec> {
     let mut dear = model_spec("m/dear", &["up-1"], None, &[]);
     dear.price = serde_json::from_str(r#"{"input":"3","output":"7"}"#).unwrap();
     for route in &mut dear.routes {
-        DEAR.clone_into(&mut route.model);
+        FALLBACK_MODEL.clone_into(&mut route.model);
     }
     models.push(dear);
     models

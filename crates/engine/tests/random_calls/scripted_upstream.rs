@@ -13,13 +13,13 @@ use upstream::MemoryListener;
 use crate::plan::{Act, Plan, Reply, ReplyEnd};
 
 /// The text before the number of a call in its prompt.
-pub(crate) const LIFE: &str = "life ";
+pub(crate) const CALL_PREFIX: &str = "life ";
 
 /// A word of an answer. It occurs nowhere else in an answer.
 pub(crate) const WORD: &str = "word ";
 
 /// The upstream's name for `m/dear`, the fallback model.
-pub(crate) const DEAR: &str = "up-dear";
+pub(crate) const FALLBACK_MODEL: &str = "up-dear";
 
 /// The plans of a wave, the attempts of each call (true if for the fallback model), and the number of words sent in its
 /// last attempt.
@@ -31,17 +31,17 @@ pub(crate) struct Script {
 }
 
 /// One request, and what the upstream does with it.
-struct Turn<'a> {
+struct PlannedAnswer<'a> {
     script: &'a Script,
-    life: u64,
+    number: u64,
     act: Act,
 }
 
-impl Turn<'_> {
+impl PlannedAnswer<'_> {
     /// Records how many words are about to be sent.
     fn sends(&self, words: u64) {
         let mut sent = self.script.sent.lock().unwrap();
-        *sent.entry(self.life).or_default() += words;
+        *sent.entry(self.number).or_default() += words;
     }
 }
 
@@ -50,7 +50,7 @@ impl Script {
         Self {
             plans: plans
                 .iter()
-                .map(|plan| (plan.life, Arc::clone(plan)))
+                .map(|plan| (plan.number, Arc::clone(plan)))
                 .collect(),
             attempts: Mutex::default(),
             sent: Mutex::default(),
@@ -58,32 +58,34 @@ impl Script {
     }
 
     /// The requests of a call that have arrived, each true if it was for the fallback model.
-    pub(crate) fn attempts(&self, life: u64) -> Vec<bool> {
+    pub(crate) fn attempts(&self, number: u64) -> Vec<bool> {
         let attempts = self.attempts.lock().unwrap();
-        attempts.get(&life).cloned().unwrap_or_default()
+        attempts.get(&number).cloned().unwrap_or_default()
     }
 
     /// The number of words sent in the last attempt of a call.
-    pub(crate) fn words_sent(&self, life: u64) -> u64 {
+    pub(crate) fn words_sent(&self, number: u64) -> u64 {
         let sent = self.sent.lock().unwrap();
-        sent.get(&life).copied().unwrap_or(0)
+        sent.get(&number).copied().unwrap_or(0)
     }
 
     /// Decides what to do with this request.
-    fn next_turn(&self, request: &Value) -> Turn<'_> {
+    fn plan_answer(&self, request: &Value) -> PlannedAnswer<'_> {
         let messages = request["messages"].as_array().unwrap();
         let content = &messages.last().unwrap()["content"];
         let prompt = content.as_str().or_else(|| content[0]["text"].as_str());
-        let life = prompt.and_then(|text| text.strip_prefix(LIFE)).unwrap();
-        let life: u64 = life.parse().unwrap();
+        let number = prompt
+            .and_then(|text| text.strip_prefix(CALL_PREFIX))
+            .unwrap();
+        let number: u64 = number.parse().unwrap();
         let mut attempts = self.attempts.lock().unwrap();
-        let made = attempts.entry(life).or_default();
-        made.push(request["model"] == DEAR);
-        self.sent.lock().unwrap().remove(&life);
-        Turn {
+        let made = attempts.entry(number).or_default();
+        made.push(request["model"] == FALLBACK_MODEL);
+        self.sent.lock().unwrap().remove(&number);
+        PlannedAnswer {
             script: self,
-            life,
-            act: self.plans[&life].act(made.len() - 1).clone(),
+            number,
+            act: self.plans[&number].act(made.len() - 1).clone(),
         }
     }
 }
@@ -105,8 +107,8 @@ async fn answer_all(mut connection: DuplexStream, script: &Script) -> io::Result
     while let Some(request) = next_request(&mut connection, &mut read).await? {
         let is_streamed = request["stream"] == true;
         let connection = &mut connection;
-        let turn = script.next_turn(&request);
-        match &turn.act {
+        let planned = script.plan_answer(&request);
+        match &planned.act {
             Act::HangUp => return Ok(()),
             Act::Silence => return silence(connection).await,
             Act::Status(status) => {
@@ -114,8 +116,8 @@ async fn answer_all(mut connection: DuplexStream, script: &Script) -> io::Result
                 whole(connection, *status, body.to_string().as_bytes()).await?;
             }
             Act::Nonsense => whole(connection, 200, b"<html>hello</html>").await?,
-            Act::Answer(reply) if is_streamed => stream(connection, reply, &turn).await?,
-            Act::Answer(reply) => answer(connection, reply, &turn).await?,
+            Act::Answer(reply) if is_streamed => stream(connection, reply, &planned).await?,
+            Act::Answer(reply) => answer(connection, reply, &planned).await?,
         }
     }
     Ok(())
@@ -161,7 +163,11 @@ async fn whole(connection: &mut DuplexStream, status: u16, body: &[u8]) -> io::R
 }
 
 /// Sends a whole answer. If the plan cuts or stalls it, only a part of its body is sent.
-async fn answer(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -> io::Result<()> {
+async fn answer(
+    connection: &mut DuplexStream,
+    reply: &Reply,
+    planned: &PlannedAnswer<'_>,
+) -> io::Result<()> {
     sleep(Duration::from_millis(reply.head_after_ms)).await;
     let words = usize::try_from(reply.words).unwrap();
     let mut body = json!({
@@ -187,7 +193,7 @@ async fn answer(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -
         ReplyEnd::Regular | ReplyEnd::CutBeforeMark => {}
     }
     sleep(Duration::from_millis(reply.gap_ms)).await;
-    turn.sends(reply.words);
+    planned.sends(reply.words);
     connection.write_all(rest.as_bytes()).await
 }
 
@@ -195,7 +201,11 @@ fn usage(input: u64, output: u64) -> Value {
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
-async fn stream(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -> io::Result<()> {
+async fn stream(
+    connection: &mut DuplexStream,
+    reply: &Reply,
+    planned: &PlannedAnswer<'_>,
+) -> io::Result<()> {
     sleep(Duration::from_millis(reply.head_after_ms)).await;
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -217,7 +227,7 @@ async fn stream(connection: &mut DuplexStream, reply: &Reply, turn: &Turn<'_>) -
         if word < reply.words {
             sleep(Duration::from_millis(reply.gap_ms)).await;
             let event = delta(json!({"content": WORD}), Value::Null);
-            turn.sends(1);
+            planned.sends(1);
             event_of(connection, &event.to_string()).await?;
         }
     }

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use protocol::count::tokens;
 use store::{Basis, EntryKind, EntryQuery, EntryRow, JournalQuery, JournalRow};
 
-use crate::client::{Saw, View, input_tokens, request_id};
-use crate::plan::{Act, Payer, Plan, Reply, ReplyEnd, Spoken};
+use crate::client::{ClientResult, View, input_tokens, request_id};
+use crate::harness::{Harness, Wave};
+use crate::plan::{Act, ClientDialect, Payer, Plan, Reply, ReplyEnd};
 use crate::scripted_upstream::WORD;
-use crate::world::{Wave, World};
 
 /// The number of calls per ending: what the caller saw, and how the hold was closed.
 pub(crate) type Endings = BTreeMap<(String, String), u64>;
 
 /// Journal rows and ledger entries by request id.
-struct Books {
+struct StoredRows {
     rows: BTreeMap<String, Vec<JournalRow>>,
     closes: BTreeMap<String, Vec<EntryRow>>,
 }
 
-impl Books {
-    async fn read(world: &World, wave: &BTreeSet<String>) -> Self {
-        let mut books = Self {
+impl StoredRows {
+    async fn read(harness: &Harness, wave: &BTreeSet<String>) -> Self {
+        let mut stored = Self {
             rows: BTreeMap::new(),
             closes: BTreeMap::new(),
         };
         let mut before = None;
         loop {
-            let page = world.store.journal(JournalQuery {
+            let page = harness.store.journal(JournalQuery {
                 before,
                 limit: 1_000,
                 ..JournalQuery::default()
@@ -42,7 +42,7 @@ impl Books {
             let mut found = 0;
             for entry in of_wave {
                 found += 1;
-                let rows = books.rows.entry(entry.row.request_id.to_string());
+                let rows = stored.rows.entry(entry.row.request_id.to_string());
                 rows.or_default().push(entry.row);
             }
             // All further rows belong to earlier waves.
@@ -52,19 +52,19 @@ impl Books {
         }
         let mut after = None;
         loop {
-            let page = world.store.entries(EntryQuery {
+            let page = harness.store.entries(EntryQuery {
                 after,
                 ..EntryQuery::default()
             });
             let page = page.await.unwrap();
             let Some(last) = page.last() else {
-                return books;
+                return stored;
             };
             after = Some(last.cursor);
             for entry in page {
                 let id = entry.call.as_ref().map(|call| call.request_id.to_string());
                 if let Some(id) = id.filter(|id| wave.contains(id)) {
-                    books.closes.entry(id).or_default().push(entry);
+                    stored.closes.entry(id).or_default().push(entry);
                 }
             }
         }
@@ -73,35 +73,38 @@ impl Books {
 
 /// Checks the calls of a wave.
 pub(crate) async fn check(
-    world: &World,
+    harness: &Harness,
     plans: &[Arc<Plan>],
     wave: &Wave,
     seed: u64,
     endings: &mut Endings,
 ) {
-    let ids = plans.iter().map(|plan| request_id(plan.life)).collect();
-    let books = Books::read(world, &ids).await;
+    let ids = plans.iter().map(|plan| request_id(plan.number)).collect();
+    let stored = StoredRows::read(harness, &ids).await;
     for plan in plans {
-        let id = request_id(plan.life);
-        let rows = books.rows.get(&id).map_or(&[][..], Vec::as_slice);
-        let closes = books.closes.get(&id).map_or(&[][..], Vec::as_slice);
-        let View { saw, words } = wave.seen[&plan.life];
-        let attempts = wave.script.attempts(plan.life);
-        let words_sent = wave.script.words_sent(plan.life);
-        let ending = Life {
+        let id = request_id(plan.number);
+        let rows = stored.rows.get(&id).map_or(&[][..], Vec::as_slice);
+        let closes = stored.closes.get(&id).map_or(&[][..], Vec::as_slice);
+        let View {
+            client_result,
+            words,
+        } = wave.seen[&plan.number];
+        let attempts = wave.script.attempts(plan.number);
+        let words_sent = wave.script.words_sent(plan.number);
+        let ending = CheckedCall {
             plan,
-            saw,
+            client_result,
             words_seen: words,
             words_sent,
             attempts: attempts.len(),
-            is_dear: attempts.last() == Some(&true),
+            used_fallback: attempts.last() == Some(&true),
             rows,
             closes,
         }
         .check()
         .unwrap_or_else(|why| {
             panic!(
-                "seed {seed}: {why}\n{plan:#?}\nthe caller saw {saw:?} and {words} of {words_sent} words after {attempts:?}\n{rows:#?}\n{closes:#?}"
+                "seed {seed}: {why}\n{plan:#?}\nthe caller saw {client_result:?} and {words} of {words_sent} words after {attempts:?}\n{rows:#?}\n{closes:#?}"
             )
         });
         *endings.entry(ending).or_default() += 1;
@@ -109,9 +112,9 @@ pub(crate) async fn check(
 }
 
 /// Everything that is known about one call: its plan, what the caller and the upstream saw, and its rows.
-struct Life<'a> {
+struct CheckedCall<'a> {
     plan: &'a Plan,
-    saw: Saw,
+    client_result: ClientResult,
     /// The number of words of the answer that the caller has read.
     words_seen: u64,
     /// The number of words that the upstream has sent in its last answer.
@@ -119,13 +122,13 @@ struct Life<'a> {
     /// The number of requests that have reached an upstream.
     attempts: usize,
     /// Whether the last request was for `m/dear`, the fallback model.
-    is_dear: bool,
+    used_fallback: bool,
     rows: &'a [JournalRow],
     closes: &'a [EntryRow],
 }
 
 /// Returns an error with a reason if a condition is false.
-macro_rules! must {
+macro_rules! require {
     ($truth:expr, $why:literal) => {
         if !$truth {
             return Err($why);
@@ -133,7 +136,7 @@ macro_rules! must {
     };
 }
 
-impl Life<'_> {
+impl CheckedCall<'_> {
     fn check(&self) -> Result<(String, String), &'static str> {
         let [row] = self.rows else {
             return Err("a call has one row in the journal");
@@ -148,7 +151,11 @@ impl Life<'_> {
             Basis::Counted => " as counted",
         });
         let outcome = row.outcome.as_deref().unwrap_or("refused");
-        let by = if self.is_dear { " by the fallback" } else { "" };
+        let by = if self.used_fallback {
+            " by the fallback"
+        } else {
+            ""
+        };
         let notes = row.route_notes.as_deref().unwrap_or_default();
         let limit = if row.hold.is_none() && notes.contains("passed over") {
             " at a limit"
@@ -156,31 +163,31 @@ impl Life<'_> {
             ""
         };
         let ending = format!("{outcome}{basis}{by}{limit}");
-        Ok((format!("{:?}", self.saw), ending))
+        Ok((format!("{:?}", self.client_result), ending))
     }
 
     /// Checks that the hold is closed once and that the journal says how.
     fn check_close(&self, row: &JournalRow) -> Result<(), &'static str> {
-        must!(
+        require!(
             row.hold.is_some() == row.outcome.is_some(),
             "no hold, no close"
         );
         match (row.hold, self.closes) {
             (None, []) => {
-                must!(row.charge.get() == 0, "without a hold nothing is charged");
+                require!(row.charge.get() == 0, "without a hold nothing is charged");
             }
             // The ledger granted the hold after the caller had left.
-            (None, [close]) if self.saw == Saw::Left => {
-                must!(
+            (None, [close]) if self.client_result == ClientResult::Left => {
+                require!(
                     close.kind == EntryKind::Released,
                     "a late grant is released"
                 );
-                must!(row.charge.get() == 0, "a late grant is free");
+                require!(row.charge.get() == 0, "a late grant is free");
             }
             (Some(hold), [close]) => {
                 let call = close.call.as_ref().ok_or("a close belongs to a call")?;
-                must!(call.hold == hold, "the close is that of the hold");
-                must!(
+                require!(call.hold == hold, "the close is that of the hold");
+                require!(
                     close.charge == row.charge,
                     "ledger and journal agree on the charge"
                 );
@@ -189,7 +196,7 @@ impl Life<'_> {
                     EntryKind::Released => "released",
                     _ => return Err("a hold is settled or released"),
                 };
-                must!(
+                require!(
                     row.outcome.as_deref() == Some(outcome),
                     "ledger and journal agree on the end"
                 );
@@ -202,29 +209,29 @@ impl Life<'_> {
     /// Checks that the journal agrees with what the caller saw.
     fn check_view(&self, row: &JournalRow) -> Result<(), &'static str> {
         let is_settled = row.outcome.as_deref() == Some("settled");
-        match self.saw {
-            Saw::Failed(status) => {
-                must!(
+        match self.client_result {
+            ClientResult::Failed(status) => {
+                require!(
                     row.status == status,
                     "the journal has the status of the error"
                 );
-                must!(!is_settled, "an error instead of an answer is free");
+                require!(!is_settled, "an error instead of an answer is free");
             }
-            Saw::Whole | Saw::Stream => {
-                must!(
+            ClientResult::Whole | ClientResult::Stream => {
+                require!(
                     row.status == 200 && row.code.is_none(),
                     "the journal says success"
                 );
-                must!(is_settled, "an answer is charged");
+                require!(is_settled, "an answer is charged");
             }
-            Saw::BrokenStream => {
-                must!(
+            ClientResult::BrokenStream => {
+                require!(
                     row.status >= 400 && row.status != 499,
                     "the journal has the error"
                 );
             }
             // The caller may have left just after the end.
-            Saw::Left => must!(row.status >= 200, "the journal has a status"),
+            ClientResult::Left => require!(row.status >= 200, "the journal has a status"),
         }
         Ok(())
     }
@@ -248,8 +255,8 @@ impl Life<'_> {
 
     /// The price of these tokens, for the model that the row names.
     fn price_of(&self, input: u64, output: u64) -> i64 {
-        let is_dear = self.rows.first().is_some_and(|row| *row.model == *"m/dear");
-        let (of_input, of_output) = if is_dear { (3, 7) } else { (1, 2) };
+        let used_fallback = self.rows.first().is_some_and(|row| *row.model == *"m/dear");
+        let (of_input, of_output) = if used_fallback { (3, 7) } else { (1, 2) };
         i64::try_from(of_input * input + of_output * output).unwrap()
     }
 
@@ -263,7 +270,7 @@ impl Life<'_> {
     /// The price of a converted stream that breaks after a usage report. Further reports might have followed, so its
     /// input counts, and its output only if it is more than what arrived.
     fn interim_price(&self, reply: Option<&Reply>, words: u64) -> Option<i64> {
-        let is_converted = self.plan.is_streamed && self.plan.spoken == Spoken::Messages;
+        let is_converted = self.plan.is_streamed && self.plan.dialect == ClientDialect::Messages;
         let (input, output) = reply.filter(|_| is_converted)?.usage?;
         let price = self.price_of(input, output.max(output_tokens(words)));
         Some(self.payable(price))
@@ -273,8 +280,8 @@ impl Life<'_> {
     /// caller saw, and at most what was sent.
     fn check_charge(&self, row: &JournalRow) -> Result<(), &'static str> {
         let Some(basis) = self.basis() else {
-            must!(row.charge.get() == 0, "only usage is charged");
-            must!(self.words_seen == 0, "what was delivered is charged");
+            require!(row.charge.get() == 0, "only usage is charged");
+            require!(self.words_seen == 0, "what was delivered is charged");
             return Ok(());
         };
         let reply = match self.last_act() {
@@ -286,18 +293,21 @@ impl Life<'_> {
         let price = usage.map(|(input, output)| self.price_of(input, output));
         let held = self.closes[0].call.as_ref().map(|call| call.held);
         match basis {
-            Basis::Reported => must!(
+            Basis::Reported => require!(
                 price == Some(row.charge.get()),
                 "a report is charged as it is"
             ),
             Basis::Counted => {
-                must!(
+                require!(
                     held >= Some(row.charge),
                     "a count is charged within the hold"
                 );
-                let is_whole = matches!(self.saw, Saw::Whole | Saw::Stream);
-                must!(!is_whole || price.is_none(), "a report is not ignored");
-                must!(
+                let is_whole = matches!(
+                    self.client_result,
+                    ClientResult::Whole | ClientResult::Stream
+                );
+                require!(!is_whole || price.is_none(), "a report is not ignored");
+                require!(
                     !is_whole || self.words_seen == self.words_sent,
                     "a whole answer is delivered"
                 );
@@ -307,11 +317,11 @@ impl Life<'_> {
                     let interim = self.interim_price(reply, words).unwrap_or(counted);
                     (counted.min(interim), counted.max(interim))
                 };
-                must!(
+                require!(
                     charge >= prices(self.words_seen).0,
                     "all that was delivered is charged"
                 );
-                must!(
+                require!(
                     charge <= prices(self.words_sent).1,
                     "nothing is charged that did not come"
                 );
@@ -323,22 +333,25 @@ impl Life<'_> {
     /// Checks that the charge is that of the last model that was tried, and that the row names this model.
     fn check_model(&self, row: &JournalRow) -> Result<(), &'static str> {
         let is_backed = self.plan.model.ends_with("backed");
-        must!(is_backed || !self.is_dear, "only some models fall back");
+        require!(
+            is_backed || !self.used_fallback,
+            "only some models fall back"
+        );
         if self.basis().is_none() {
             // A caller may leave before its request is read.
-            let is_unread = self.saw == Saw::Left && row.model.is_empty();
+            let is_unread = self.client_result == ClientResult::Left && row.model.is_empty();
             let is_named = self.plan.is_misspelt || *row.model == *self.plan.model;
-            must!(
+            require!(
                 is_named || is_unread,
                 "without a charge the row names what was asked for"
             );
             return Ok(());
         }
-        let charged_dear = *row.model == *"m/dear";
+        let charged_fallback = *row.model == *"m/dear";
         // The caller may have left after the fallback was chosen and before its upstream was called.
-        let is_certain = self.saw != Saw::Left;
-        must!(
-            !is_certain || charged_dear == self.is_dear,
+        let is_certain = self.client_result != ClientResult::Left;
+        require!(
+            !is_certain || charged_fallback == self.used_fallback,
             "the row names the model that was charged"
         );
         Ok(())
@@ -356,12 +369,12 @@ impl Life<'_> {
                 Act::Status(400) | Act::Silence => true,
                 _ => false,
             };
-            must!(
+            require!(
                 !shows,
                 "no route is tried behind content, a refusal or a timeout"
             );
         }
-        must!(
+        require!(
             self.attempts <= self.plan.attempts_max,
             "each route is tried once"
         );
@@ -375,11 +388,11 @@ fn output_tokens(words: u64) -> u64 {
 }
 
 /// Checks that every kind of ending occurs, so that no check above is unused.
-pub(crate) fn every_ending_has_occurred(endings: &Endings, lives: u64) {
-    if lives < 5_000 {
+pub(crate) fn every_ending_has_occurred(endings: &Endings, calls: u64) {
+    if calls < 5_000 {
         return;
     }
-    for (saw, outcome) in [
+    for (client_result, outcome) in [
         ("Failed(400)", "released"),
         ("Failed(402)", "refused"),
         ("Failed(404)", "refused"),
@@ -403,7 +416,7 @@ pub(crate) fn every_ending_has_occurred(endings: &Endings, lives: u64) {
         ("Left", "settled as reported"),
         ("Left", "settled as counted"),
     ] {
-        let ending = (saw.to_owned(), outcome.to_owned());
+        let ending = (client_result.to_owned(), outcome.to_owned());
         assert!(
             endings.contains_key(&ending),
             "no {ending:?} in {endings:#?}"

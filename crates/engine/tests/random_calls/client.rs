@@ -14,12 +14,12 @@ use serde_json::json;
 use store::KeyHead;
 use tokio::time::{sleep, timeout};
 
-use crate::plan::{Plan, Spoken};
-use crate::scripted_upstream::{LIFE, WORD};
+use crate::plan::{ClientDialect, Plan};
+use crate::scripted_upstream::{CALL_PREFIX, WORD};
 
 /// What the client saw of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Saw {
+pub(crate) enum ClientResult {
     /// An error instead of an answer.
     Failed(u16),
     Whole,
@@ -34,36 +34,44 @@ pub(crate) enum Saw {
 /// What the client saw, and the number of words of the answer that it read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    pub(crate) saw: Saw,
+    pub(crate) client_result: ClientResult,
     pub(crate) words: u64,
 }
 
 /// The request id of a call.
-pub(crate) fn request_id(life: u64) -> String {
-    format!("req_{life}")
+pub(crate) fn request_id(number: u64) -> String {
+    format!("req_{number}")
 }
 
 /// The bytes that the client has read. They are shared, because the client may leave at any moment.
 type Read = Arc<Mutex<Vec<u8>>>;
 
-pub(crate) async fn live(engine: Arc<Engine>, key: KeyHead, plan: Arc<Plan>) -> View {
+pub(crate) async fn run_call(engine: Arc<Engine>, key: KeyHead, plan: Arc<Plan>) -> View {
     sleep(Duration::from_millis(plan.begins_ms)).await;
     let read = Read::default();
-    let life = attend(engine, key, &plan, &read);
-    let saw = match plan.leaves_ms {
-        Some(ms) => timeout(Duration::from_millis(ms), life)
+    let exchange = send_and_read(engine, key, &plan, &read);
+    let client_result = match plan.leaves_ms {
+        Some(ms) => timeout(Duration::from_millis(ms), exchange)
             .await
-            .unwrap_or(Saw::Left),
-        None => life.await,
+            .unwrap_or(ClientResult::Left),
+        None => exchange.await,
     };
     let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
     let words = u64::try_from(read.matches(WORD).count()).unwrap();
-    View { saw, words }
+    View {
+        client_result,
+        words,
+    }
 }
 
-async fn attend(engine: Arc<Engine>, key: KeyHead, plan: &Plan, read: &Read) -> Saw {
+async fn send_and_read(
+    engine: Arc<Engine>,
+    key: KeyHead,
+    plan: &Plan,
+    read: &Read,
+) -> ClientResult {
     match engine.text(call(key, plan)).await {
-        Err(failed) => Saw::Failed(failed.failure.status()),
+        Err(failed) => ClientResult::Failed(failed.failure.status()),
         Ok(answer) => read_all(answer.body, plan, read).await,
     }
 }
@@ -76,9 +84,9 @@ pub(crate) fn input_tokens(plan: &Plan) -> u64 {
 }
 
 fn endpoint(plan: &Plan) -> (Dialect, &'static str) {
-    match plan.spoken {
-        Spoken::Chat => (Dialect::Chat, "/v1/chat/completions"),
-        Spoken::Messages => (Dialect::Messages, "/v1/messages"),
+    match plan.dialect {
+        ClientDialect::Chat => (Dialect::Chat, "/v1/chat/completions"),
+        ClientDialect::Messages => (Dialect::Messages, "/v1/messages"),
     }
 }
 
@@ -92,7 +100,7 @@ fn request(plan: &Plan) -> Bytes {
         "model": model,
         "stream": plan.is_streamed,
         "max_tokens": 300,
-        "messages": [{"role": "user", "content": format!("{LIFE}{}", plan.life)}],
+        "messages": [{"role": "user", "content": format!("{CALL_PREFIX}{}", plan.number)}],
     });
     body.to_string().into()
 }
@@ -102,7 +110,7 @@ fn call(key: KeyHead, plan: &Plan) -> TextCall {
     TextCall {
         arrival: Arrival {
             key,
-            request_id: request_id(plan.life).as_str().into(),
+            request_id: request_id(plan.number).as_str().into(),
             endpoint,
             at: Instant::now(),
             trace: None,
@@ -114,7 +122,7 @@ fn call(key: KeyHead, plan: &Plan) -> TextCall {
     }
 }
 
-async fn read_all(mut body: AnswerBody, plan: &Plan, read: &Read) -> Saw {
+async fn read_all(mut body: AnswerBody, plan: &Plan, read: &Read) -> ClientResult {
     let is_stream = matches!(body, AnswerBody::Stream(_));
     loop {
         if is_stream && plan.reads_every_ms > 0 {
@@ -125,14 +133,14 @@ async fn read_all(mut body: AnswerBody, plan: &Plan, read: &Read) -> Saw {
                 let piece = frame.into_data().unwrap_or_default();
                 read.lock().unwrap().extend_from_slice(&piece);
             }
-            Some(Err(_aborted)) => return Saw::BrokenStream,
+            Some(Err(_aborted)) => return ClientResult::BrokenStream,
             None => break,
         }
     }
     let text = String::from_utf8(read.lock().unwrap().clone()).unwrap();
     match (is_stream, text.contains("\"error\"")) {
-        (false, _) => Saw::Whole,
-        (true, false) => Saw::Stream,
-        (true, true) => Saw::BrokenStream,
+        (false, _) => ClientResult::Whole,
+        (true, false) => ClientResult::Stream,
+        (true, true) => ClientResult::BrokenStream,
     }
 }

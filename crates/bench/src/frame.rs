@@ -21,8 +21,7 @@ pub(crate) enum Kind {
     Text,
     Binary,
     Close,
-    /// A ping or a pong.
-    Sign,
+    PingOrPong,
 }
 
 /// The sender of a frame. Clients must mask their frames.
@@ -38,7 +37,7 @@ pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
         Kind::Text => 1,
         Kind::Binary => 2,
         Kind::Close => 8,
-        Kind::Sign => 9,
+        Kind::PingOrPong => 9,
     };
     let mut frame = vec![FINAL | opcode];
     let masked = match sender {
@@ -81,7 +80,7 @@ impl Frame {
             0x81 => Kind::Text,
             0x82 => Kind::Binary,
             0x88 => Kind::Close,
-            0x89 | 0x8a => Kind::Sign,
+            0x89 | 0x8a => Kind::PingOrPong,
             _ => return Err(io::Error::other("a frame that is no whole message")),
         };
         let length = match second & !MASKED {
@@ -133,7 +132,7 @@ mod tests {
             for (kind, length) in [
                 (Kind::Text, 0),
                 (Kind::Close, 2),
-                (Kind::Sign, 125),
+                (Kind::PingOrPong, 125),
                 (Kind::Binary, 126),
                 (Kind::Text, 1344),
                 (Kind::Text, 65_535),

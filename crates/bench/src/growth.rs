@@ -50,7 +50,7 @@ pub(crate) struct Args {
 }
 
 /// A filled store and the measurements taken on it.
-struct Side {
+struct FilledStore {
     name: &'static str,
     folder: PathBuf,
     place: Place,
@@ -66,8 +66,8 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
     let binary = args.program.binary().await?;
     let folder = args.program.folder()?;
     let upstream = ServerProcess::start_own(["upstream"], None).await?;
-    let mut small = Side::fill("small", folder.path(), SMALL).await?;
-    let mut large = Side::fill("large", folder.path(), args.size).await?;
+    let mut small = FilledStore::fill("small", folder.path(), SMALL).await?;
+    let mut large = FilledStore::fill("large", folder.path(), args.size).await?;
     for _ in 0..STARTS {
         for side in [&mut small, &mut large] {
             let gateway = side.start(&binary, upstream.address).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
     report(&small, &large)
 }
 
-impl Side {
+impl FilledStore {
     async fn fill(name: &'static str, parent: &Path, size: Size) -> io::Result<Self> {
         let folder = parent.join(name);
         fs::create_dir_all(&folder)?;
@@ -146,7 +146,7 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn report(small: &Side, large: &Side) -> io::Result<()> {
+fn report(small: &FilledStore, large: &FilledStore) -> io::Result<()> {
     let mut output = io::stdout();
     writeln!(
         output,

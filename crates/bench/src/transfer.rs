@@ -44,19 +44,19 @@ pub(crate) async fn run(args: Args) -> io::Result<()> {
     let file = folder.path().join("tollgate.db");
     fill(&Place::Sqlite(file.clone()), args.size).await?;
     let schema = Schema::create(&args.postgres).await?;
-    let from = End::new(
+    let from = StoreConfig::new(
         &binary,
         folder.path(),
         "from",
         &format!("sqlite:{}", file.display()),
     )?;
-    let to = End::new(&binary, folder.path(), "to", &schema.url)?;
+    let to = StoreConfig::new(&binary, folder.path(), "to", &schema.url)?;
     let measured = measure(&args, &from, &to).await;
     schema.drop().await?;
     measured
 }
 
-async fn measure(args: &Args, from: &End, to: &End) -> io::Result<()> {
+async fn measure(args: &Args, from: &StoreConfig, to: &StoreConfig) -> io::Result<()> {
     let mut output = io::stdout();
     let before = verified(from, "the source").await?;
     if let Some(after) = args.kill_after() {
@@ -84,10 +84,10 @@ async fn measure(args: &Args, from: &End, to: &End) -> io::Result<()> {
     writeln!(output, "{} chain heads are equal", count.unwrap_or(1))
 }
 
-/// Verifies the ledger of one end and returns the heads of all its chains.
-async fn verified(end: &End, what: &str) -> io::Result<Value> {
+/// Verifies the ledger of one store and returns the heads of all its chains.
+async fn verified(store: &StoreConfig, what: &str) -> io::Result<Value> {
     let began = Instant::now();
-    let mut report = end.json(&["ledger", "verify"]).await?;
+    let mut report = store.json(&["ledger", "verify"]).await?;
     let entries = &report["entries"];
     writeln!(
         io::stdout(),
@@ -98,7 +98,7 @@ async fn verified(end: &End, what: &str) -> io::Result<Value> {
 }
 
 /// Starts a move and kills it after a while.
-async fn kill_move(from: &End, to: &End, after: Duration) -> io::Result<String> {
+async fn kill_move(from: &StoreConfig, to: &StoreConfig, after: Duration) -> io::Result<String> {
     let mut child = from
         .command(&["move", "--to", &to.url])
         .stdout(Stdio::null())
@@ -113,13 +113,13 @@ async fn kill_move(from: &End, to: &End, after: Duration) -> io::Result<String> 
 }
 
 /// The source or the target of a move: a configuration that names its database.
-struct End {
+struct StoreConfig {
     binary: PathBuf,
     config: PathBuf,
     url: String,
 }
 
-impl End {
+impl StoreConfig {
     fn new(binary: &Path, folder: &Path, name: &str, url: &str) -> io::Result<Self> {
         let config = folder.join(format!("{name}.toml"));
         fs::write(&config, format!("[store]\nurl = \"{url}\"\n"))?;

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::beside;
-use super::requests::Known;
+use super::requests::StoreNames;
+use super::slowdown;
 use super::timing::AdminClient;
 use crate::fill::{Place, Size, fill};
 use crate::filled_gateway::FilledGateway;
@@ -68,8 +68,8 @@ async fn measure(
     let accounts = fill(place, args.size).await?;
     let gateway = FilledGateway::start(binary, folder, upstream.address, place).await?;
     let client = AdminClient::new(gateway.admin);
-    let known = Known::of(&client, &accounts, args.size).await?;
-    let (requests, forgotten) = known.described(&client).await?;
+    let names = StoreNames::of(&client, &accounts, args.size).await?;
+    let (requests, forgotten) = names.timed_and_other_reads(&client).await?;
     for path in forgotten {
         writeln!(output, "not timed: {path}")?;
     }
@@ -93,7 +93,7 @@ async fn measure(
     writeln!(output, "\nThe slowest: {}, {:.1} ms.", slowest.0, slowest.1)?;
     let keys = folder.join("keys");
     fs::write(&keys, accounts.secrets.join("\n"))?;
-    beside::measure(
+    slowdown::measure(
         &gateway,
         &client,
         &requests,

@@ -1,8 +1,8 @@
 //! Times every read of the admin API on a filled store, and measures how much such reads slow down calls.
 
-mod beside;
 mod command;
 mod requests;
+mod slowdown;
 mod timing;
 
 pub(crate) use command::{Args, run};

@@ -18,7 +18,7 @@ pub(super) struct AdminRead {
 }
 
 /// The ids and names from the filled store that the requests contain.
-pub(super) struct Known {
+pub(super) struct StoreNames {
     wallet: String,
     wallet_name: String,
     key: String,
@@ -28,7 +28,7 @@ pub(super) struct Known {
     now_ms: i64,
 }
 
-impl Known {
+impl StoreNames {
     pub(super) async fn of(
         client: &AdminClient,
         accounts: &Accounts,
@@ -172,7 +172,7 @@ impl Known {
 
     /// The timed reads, and the paths of all other reads that the gateway's OpenAPI description
     /// lists.
-    pub(super) async fn described(
+    pub(super) async fn timed_and_other_reads(
         &self,
         client: &AdminClient,
     ) -> io::Result<(Vec<AdminRead>, Vec<String>)> {
@@ -182,10 +182,10 @@ impl Known {
         let reads = reads.map(|(path, _)| path.clone());
         let reads: Vec<String> = reads.filter(|path| path.starts_with("/admin/v1")).collect();
         let mut requests = self.requests();
-        requests.retain(|it| reads.iter().any(|path| is_of(&it.path, path)));
+        requests.retain(|it| reads.iter().any(|path| matches_template(&it.path, path)));
         let is_timed = |path: &String| {
             let endless = ENDLESS.iter().any(|endless| path.ends_with(endless));
-            endless || requests.iter().any(|it| is_of(&it.path, path))
+            endless || requests.iter().any(|it| matches_template(&it.path, path))
         };
         let forgotten = reads.iter().filter(|path| !is_timed(path)).cloned();
         let forgotten = forgotten.collect();
@@ -203,7 +203,7 @@ impl AdminRead {
 }
 
 /// Whether a request matches a path template, which has names in braces.
-fn is_of(request: &str, template: &str) -> bool {
+fn matches_template(request: &str, template: &str) -> bool {
     let path = request.split('?').next().unwrap_or_default();
     let (mut of_path, mut of_template) = (path.split('/'), template.split('/'));
     loop {
@@ -236,7 +236,11 @@ mod tests {
             ("/admin/v1/calls", "/admin/v1/calls/{request_id}", false),
             ("/admin/v1/keys/a", "/admin/v1/wallets/{id}", false),
         ] {
-            assert_eq!(is_of(request, template), expected, "{request} {template}");
+            assert_eq!(
+                matches_template(request, template),
+                expected,
+                "{request} {template}"
+            );
         }
     }
 }

@@ -16,7 +16,7 @@ use super::calls::now;
 use super::command::Size;
 
 /// The number of changes that are sent to the ledger writer at the same time.
-const TOGETHER: usize = 256;
+const CHANGES_AT_ONCE: usize = 256;
 /// The maximum number of retries of an admission while the ledger is busy, and the pause before each.
 const BUSY_RETRIES: usize = 1_000;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
@@ -208,7 +208,7 @@ where
     let mut results = Vec::with_capacity(count);
     let mut first = 0;
     while first < count {
-        let last = count.min(first + TOGETHER);
+        let last = count.min(first + CHANGES_AT_ONCE);
         let mut running = JoinSet::new();
         for number in first..last {
             let changing = change(number);

@@ -11,7 +11,7 @@ use super::tally::Window;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) ask: TargetArgs,
+    pub(super) target: TargetArgs,
     #[command(flatten)]
     pub(super) window: Window,
     /// Spreads the start of the connections over this time, so that they do not run in step.

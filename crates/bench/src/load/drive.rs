@@ -18,7 +18,7 @@ use super::tally::{ANSWERS_EACH_MIN, LAST_ANSWERS, Measured, Tally};
 const FAILURE_REST: Duration = Duration::from_millis(20);
 /// Runs the load and prints the results as JSON.
 pub(crate) async fn drive(args: Args) -> io::Result<()> {
-    let measured = match args.ask.shape.kind() {
+    let measured = match args.target.shape.session_kind() {
         Some(kind) => sessions::measure(&args, kind).await?,
         None if args.each_key_once => once_with_each_key(args).await?,
         None => measure(args).await?,
@@ -29,15 +29,15 @@ pub(crate) async fn drive(args: Args) -> io::Result<()> {
 }
 
 async fn measure(args: Args) -> io::Result<Measured> {
-    let load = Arc::new(Load::new(&args.ask)?);
+    let load = Arc::new(Load::new(&args.target)?);
     let stagger = Duration::from_millis(args.stagger_ms);
     let mut tasks = JoinSet::new();
-    for (client, index) in connect(&args.ask).await?.into_iter().zip(0..) {
-        let start_after = stagger * index / args.ask.connections;
+    for (client, index) in connect(&args.target).await?.into_iter().zip(0..) {
+        let start_after = stagger * index / args.target.connections;
         tasks.spawn(Arc::clone(&load).ask_until_over(client, start_after));
     }
 
-    let connections = u64::from(args.ask.connections);
+    let connections = u64::from(args.target.connections);
     let answers_min = connections * ANSWERS_EACH_MIN;
     let times = load.tally.measure(&args.window, connections, answers_min);
     let times = times.await?;
@@ -52,8 +52,8 @@ async fn measure(args: Args) -> io::Result<Measured> {
 }
 
 async fn once_with_each_key(args: Args) -> io::Result<Measured> {
-    let load = Arc::new(Load::new(&args.ask)?);
-    let clients = connect(&args.ask).await?;
+    let load = Arc::new(Load::new(&args.target)?);
+    let clients = connect(&args.target).await?;
     let cpu_before = args.window.cpu_time()?;
     let started = Instant::now();
     let mut tasks = JoinSet::new();
@@ -65,10 +65,10 @@ async fn once_with_each_key(args: Args) -> io::Result<Measured> {
     Ok(load.tally.measured((started.elapsed(), cpu)))
 }
 
-async fn connect(ask: &TargetArgs) -> io::Result<Vec<Client>> {
+async fn connect(target: &TargetArgs) -> io::Result<Vec<Client>> {
     let mut clients = Vec::new();
-    for _ in 0..ask.connections {
-        clients.push(Client::connect(ask.address).await?);
+    for _ in 0..target.connections {
+        clients.push(Client::connect(target.address).await?);
     }
     Ok(clients)
 }
@@ -84,12 +84,12 @@ struct Load {
 }
 
 impl Load {
-    fn new(ask: &TargetArgs) -> io::Result<Self> {
+    fn new(target: &TargetArgs) -> io::Result<Self> {
         Ok(Self {
-            address: ask.address,
-            shape: ask.shape,
-            request: ask.request(),
-            keys: ask.keys()?,
+            address: target.address,
+            shape: target.shape,
+            request: target.request(),
+            keys: target.keys()?,
             keys_used: AtomicUsize::new(0),
             tally: Tally::new(),
         })

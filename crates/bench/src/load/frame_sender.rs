@@ -20,7 +20,7 @@ use crate::session_frames::{FRAME_TIME, Stamped, UNSTAMPED, is_answered, stamp};
 /// The WebSocket close code for a normal end.
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
 /// The pause between two attempts to write, and between two checks for outstanding answers.
-const REST: Duration = Duration::from_millis(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(1);
 /// If the thread is late by more than this, the whole schedule shifts.
 const LATE_MAX: Duration = Duration::from_micros(500);
 
@@ -48,7 +48,7 @@ impl FrameSender {
         while over.elapsed() < LAST_ANSWERS
             && !self.writers.iter().all(|it| it.counts.are_all_answered())
         {
-            thread::sleep(REST);
+            thread::sleep(RETRY_PAUSE);
         }
         let close = frame::write(Kind::Close, Sender::Client, &NORMAL);
         for writer in &self.writers {
@@ -96,7 +96,7 @@ fn send(socket: &OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
         match socket.try_write(bytes) {
             Ok(taken) => bytes = &bytes[taken..],
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            Err(_) if started.elapsed() < LAST_ANSWERS => thread::sleep(REST),
+            Err(_) if started.elapsed() < LAST_ANSWERS => thread::sleep(RETRY_PAUSE),
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         }
     }

@@ -13,7 +13,7 @@ use super::sessions::RunningSessions;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    ask: TargetArgs,
+    target: TargetArgs,
 }
 
 /// A process that nobody kills ends after this time, which is longer than any measurement.
@@ -24,20 +24,20 @@ pub(crate) const OPEN: &str = "open";
 
 /// Opens the streams, prints [`OPEN`], and reads until they end or the process is killed.
 pub(crate) async fn hold(args: Args) -> io::Result<()> {
-    if let Some(kind) = args.ask.shape.kind() {
-        let sessions = RunningSessions::begin(&args.ask, kind).await?;
+    if let Some(kind) = args.target.shape.session_kind() {
+        let sessions = RunningSessions::begin(&args.target, kind).await?;
         say_open()?;
         let _ = timeout(HELD_MAX, sessions.listeners.join_all()).await;
         return Ok(());
     }
-    let keys = args.ask.keys()?;
-    let request = args.ask.request();
+    let keys = args.target.keys()?;
+    let request = args.target.request();
     let mut streams = JoinSet::new();
-    for key in (0..args.ask.connections)
+    for key in (0..args.target.connections)
         .zip(keys.iter().cycle())
         .map(|(_, key)| key)
     {
-        let mut client = Client::connect(args.ask.address).await?;
+        let mut client = Client::connect(args.target.address).await?;
         client.open_stream(&request, key).await?;
         streams.spawn(async move { client.read_on().await });
     }

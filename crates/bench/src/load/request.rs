@@ -31,7 +31,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// The kind of session; `None` for calls.
-    pub(crate) fn kind(self) -> Option<SessionKind> {
+    pub(crate) fn session_kind(self) -> Option<SessionKind> {
         match self {
             Self::Realtime => Some(SessionKind::Realtime),
             Self::Transcript => Some(SessionKind::Transcript),

@@ -92,7 +92,7 @@ impl Session {
             self.fill().await?;
             while let Some(frame) = Frame::read(self.buffer.bytes())? {
                 match frame.kind {
-                    Kind::Sign => {}
+                    Kind::PingOrPong => {}
                     Kind::Close if self.counts.are_all_answered() => return Ok(()),
                     Kind::Text | Kind::Binary | Kind::Close => self.take(&frame, epoch, tally)?,
                 }

@@ -26,8 +26,8 @@ pub(super) struct RunningSessions {
 
 impl RunningSessions {
     /// Opens every session and then starts to send.
-    pub(super) async fn begin(ask: &TargetArgs, kind: SessionKind) -> io::Result<Self> {
-        let sessions = open(ask, kind).await?;
+    pub(super) async fn begin(target: &TargetArgs, kind: SessionKind) -> io::Result<Self> {
+        let sessions = open(target, kind).await?;
         let tally = Arc::new(Tally::new());
         let mut sender = FrameSender {
             writers: Vec::new(),
@@ -46,16 +46,23 @@ impl RunningSessions {
     }
 }
 
-async fn open(ask: &TargetArgs, kind: SessionKind) -> io::Result<Vec<(Session, OwnedWriteHalf)>> {
-    let keys = ask.keys()?;
-    let mut keys = keys.iter().cycle().take(ask.connections as usize);
+async fn open(
+    target: &TargetArgs,
+    kind: SessionKind,
+) -> io::Result<Vec<(Session, OwnedWriteHalf)>> {
+    let keys = target.keys()?;
+    let mut keys = keys.iter().cycle().take(target.connections as usize);
     let mut opening = JoinSet::new();
     let mut sessions = Vec::new();
     loop {
         while opening.len() < OPENING_MAX
             && let Some(key) = keys.next()
         {
-            opening.spawn(Session::open(ask.address, handshake(ask, kind, key), kind));
+            opening.spawn(Session::open(
+                target.address,
+                handshake(target, kind, key),
+                kind,
+            ));
         }
         match opening.join_next().await {
             Some(session) => sessions.push(session??),
@@ -65,13 +72,13 @@ async fn open(ask: &TargetArgs, kind: SessionKind) -> io::Result<Vec<(Session, O
 }
 
 /// Writes a handshake. The WebSocket key is constant, because no peer checks that it is new.
-fn handshake(ask: &TargetArgs, kind: SessionKind, key: &str) -> String {
+fn handshake(target: &TargetArgs, kind: SessionKind, key: &str) -> String {
     let TargetArgs {
         address,
         path,
         model,
         ..
-    } = ask;
+    } = target;
     format!(
         "GET {path}?model={model}{} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
          connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -81,8 +88,8 @@ fn handshake(ask: &TargetArgs, kind: SessionKind, key: &str) -> String {
 }
 
 pub(super) async fn measure(args: &Args, kind: SessionKind) -> io::Result<Measured> {
-    let sessions = RunningSessions::begin(&args.ask, kind).await?;
-    let connections = u64::from(args.ask.connections);
+    let sessions = RunningSessions::begin(&args.target, kind).await?;
+    let connections = u64::from(args.target.connections);
     let answers_min = connections * ANSWERS_EACH_MIN;
     let times = sessions
         .tally

@@ -79,7 +79,7 @@ impl Args {
         };
         let mut scenarios = extent.scenarios();
         for scenario in &mut scenarios {
-            if scenario.shape.kind().is_some() {
+            if scenario.shape.session_kind().is_some() {
                 scenario.connections = self.sessions.max(1);
             }
         }

@@ -28,11 +28,11 @@ impl Program {
         if let Some(binary) = &self.gateway {
             return Ok(binary.clone());
         }
-        let beside = beside()?;
+        let own_folder = own_folder()?;
         if let Some(cargo) = std::env::var_os("CARGO") {
-            build(Path::new(&cargo), &beside).await?;
+            build(Path::new(&cargo), &own_folder).await?;
         }
-        let binary = beside.join(NAME);
+        let binary = own_folder.join(NAME);
         if binary.is_file() {
             return Ok(binary);
         }
@@ -48,20 +48,20 @@ impl Program {
     pub(crate) fn folder(&self) -> io::Result<TempDir> {
         let parent = match &self.data {
             Some(folder) => folder.clone(),
-            None => beside()?,
+            None => own_folder()?,
         };
         TempDir::with_prefix_in("bench-", parent)
     }
 }
 
 /// The folder of the running program.
-fn beside() -> io::Result<PathBuf> {
+fn own_folder() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().unwrap_or(Path::new(".")).to_owned())
 }
 
-async fn build(cargo: &Path, beside: &Path) -> io::Result<()> {
-    let profile = match beside.file_name().and_then(|name| name.to_str()) {
+async fn build(cargo: &Path, own_folder: &Path) -> io::Result<()> {
+    let profile = match own_folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(profile) => profile,
     };

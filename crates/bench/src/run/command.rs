@@ -94,7 +94,7 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
         }
     };
 
-    let results = take_turns(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
+    let results = run_scenarios(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
     let mut bare_memory = None;
     let mut gateway_memory = None;
     let mut bare_session_bytes = None;
@@ -139,7 +139,7 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
 }
 
 /// Runs every scenario with all targets, and prints the result of each as soon as it is done.
-async fn take_turns(
+async fn run_scenarios(
     args: &Args,
     upstream: &ServerProcess,
     prepared: Option<&(GatewayFactory, KeyFiles)>,

@@ -161,7 +161,7 @@ fn sessions(results: &[ScenarioResults], session_bytes: Option<u64>) -> Vec<Boun
     let mut bounds = Vec::new();
     for result in results
         .iter()
-        .filter(|it| it.scenario.shape.kind().is_some())
+        .filter(|it| it.scenario.shape.session_kind().is_some())
     {
         for target in Target::GATEWAYS {
             let over_bare = result.excess(target, Target::Bare, slice_p99_us);

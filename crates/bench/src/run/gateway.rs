@@ -105,12 +105,12 @@ impl GatewayFactory {
     ) -> io::Result<KeyFiles> {
         let count = population.keys.max(1);
         self.write_config(&self.seed, Target::BeforeAnswer)?;
-        let made = self.make_key(population.wallets).await?;
-        keys::multiply(&self.seed.join(DATABASE), &made, count)?;
+        let key_id = self.make_key(population.wallets).await?;
+        keys::multiply(&self.seed.join(DATABASE), &key_id, count)?;
         if let Some(schema) = &self.schema {
             self.write_config(&self.seed, Target::Postgres)?;
-            let made = self.make_key(population.wallets).await?;
-            schema.multiply(&made, count).await?;
+            let key_id = self.make_key(population.wallets).await?;
+            schema.multiply(&key_id, count).await?;
         }
         let secrets = keys::secrets(count);
         let active = population.active_keys.clamp(1, count);
@@ -133,8 +133,8 @@ impl GatewayFactory {
         let limits = "--rpm 1000000000 --tpm 2000000000 --concurrency 100000";
         let line = ["key", "create", "--wallet", "bench-0"].into_iter();
         let line: Vec<&str> = line.chain(limits.split(' ')).collect();
-        let made = self.command_line(&line).await?;
-        let id = made["id"].as_str();
+        let created = self.command_line(&line).await?;
+        let id = created["id"].as_str();
         let id = id.ok_or_else(|| io::Error::other("a key without an id"))?;
         Ok(id.to_owned())
     }

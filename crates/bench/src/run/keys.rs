@@ -23,17 +23,18 @@ fn secret(number: usize) -> String {
 
 /// Copies the only key of a new database file `count` times and spreads the copies over all
 /// wallets.
-pub(super) fn multiply(database: &Path, made: &str, count: usize) -> io::Result<()> {
+pub(super) fn multiply(database: &Path, key_id: &str, count: usize) -> io::Result<()> {
     let mut connection = Connection::open(database).map_err(io::Error::other)?;
-    copy_rows(&mut connection, made, count).map_err(io::Error::other)
+    copy_rows(&mut connection, key_id, count).map_err(io::Error::other)
 }
 
-fn copy_rows(connection: &mut Connection, made: &str, count: usize) -> rusqlite::Result<()> {
+fn copy_rows(connection: &mut Connection, key_id: &str, count: usize) -> rusqlite::Result<()> {
     let all = connection.transaction()?;
     let wallets: Vec<i64> = integers(&all, "SELECT n FROM wallets ORDER BY n")?;
-    let made: i64 = all.query_row("SELECT n FROM keys WHERE id = ?1", params![made], |row| {
-        row.get(0)
-    })?;
+    let key_number: i64 =
+        all.query_row("SELECT n FROM keys WHERE id = ?1", params![key_id], |row| {
+            row.get(0)
+        })?;
     {
         let mut copy = all.prepare(&copy_statement(&all)?)?;
         for (number, wallet) in (1..=count).zip(wallets.iter().cycle()) {
@@ -42,7 +43,7 @@ fn copy_rows(connection: &mut Connection, made: &str, count: usize) -> rusqlite:
                 id,
                 digest(&secret(number)).as_slice(),
                 wallet,
-                made
+                key_number
             ])?;
         }
     }

@@ -43,7 +43,7 @@ impl MeasuredTarget<'_> {
     }
 
     fn path(&self, scenario: Scenario) -> String {
-        if let Some(kind) = scenario.shape.kind() {
+        if let Some(kind) = scenario.shape.session_kind() {
             return format!("/v1{}", kind.path());
         }
         match self.target {

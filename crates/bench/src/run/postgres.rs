@@ -33,7 +33,7 @@ impl Schema {
     }
 
     /// Copies the only key of a new ledger, as `keys::multiply` does for `SQLite`.
-    pub(super) async fn multiply(&self, made: &str, count: usize) -> io::Result<()> {
+    pub(super) async fn multiply(&self, key_id: &str, count: usize) -> io::Result<()> {
         let columns = self
             .client
             .query(
@@ -62,7 +62,7 @@ impl Schema {
                     names.join(", "),
                     values.join(", ")
                 ),
-                &[&made],
+                &[&key_id],
             )
             .await
             .map_err(io::Error::other)?;

@@ -15,7 +15,7 @@ use crate::process_stats;
 
 const WARM_UP_MS: u64 = 150;
 /// A pause between measurements, so that leftover work of one does not affect the next.
-const REST: Duration = Duration::from_millis(60);
+const MEASUREMENT_PAUSE: Duration = Duration::from_millis(60);
 
 pub(super) struct Rounds {
     pub(super) count: usize,
@@ -41,7 +41,7 @@ impl Rounds {
                 rows[index]
                     .turns
                     .push(self.turn(scenario, &target[index]).await?);
-                sleep(REST).await;
+                sleep(MEASUREMENT_PAUSE).await;
             }
         }
         Ok(ScenarioResults {

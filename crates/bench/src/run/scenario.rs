@@ -64,7 +64,7 @@ impl Upstream {
 impl Scenario {
     /// The requested model, as the gateway names it.
     pub(super) fn model(self) -> String {
-        match self.shape.kind() {
+        match self.shape.session_kind() {
             Some(_) => SESSION_MODEL.to_owned(),
             None => self.upstream.model(),
         }

@@ -59,7 +59,7 @@ impl Postgres {
         since: UnixMs,
     ) -> Result<Vec<BalancePoint>, StoreError> {
         self.searches
-            .run(move |on| statement::points(on, wallet, since.get()))
+            .run(move |on| statement::balance_points(on, wallet, since.get()))
             .await
     }
 

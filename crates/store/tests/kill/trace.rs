@@ -15,7 +15,7 @@ enum Operation {
         at: usize,
         bytes: Vec<u8>,
     },
-    Cut {
+    Truncate {
         file: PathBuf,
         length: usize,
     },
@@ -25,7 +25,7 @@ enum Operation {
         begun: usize,
     },
     /// A line of output.
-    Said(String),
+    Printed(String),
 }
 
 /// The operations of a process, in order.
@@ -62,7 +62,7 @@ impl Trace {
     }
 
     pub(crate) fn read(from: &Path) -> Self {
-        let mut deeds = Vec::new();
+        let mut operations = Vec::new();
         // Calls that have not returned yet: their text, and the number of operations at their start.
         let mut begun: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         let text = std::fs::read_to_string(from).unwrap();
@@ -72,21 +72,21 @@ impl Trace {
             if let Some(call) = rest.strip_suffix(" <unfinished ...>") {
                 // From here on, the bytes may be on disk.
                 if !call.contains("sync(") {
-                    deeds.extend(deed(call, 0));
+                    operations.extend(operation(call, 0));
                 }
-                begun.insert(thread, (call, deeds.len()));
+                begun.insert(thread, (call, operations.len()));
             } else if rest.starts_with("<... ") {
                 let Some((call, since)) = begun.remove(thread) else {
                     continue;
                 };
                 if call.contains("sync(") && rest.ends_with("= 0") {
-                    deeds.extend(deed(call, since));
+                    operations.extend(operation(call, since));
                 }
             } else if !rest.contains(" = -1 ") {
-                deeds.extend(deed(rest, deeds.len()));
+                operations.extend(operation(rest, operations.len()));
             }
         }
-        Self(deeds)
+        Self(operations)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -95,10 +95,13 @@ impl Trace {
 
     /// The last line with this prefix among the first `by` operations.
     pub(crate) fn said(&self, by: usize, beginning: &str) -> Option<&str> {
-        self.0[..by].iter().rev().find_map(|deed| match deed {
-            Operation::Said(line) => line.strip_prefix(beginning),
-            _ => None,
-        })
+        self.0[..by]
+            .iter()
+            .rev()
+            .find_map(|operation| match operation {
+                Operation::Printed(line) => line.strip_prefix(beginning),
+                _ => None,
+            })
     }
 
     /// The files as a power cut after `by` operations may leave them: everything that was synced, and a random part of
@@ -110,16 +113,16 @@ impl Trace {
         chance: &mut impl FnMut() -> usize,
     ) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut safe: BTreeMap<&Path, usize> = BTreeMap::new();
-        for deed in &self.0[..by] {
-            if let Operation::Synced { file, begun } = deed {
+        for operation in &self.0[..by] {
+            if let Operation::Synced { file, begun } = operation {
                 let until = safe.entry(file).or_default();
                 *until = (*until).max(*begun);
             }
         }
         let mut files: BTreeMap<PathBuf, Vec<u8>> = found.iter().cloned().collect();
-        for (number, deed) in self.0[..by].iter().enumerate() {
+        for (number, operation) in self.0[..by].iter().enumerate() {
             let is_safe = |file: &PathBuf| number < safe.get(file.as_path()).copied().unwrap_or(0);
-            match deed {
+            match operation {
                 Operation::Write { file, at, bytes } => {
                     let kept = match chance() % 4 {
                         _ if is_safe(file) => bytes.len(),
@@ -131,10 +134,12 @@ impl Trace {
                     content.resize(content.len().max(at + kept), 0);
                     content[*at..at + kept].copy_from_slice(&bytes[..kept]);
                 }
-                Operation::Cut { file, length } if is_safe(file) || chance().is_multiple_of(2) => {
+                Operation::Truncate { file, length }
+                    if is_safe(file) || chance().is_multiple_of(2) =>
+                {
                     files.entry(file.clone()).or_default().resize(*length, 0);
                 }
-                Operation::Cut { .. } | Operation::Synced { .. } | Operation::Said(_) => {}
+                Operation::Truncate { .. } | Operation::Synced { .. } | Operation::Printed(_) => {}
             }
         }
         files
@@ -142,20 +147,20 @@ impl Trace {
 }
 
 /// Parses lines such as `pwrite64(7<\x2f…>, "\x00…", 4096, 32) = 4096`.
-fn deed(call: &str, begun: usize) -> Option<Operation> {
+fn operation(call: &str, begun: usize) -> Option<Operation> {
     let (name, rest) = call.split_once('(')?;
     let (descriptor, rest) = rest.split_once('<')?;
     let (path, rest) = rest.split_once('>')?;
     let file = PathBuf::from(String::from_utf8(unhex(path)).ok()?);
     match name {
         "fsync" | "fdatasync" => Some(Operation::Synced { file, begun }),
-        "ftruncate" => Some(Operation::Cut {
+        "ftruncate" => Some(Operation::Truncate {
             file,
             length: number(rest)?,
         }),
         "write" if descriptor == "1" => {
             let line = String::from_utf8(unhex(rest.split('"').nth(1)?)).ok()?;
-            Some(Operation::Said(line.trim_end().to_owned()))
+            Some(Operation::Printed(line.trim_end().to_owned()))
         }
         "pwrite64" => {
             let (_, rest) = rest.split_once('"')?;

@@ -55,7 +55,11 @@ pub(crate) async fn stored_balance(
 }
 
 /// Stored balances of entries that were posted at or after `since`, oldest first.
-pub(crate) async fn points(on: Arc<Client>, wallet: i64, since: i64) -> Read<Vec<BalancePoint>> {
+pub(crate) async fn balance_points(
+    on: Arc<Client>,
+    wallet: i64,
+    since: i64,
+) -> Read<Vec<BalancePoint>> {
     let select =
         "SELECT seq, posted_at, balance, gift_balance, credit_used, charged FROM balance_points
                   WHERE wallet = $1 AND posted_at >= $2 ORDER BY seq";

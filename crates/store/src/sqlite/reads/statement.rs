@@ -62,7 +62,7 @@ pub(crate) fn stored_balance(
 }
 
 /// Stored balances of entries that were posted at or after `since`, oldest first.
-pub(crate) fn points(
+pub(crate) fn balance_points(
     on: &Connection,
     wallet: i64,
     since: i64,

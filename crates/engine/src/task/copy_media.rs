@@ -81,7 +81,7 @@ impl Engine {
                 self.end_as_reported(row, outcome).await;
             }
             CopyOutcome::Later if !is_over(row) => {
-                self.save_and_unclaim(row, TaskChanges::default()).await
+                self.save_and_unclaim(row, TaskChanges::default()).await;
             }
             CopyOutcome::Stale if !is_over(row) => {
                 if self.drop_urls(row, stored).await {

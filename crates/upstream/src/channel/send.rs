@@ -159,7 +159,7 @@ impl Channel {
         let write = |head: &mut Vec<u8>| {
             self.0
                 .template
-                .write_handshake(ask, &key, &request_auth, head)
+                .write_handshake(ask, &key, &request_auth, head);
         };
         conn.begin(write, &[], None);
         let head = conn.answer(deadline, TimeoutStage::FirstByte).await?;

@@ -35,7 +35,7 @@ pub(crate) async fn run(command: AlertCommand, connection: &SharedConnection, ep
         AlertCommand::End(id, _, reply) => answer(reply, end(connection, id).await),
         AlertCommand::Claim(due, reply) => answer(reply, claim(connection, due, epoch).await),
         AlertCommand::ReportDelivery(report, reply) => {
-            answer(reply, report_delivery(connection, &report).await)
+            answer(reply, report_delivery(connection, &report).await);
         }
         AlertCommand::Forget(old, reply) => answer(reply, forget(connection, old).await),
     }

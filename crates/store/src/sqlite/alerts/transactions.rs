@@ -46,7 +46,7 @@ impl Ledger<'_> {
                 answer(reply, claimed, batch);
             }
             AlertCommand::ReportDelivery(report, reply) => {
-                answer(reply, self.report_delivery(&report), batch)
+                answer(reply, self.report_delivery(&report), batch);
             }
             AlertCommand::Forget(old, reply) => {
                 let forgotten = self.atomically(|ledger| ledger.forget_alerts(old));

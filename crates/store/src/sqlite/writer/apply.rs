@@ -219,10 +219,10 @@ impl Ledger<'_> {
                 answer(reply, self.refuse_task(claim, now), batch);
             }
             TaskCommand::RenewClaim(renewal, reply) => {
-                answer(reply, self.renew_claim(&renewal), batch)
+                answer(reply, self.renew_claim(&renewal), batch);
             }
             TaskCommand::ReportPoll(report, reply) => {
-                answer(reply, self.report_task_poll(&report), batch)
+                answer(reply, self.report_task_poll(&report), batch);
             }
             TaskCommand::End(ended, reply) => answer(reply, self.end_task(*ended), batch),
             TaskCommand::Claim(due, reply) => answer(reply, self.claim_tasks(due), batch),

@@ -76,7 +76,7 @@ pub(crate) enum TaskCommand {
 #[derive(Debug)]
 pub(crate) enum AlertCommand {
     /// Asks whether this node should check for alerts during this time.
-    Watch(Duration, Reply<bool>),
+    LeaseChecks(Duration, Reply<bool>),
     /// Replaces the signals of this node.
     Signal {
         signals: Vec<AlertSignal>,

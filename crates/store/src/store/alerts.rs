@@ -75,7 +75,10 @@ impl Store {
         match &self.backend {
             // No other server uses the file.
             Backend::Sqlite(_) => Ok(true),
-            Backend::Postgres(_) => self.alert(|reply| AlertCommand::Watch(lease, reply)).await,
+            Backend::Postgres(_) => {
+                self.alert(|reply| AlertCommand::LeaseChecks(lease, reply))
+                    .await
+            }
         }
     }
 

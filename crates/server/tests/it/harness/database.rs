@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::cluster::Cluster;
-use super::cut::Cut;
+use super::faulty_proxy::FaultyProxy;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Database {
@@ -65,14 +65,14 @@ impl Database {
     }
 
     /// The same database, reached through a new proxy.
-    pub(crate) async fn behind_a_proxy(self) -> (Self, Cut) {
+    pub(crate) async fn behind_a_proxy(self) -> (Self, FaultyProxy) {
         let Self::Postgres { server, schema } = self else {
             panic!("a server is needed");
         };
         let host = server.split(['@', '/']).nth(3).unwrap().to_owned();
-        let cut = Cut::before(host.parse().unwrap()).await;
-        let server = server.replace(&host, &cut.address().to_string());
-        (Self::Postgres { server, schema }, cut)
+        let proxy = FaultyProxy::before(host.parse().unwrap()).await;
+        let server = server.replace(&host, &proxy.address().to_string());
+        (Self::Postgres { server, schema }, proxy)
     }
 
     /// The settings of the section `[store]`.

@@ -6,13 +6,13 @@ mod canned;
 mod cluster;
 mod connection;
 mod conversation;
-// The proxy that the store's tests use to cut connections.
-#[expect(dead_code, reason = "some of its tricks are the store's alone")]
-#[path = "../../../../store/tests/story/cut.rs"]
-mod cut;
 mod database;
 mod dialect;
 mod events;
+// The proxy that the store's tests use to cut connections.
+#[expect(dead_code, reason = "some of its tricks are the store's alone")]
+#[path = "../../../../store/tests/story/faulty_proxy.rs"]
+mod faulty_proxy;
 mod http2;
 mod pairs;
 pub(crate) mod pictures;
@@ -31,10 +31,10 @@ pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
 pub(crate) use cluster::{Cluster, DB_PASSWORD};
 pub(crate) use connection::{Connection, Ended};
 pub(crate) use conversation::{Conversation, Said};
-pub(crate) use cut::Mode;
 pub(crate) use database::Database;
 pub(crate) use dialect::Dialect;
 pub(crate) use events::{Event, Streaming};
+pub(crate) use faulty_proxy::Mode;
 pub(crate) use http2::{Http2, take_rest};
 pub(crate) use pairs::{pairs, via};
 pub(crate) use process::{

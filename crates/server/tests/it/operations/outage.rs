@@ -30,7 +30,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
         return;
     };
     let seconds = std::env::var("TOLLGATE_OUTAGE_SECONDS").map_or(2, |it| it.parse().unwrap());
-    let (database, cut) = database.behind_a_proxy().await;
+    let (database, proxy) = database.behind_a_proxy().await;
     let (stage, key) = Plot::default().database(database).funded().await;
     let stage = Arc::new(stage);
     let seen = Arc::new(Seen::default());
@@ -62,14 +62,14 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     eventually("load", async || (answered() > 40).then_some(())).await;
     for away in [Mode::Cut, Mode::BlackHole] {
         let refused = seen.refused.load(Ordering::Relaxed);
-        cut.set(away);
+        proxy.set(away);
         // The outage lasts this long, and nothing observable happens meanwhile.
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         eventually("a refusal", async || {
             (seen.refused.load(Ordering::Relaxed) > refused).then_some(())
         })
         .await;
-        cut.set(Mode::Pass);
+        proxy.set(Mode::Pass);
         let before = answered();
         eventually("answers again", async || {
             (answered() > before + 40).then_some(())
@@ -111,16 +111,16 @@ async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let (database, cut) = database.behind_a_proxy().await;
+    let (database, proxy) = database.behind_a_proxy().await;
     let (stage, recognised) = Plot::default().database(database).funded().await;
     let unmet = stage.key("w", &[]).await;
     stage.get(&recognised, "/v1/models").await.ok();
-    cut.set(Mode::Cut);
+    proxy.set(Mode::Cut);
     for key in [&recognised, &unmet] {
         assert_undecided(&stage.chat(key, &ask("hello")).await);
         assert_undecided(&stage.get(key, "/v1/balance").await);
     }
-    cut.set(Mode::Pass);
+    proxy.set(Mode::Pass);
     for key in [&recognised, &unmet] {
         eventually("an answer", async || {
             (stage.chat(key, &ask("hello")).await.status() == 200).then_some(())

@@ -21,7 +21,9 @@ const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /// Runs a command, and answers when its effect is durable.
 pub(crate) async fn run(command: AlertCommand, connection: &SharedConnection, epoch: i64) {
     match command {
-        AlertCommand::Watch(lease, reply) => answer(reply, watch(connection, lease, epoch).await),
+        AlertCommand::LeaseChecks(lease, reply) => {
+            answer(reply, lease_checks(connection, lease, epoch).await);
+        }
         AlertCommand::Signal {
             signals,
             lasting,
@@ -41,7 +43,7 @@ pub(crate) async fn run(command: AlertCommand, connection: &SharedConnection, ep
     }
 }
 
-async fn watch(
+async fn lease_checks(
     connection: &SharedConnection,
     lease: Duration,
     epoch: i64,

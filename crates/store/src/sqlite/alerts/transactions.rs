@@ -23,7 +23,7 @@ impl Ledger<'_> {
     pub(crate) fn alert(&mut self, command: AlertCommand, batch: &Arc<Batch>) {
         match command {
             // No other server uses the file, so this node always checks for alerts.
-            AlertCommand::Watch(_, reply) => answer(reply, Ok(true), batch),
+            AlertCommand::LeaseChecks(_, reply) => answer(reply, Ok(true), batch),
             AlertCommand::Signal {
                 signals,
                 lasting,

@@ -46,7 +46,7 @@ impl<'a> ModelFacts<'a> {
             abilities: abilities(&model.profile),
             supported_endpoints: endpoints(model, aliases)
                 .into_iter()
-                .map(below_version)
+                .map(without_version)
                 .collect(),
             pricing: TokenPricing::of(&model.price),
             price: &model.price,
@@ -202,7 +202,7 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
 }
 
 /// The path without its version. Checks that search our answers for upstream URLs would mistake the full path for one.
-fn below_version(path: &'static str) -> &'static str {
+fn without_version(path: &'static str) -> &'static str {
     let below = path
         .strip_prefix("/v1/")
         .or_else(|| path.strip_prefix("/v1beta/"));

@@ -17,26 +17,26 @@ use tokio_util::task::TaskTracker;
 
 use super::access::Peer;
 use super::api::state::AdminState;
-use super::patient_socket::PatientSocket;
 use super::router::router;
+use super::write_timeout_socket::WriteTimeoutSocket;
 use crate::tls::TlsAcceptor;
 
 /// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct ClientTimeouts {
     /// The time limit for the head of a request, and between two requests.
     head: Duration,
     /// The time limit for 64 KiB of an answer, or for the rest of it.
     answer: Duration,
 }
 
-const PATIENCE: Patience = Patience {
+const CLIENT_TIMEOUTS: ClientTimeouts = ClientTimeouts {
     head: Duration::from_secs(10),
     answer: Duration::from_secs(20),
 };
 /// The maximum number of connections at the same time. A connection whose client is inactive ends within a bounded
-/// time: heads, bodies and the reading of answers have deadlines (`patient_socket`). Event streams are fewer than this,
-/// and each ends after a fixed time.
+/// time: heads, bodies and the reading of answers have deadlines (`write_timeout_socket`). Event streams are fewer than
+/// this, and each ends after a fixed time.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.
@@ -82,11 +82,12 @@ impl AdminListener {
             let (router, tls) = (self.router.clone(), self.tls.clone());
             let connection = async move {
                 match tls {
-                    None => serve(socket, peer, router, PATIENCE).await,
+                    None => serve(socket, peer, router, CLIENT_TIMEOUTS).await,
                     Some(tls) => {
-                        let accepted = tokio::time::timeout(PATIENCE.head, tls.accept(socket));
+                        let accepted =
+                            tokio::time::timeout(CLIENT_TIMEOUTS.head, tls.accept(socket));
                         if let Ok(Ok(socket)) = accepted.await {
-                            serve(socket, peer, router, PATIENCE).await;
+                            serve(socket, peer, router, CLIENT_TIMEOUTS).await;
                         }
                     }
                 }
@@ -103,11 +104,11 @@ impl AdminListener {
 }
 
 /// Serves one connection until it ends.
-async fn serve<S>(socket: S, peer: SocketAddr, router: Router, patience: Patience)
+async fn serve<S>(socket: S, peer: SocketAddr, router: Router, timeouts: ClientTimeouts)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let socket = PatientSocket::new(socket, patience.answer);
+    let socket = WriteTimeoutSocket::new(socket, timeouts.answer);
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Peer(peer));
@@ -115,7 +116,7 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience.head)
+        .header_read_timeout(timeouts.head)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     // An error means that the client has left or was too slow. There is nobody to report it to.
@@ -139,11 +140,11 @@ mod tests {
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         let large = async || Bytes::from(vec![b'x'; 1 << 20]);
         let router = Router::new().route("/large", get(large));
-        let impatient = Patience {
+        let short = ClientTimeouts {
             head: Duration::from_millis(50),
             answer: Duration::from_millis(50),
         };
-        let served = tokio::spawn(serve(ours, peer, router, impatient));
+        let served = tokio::spawn(serve(ours, peer, router, short));
         theirs.write_all(sent.as_bytes()).await.unwrap();
         (theirs, served)
     }

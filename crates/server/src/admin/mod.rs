@@ -11,9 +11,9 @@ mod api;
 mod console;
 mod events;
 mod listener;
-mod patient_socket;
 mod resources;
 mod router;
+mod write_timeout_socket;
 
 pub(crate) use access::Access;
 pub(crate) use api::amount::{Credits, MicroText};

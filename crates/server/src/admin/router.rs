@@ -149,8 +149,11 @@ mod tests {
                     "{path}"
                 );
                 for status in ["401", "429"] {
-                    let told = operation["responses"].get(status);
-                    assert!(told.is_some(), "{method} {path} does not tell of {status}");
+                    let response = operation["responses"].get(status);
+                    assert!(
+                        response.is_some(),
+                        "{method} {path} does not tell of {status}"
+                    );
                 }
             }
         }

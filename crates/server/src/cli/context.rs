@@ -86,13 +86,13 @@ impl Context {
     }
 
     /// The settings to open the store and the media storage.
-    pub(super) fn stored_things(&self) -> Result<(Settings, MediaPlace), CommandError> {
+    pub(super) fn storage_settings(&self) -> Result<(Settings, MediaPlace), CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {
             let config = Config::default();
             return Ok((config.store_settings(), config.media_settings().place));
         }
-        Ok(config::load_stored_things(&file)?)
+        Ok(config::load_storage_settings(&file)?)
     }
 
     /// The URL at which a browser on this machine reaches the admin listener, according to the configuration.

@@ -19,9 +19,9 @@ struct Operator {
 
 /// A buffer for the output of a command.
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct OutputBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for OutputBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -43,27 +43,27 @@ impl Operator {
     }
 
     /// Runs a command. Returns its output and its result.
-    fn asks(&self, line: &str) -> (String, Result<(), CommandError>) {
+    fn run(&self, line: &str) -> (String, Result<(), CommandError>) {
         let config = self.config().join("t.toml");
         let words = ["tollgate", "--config", config.to_str().unwrap()];
         let cli = Cli::try_parse_from(words.into_iter().chain(line.split(' '))).unwrap();
-        let paper = Paper::default();
-        let end = run(cli, Output::to(paper.clone()));
-        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        let buffer = OutputBuffer::default();
+        let end = run(cli, Output::to(buffer.clone()));
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         (text, end)
     }
 
     /// Runs a command that must succeed, and returns its JSON output.
-    fn gets(&self, line: &str) -> Value {
-        let (text, end) = self.asks(&format!("{line} --json"));
+    fn run_json(&self, line: &str) -> Value {
+        let (text, end) = self.run(&format!("{line} --json"));
         assert!(end.is_ok(), "{line}: {end:?}");
         assert_eq!(text.lines().count(), 1, "{text}");
         serde_json::from_str(&text).unwrap()
     }
 
     /// Runs a command that must fail, and returns its error message.
-    fn is_told(&self, line: &str) -> String {
-        let (text, end) = self.asks(line);
+    fn run_failing(&self, line: &str) -> String {
+        let (text, end) = self.run(line);
         assert_eq!(text, "", "{line}");
         end.expect_err(line).to_string()
     }
@@ -72,7 +72,7 @@ impl Operator {
 #[test]
 fn a_wallet_is_created_funded_and_disabled() {
     let operator = Operator::new("");
-    let made = operator.gets("wallet create acme --balance 100 --gift 5 --credit-limit 50");
+    let made = operator.run_json("wallet create acme --balance 100 --gift 5 --credit-limit 50");
     let id = made["id"].as_str().unwrap();
     assert!(id.starts_with("wal_"));
     assert_eq!(made["balance_micro"], "100000000");
@@ -86,24 +86,27 @@ fn a_wallet_is_created_funded_and_disabled() {
         (format!("wallet enable {id}"), "status", "active"),
         ("wallet show acme".to_owned(), "id", id),
     ] {
-        assert_eq!(operator.gets(&line)[member], expected, "{line}");
+        assert_eq!(operator.run_json(&line)[member], expected, "{line}");
     }
-    assert_eq!(operator.gets("wallet list").as_array().unwrap().len(), 1);
-    assert_eq!(operator.gets("ledger verify")["ok"], true);
+    assert_eq!(
+        operator.run_json("wallet list").as_array().unwrap().len(),
+        1
+    );
+    assert_eq!(operator.run_json("ledger verify")["ok"], true);
 
-    let told = operator.is_told("wallet create acme");
-    assert_eq!(told, "tollgate: a wallet named acme exists already\n");
-    let told = operator.is_told("wallet topup nobody 1");
-    assert_eq!(told, "tollgate: no wallet `nobody`\n");
+    let error = operator.run_failing("wallet create acme");
+    assert_eq!(error, "tollgate: a wallet named acme exists already\n");
+    let error = operator.run_failing("wallet topup nobody 1");
+    assert_eq!(error, "tollgate: no wallet `nobody`\n");
 }
 
 #[test]
 fn a_key_tells_its_secret_once_and_takes_limits() {
     let operator = Operator::new("");
-    let wallet = operator.gets("wallet create acme")["id"].clone();
+    let wallet = operator.run_json("wallet create acme")["id"].clone();
     let line =
         "key create --wallet acme --limit 10 --rpm 60 --tpm 100000 --concurrency 4 --expires 30d";
-    let made = operator.gets(line);
+    let made = operator.run_json(line);
     let id = made["id"].as_str().unwrap();
     let secret = made["secret"].as_str().unwrap();
     assert!(secret.starts_with(made["prefix"].as_str().unwrap()));
@@ -113,7 +116,7 @@ fn a_key_tells_its_secret_once_and_takes_limits() {
     assert!(made["expires_at"].is_i64());
 
     let change = "--limit none --rpm 5 --tpm none --concurrency none --expires none --name ops";
-    let changed = operator.gets(&format!("key update {id} {change}"));
+    let changed = operator.run_json(&format!("key update {id} {change}"));
     let names = [
         "name",
         "limit",
@@ -126,13 +129,16 @@ fn a_key_tells_its_secret_once_and_takes_limits() {
     assert_eq!(json!(limits), json!(["ops", null, 5, null, null, null]));
 
     assert_eq!(
-        operator.gets(&format!("key disable {id}"))["enabled"],
+        operator.run_json(&format!("key disable {id}"))["enabled"],
         false
     );
-    assert_eq!(operator.gets(&format!("key enable {id}"))["enabled"], true);
-    let listed = operator.gets("key list --wallet acme");
+    assert_eq!(
+        operator.run_json(&format!("key enable {id}"))["enabled"],
+        true
+    );
+    let listed = operator.run_json("key list --wallet acme");
     assert_eq!(listed[0]["id"], id);
-    let (shown, _) = operator.asks(&format!("key show {id}"));
+    let (shown, _) = operator.run(&format!("key show {id}"));
     for text in [listed.to_string(), shown] {
         assert!(!text.contains(secret), "{text}");
     }
@@ -146,32 +152,32 @@ fn a_key_tells_its_secret_once_and_takes_limits() {
         );
     }
 
-    let told = operator.is_told("key show key_0123456789abcdef");
-    assert_eq!(told, "tollgate: no key `key_0123456789abcdef`\n");
+    let error = operator.run_failing("key show key_0123456789abcdef");
+    assert_eq!(error, "tollgate: no key `key_0123456789abcdef`\n");
 }
 
 #[test]
 fn people_get_tables() {
     let operator = Operator::new("");
-    let (text, _) = operator.asks("wallet create acme --balance 1.5");
+    let (text, _) = operator.run("wallet create acme --balance 1.5");
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 2);
     assert!(lines[0].starts_with("ID ") && lines[0].contains(" BALANCE "));
     assert!(lines[1].contains(" acme ") && lines[1].contains(" 1.5 "));
-    let (text, _) = operator.asks("key create --wallet acme");
+    let (text, _) = operator.run("key create --wallet acme");
     assert!(text.contains("secret: sk-tg-"), "{text}");
-    let (text, _) = operator.asks("logs");
+    let (text, _) = operator.run("logs");
     assert!(text.starts_with("AT "), "{text}");
 }
 
 #[test]
 fn an_empty_journal_has_no_rows() {
     let operator = Operator::new("");
-    let (text, end) = operator.asks("logs --json");
+    let (text, end) = operator.run("logs --json");
     assert!(end.is_ok());
     assert_eq!(text, "");
-    let told = operator.is_told("logs show req_none");
-    assert_eq!(told, "tollgate: no call `req_none` in the journal\n");
+    let error = operator.run_failing("logs show req_none");
+    assert_eq!(error, "tollgate: no call `req_none` in the journal\n");
 }
 
 #[test]
@@ -182,7 +188,7 @@ fn a_check_tells_the_catalog_or_every_problem() {
          profile = { max_output_tokens = 10 }\nroutes = [{ channel = 'sim', model = 'x' }]\n\
          [[model]]\nid = 'sim/dear'\nkind = 'text'\n",
     );
-    let answer = operator.gets("check");
+    let answer = operator.run_json("check");
     assert_eq!(answer["ok"], true);
     assert_eq!(answer["models"][0]["id"], "sim/chat");
     assert_eq!(
@@ -191,37 +197,37 @@ fn a_check_tells_the_catalog_or_every_problem() {
     );
     let unlisted = json!([{ "id": "sim/dear", "reason": "no price" }]);
     assert_eq!(answer["unlisted"], unlisted);
-    let (text, end) = operator.asks("check");
+    let (text, end) = operator.run("check");
     assert!(end.is_ok());
     assert!(text.ends_with("ok: callable 1, not callable 1\n"), "{text}");
 
     let operator = Operator::new("[server]\nlisen = 1\nnode = 2\n");
-    let told = operator.is_told("check");
+    let error = operator.run_failing("check");
     assert!(
-        told.contains(":2:1: server.lisen: unknown setting"),
-        "{told}"
+        error.contains(":2:1: server.lisen: unknown setting"),
+        "{error}"
     );
     assert!(
-        told.ends_with("tollgate: 2 problems in the configuration\n"),
-        "{told}"
+        error.ends_with("tollgate: 2 problems in the configuration\n"),
+        "{error}"
     );
-    let (text, end) = operator.asks("check --json");
+    let (text, end) = operator.run("check --json");
     assert!(matches!(end, Err(CommandError::Reported)));
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["problems"][1]["key"], "server.node");
     // Commands on the store work even if the rest of the configuration has problems.
-    assert_eq!(operator.gets("wallet list"), json!([]));
+    assert_eq!(operator.run_json("wallet list"), json!([]));
 }
 
 #[test]
 fn heads_are_written_once_compared_and_replaced_when_asked() {
     let operator = Operator::new("");
-    let first = operator.gets("wallet create acme --balance 100")["id"].clone();
+    let first = operator.run_json("wallet create acme --balance 100")["id"].clone();
     let file = operator.config().join("heads");
     let verify = format!("ledger verify --heads {}", file.display());
     let read = || std::fs::read_to_string(&file).unwrap();
 
-    let written = operator.gets(&verify);
+    let written = operator.run_json(&verify);
     assert_eq!(written["heads_written"], true);
     let head = &written["heads"][0];
     assert_eq!((&head["wallet"], &head["entries"]), (&first, &json!(1)));
@@ -234,15 +240,15 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
             first.as_str().unwrap()
         )
     );
-    let (people, end) = operator.asks("ledger verify");
+    let (people, end) = operator.run("ledger verify");
     assert!(end.is_ok() && people.contains(hash), "{people}");
 
     // Later entries are not a difference, and the file is not changed without `--update`.
-    operator.gets("wallet topup acme 1");
-    assert_eq!(operator.gets(&verify)["heads_written"], false);
+    operator.run_json("wallet topup acme 1");
+    assert_eq!(operator.run_json(&verify)["heads_written"], false);
     assert_eq!(read(), kept);
     assert_eq!(
-        operator.gets(&format!("{verify} --update"))["heads_written"],
+        operator.run_json(&format!("{verify} --update"))["heads_written"],
         true
     );
     let newer = read();
@@ -252,7 +258,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let other = kept.replace(" 1 ", " 2 ");
     std::fs::write(&file, &other).unwrap();
     for update in ["", " --update"] {
-        let (text, end) = operator.asks(&format!("{verify}{update} --json"));
+        let (text, end) = operator.run(&format!("{verify}{update} --json"));
         assert!(matches!(end, Err(CommandError::Reported)), "{end:?}");
         let report: Value = serde_json::from_str(&text).unwrap();
         let difference = &report["differences"][0];
@@ -262,6 +268,6 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
         assert_eq!(read(), other);
     }
     std::fs::write(&file, "something else").unwrap();
-    let told = operator.is_told(&verify);
-    assert!(told.contains("the first line is not"), "{told}");
+    let error = operator.run_failing(&verify);
+    assert!(error.contains("the first line is not"), "{error}");
 }

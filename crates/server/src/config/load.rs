@@ -74,7 +74,7 @@ pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>>
 }
 
 /// The settings of the store and of the media storage, even if the rest of the file has problems.
-pub fn load_stored_things(
+pub fn load_storage_settings(
     file: &Path,
 ) -> Result<(store::Settings, store::MediaPlace), Vec<Problem>> {
     let config = load_parts(file, &["store", "media"])?;
@@ -120,7 +120,7 @@ pub(super) fn parse_in(
     config.file = Some(file.to_owned());
     config.text = text.into();
     // Secrets are looked up here too, so that their problems are reported together with the others.
-    if let Err(problems) = plan::secrets(&config, environment) {
+    if let Err(problems) = live_plan::secrets(&config, environment) {
         log.problems.extend(problems);
     }
     if log.problems.is_empty() {
@@ -154,8 +154,8 @@ fn read<'d>(document: &'d DeTable<'d>, log: &mut Log<'_>) -> Config {
     let known = known_models(&config.catalog, root.log);
     let mut models = root.each("model", |section| model::read(section, &named, &known));
     channel_models::add(&mut models, &channels, &known, root.log);
-    config.models = model::sound(models, &named, &known, root.log);
-    config.channels = channel::sound(channels);
+    config.models = model::valid_entries(models, &named, &known, root.log);
+    config.channels = channel::valid_entries(channels);
     root.end();
     config
 }
@@ -176,7 +176,7 @@ fn read_text(file: &Path) -> Result<String, Vec<Problem>> {
     std::fs::read_to_string(file).map_err(|error| {
         vec![Problem {
             file: file.to_owned(),
-            place: None,
+            position: None,
             key: String::new(),
             message: format!("cannot be read: {error}"),
         }]
@@ -184,7 +184,7 @@ fn read_text(file: &Path) -> Result<String, Vec<Problem>> {
 }
 
 fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|problem| problem.place);
+    problems.sort_by_key(|problem| problem.position);
     problems
 }
 

@@ -22,13 +22,13 @@ pub use catalog::{
 };
 pub(crate) use catalog::{DISABLED, is_reachable, pinned_dialect, protocols_for};
 pub(crate) use document::on_one_line;
-pub use document::{Place, Problem, SecretSource, Tls};
+pub use document::{FilePosition, Problem, SecretSource, Tls};
 pub(crate) use entries::{
     BadCredential, CredentialPolicy, Entries, EntriesError, FileDraft, PastedSecrets,
     read_if_exists, remove_unused,
 };
-pub use load::{Config, load_store_settings, load_stored_things};
+pub use load::{Config, load_storage_settings, load_store_settings};
 pub use settings::{
-    Admin, Alerts, Catalog, Journal, KeptIn, Ledger, Limits, LogFormat, LogOutput, Media,
+    Admin, Alerts, Catalog, CatalogLocation, Journal, Ledger, Limits, LogFormat, LogOutput, Media,
     MediaPlace, Outbound, Server, Store, StoreUrl, Tasks, Telemetry, Timeouts,
 };

@@ -70,11 +70,11 @@ fn entries_action(
     before: &Entries,
     after: &Entries,
 ) -> AuditAction {
-    let told = |entries: Entries| serde_json::to_string(&entries).ok();
+    let to_json = |entries: Entries| serde_json::to_string(&entries).ok();
     AuditAction {
         action,
         target: target.to_owned(),
-        before: told(before.without_those_of(after)),
-        after: told(after.without_those_of(before)),
+        before: to_json(before.without_those_of(after)),
+        after: to_json(after.without_those_of(before)),
     }
 }

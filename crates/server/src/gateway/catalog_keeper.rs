@@ -16,8 +16,8 @@ use store::{Actor, AuditAction, StoreError};
 use super::catalog::{build, missing_channels};
 use super::catalog_change::Change;
 use crate::config::{
-    self, BadCredential, Config, CredentialPolicy, Entries, EntriesError, FileDraft, KeptIn,
-    PastedSecrets, Problem, read_if_exists, remove_unused,
+    self, BadCredential, CatalogLocation, Config, CredentialPolicy, Entries, EntriesError,
+    FileDraft, PastedSecrets, Problem, read_if_exists, remove_unused,
 };
 
 /// How often a node looks for a newer catalog in the store.
@@ -135,7 +135,7 @@ impl CatalogKeeper {
         actor: &Actor,
     ) -> Result<Arc<InForce>, ReplaceError> {
         // A switch applies to the latest entries, even if another node has changed them.
-        if self.in_force().config.admin.config == KeptIn::Store {
+        if self.in_force().config.admin.config == CatalogLocation::Store {
             self.follow_once().await?;
         }
         self.change(Change::Switch { channel, enabled }, actor)
@@ -146,8 +146,8 @@ impl CatalogKeeper {
         let _alone = self.changing.lock().await;
         let now = self.in_force();
         match now.config.admin.config {
-            KeptIn::Store => self.change_stored(change, actor, &now).await,
-            KeptIn::File => {
+            CatalogLocation::Store => self.change_stored(change, actor, &now).await,
+            CatalogLocation::File => {
                 let file = now.config.file.as_deref().ok_or(ReplaceError::NoFile)?;
                 let text = read_if_exists(file)?.ok_or(ReplaceError::NoFile)?;
                 let before = Entries::of(&text)?;
@@ -161,7 +161,7 @@ impl CatalogKeeper {
                     ..now.config.clone()
                 };
                 let (writes, beside) = (Arc::clone(&secrets), folder.clone());
-                let made = match off_workers(move || writes.write(&beside)).await? {
+                let made = match run_blocking(move || writes.write(&beside)).await? {
                     Ok(()) => {
                         let action = change.action(&before, &entries);
                         // Boxed, because the future holds two configurations.
@@ -195,10 +195,10 @@ impl CatalogKeeper {
         if before != entries {
             let file = loaded.config.file.clone().unwrap_or_default();
             let text = Arc::clone(&loaded.config.text);
-            let draft = off_workers(move || FileDraft::write(&file, &text)).await??;
+            let draft = run_blocking(move || FileDraft::write(&file, &text)).await??;
             let store = self.engine.store();
             store.note_action(action, actor).await?;
-            off_workers(move || draft.replace()).await??;
+            run_blocking(move || draft.replace()).await??;
         }
         Ok(self.install(loaded, catalog))
     }
@@ -234,7 +234,7 @@ impl CatalogKeeper {
         config: Config,
         stored_version: i64,
     ) -> Result<(Loaded, engine::Catalog), ReplaceError> {
-        let (config, plan) = off_workers(move || {
+        let (config, plan) = run_blocking(move || {
             let plan = config::resolve(&config);
             (config, plan)
         })
@@ -259,7 +259,7 @@ impl CatalogKeeper {
     pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
         let _alone = self.changing.lock().await;
         let file = file.to_owned();
-        let config = off_workers(move || Config::load(&file)).await?;
+        let config = run_blocking(move || Config::load(&file)).await?;
         let config = config.map_err(ReplaceError::Problems)?;
         let (config, version) = with_stored_entries(config, &self.engine).await?;
         let (loaded, catalog) = self.prepare(config, version).await?;
@@ -332,13 +332,13 @@ impl InForce {
     /// The version of the entries.
     pub(crate) fn version(&self) -> Result<u64, EntriesError> {
         match self.config.admin.config {
-            KeptIn::File => Ok(self.entries()?.digest_version()),
-            KeptIn::Store => Ok(u64::try_from(self.stored_version).unwrap_or(0)),
+            CatalogLocation::File => Ok(self.entries()?.digest_version()),
+            CatalogLocation::Store => Ok(u64::try_from(self.stored_version).unwrap_or(0)),
         }
     }
 
     /// The models with a route to this channel that cannot be called.
-    pub(crate) fn models_lost_with(&self, channel: &str) -> Vec<String> {
+    pub(crate) fn uncallable_models(&self, channel: &str) -> Vec<String> {
         let is_out = |id: &str| self.unlisted.iter().any(|(unlisted, _)| unlisted == id);
         let models = self.config.models.iter().filter(|model| {
             let mut routes = model.routes.iter();
@@ -360,7 +360,7 @@ pub(super) async fn with_stored_entries(
     config: Config,
     engine: &Engine,
 ) -> Result<(Config, i64), ReplaceError> {
-    if config.admin.config == KeptIn::File {
+    if config.admin.config == CatalogLocation::File {
         return Ok((config, 0));
     }
     let Some(stored) = engine.store().latest_catalog().await? else {
@@ -376,7 +376,7 @@ pub(super) async fn with_stored_entries(
     let config = with_entries(config, entries).await?;
     let config = config.map_err(|mut problems| {
         for problem in &mut problems {
-            problem.place = None;
+            problem.position = None;
             problem.file = format!("version {} in the store", stored.version).into();
         }
         ReplaceError::Problems(problems)
@@ -389,11 +389,11 @@ async fn with_entries(
     config: Config,
     entries: Entries,
 ) -> Result<Result<Config, Vec<Problem>>, ReplaceError> {
-    Ok(off_workers(move || config.with_entries(&entries)).await??)
+    Ok(run_blocking(move || config.with_entries(&entries)).await??)
 }
 
 /// Runs file operations on a blocking thread, so that a slow disk does not delay calls.
-async fn off_workers<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ReplaceError> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -15,7 +15,7 @@ use super::catalog_keeper::{CatalogKeeper, Loaded, with_stored_entries};
 use super::start_error::StartError;
 use super::{open_store, reload};
 use crate::admin::{Access, AdminListener, AdminState};
-use crate::config::{self, Config, KeptIn, Tls};
+use crate::config::{self, CatalogLocation, Config, Tls};
 use crate::http::{Limits, PublicListener, ServeThreads};
 use crate::tls::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
 
@@ -194,7 +194,7 @@ fn run_in_background(
         let watch = reload::watch(file, started_with.clone(), Arc::clone(keeper));
         running.push(spawn_until(stop_all, Box::pin(watch)));
     }
-    if started_with.admin.config == KeptIn::Store {
+    if started_with.admin.config == CatalogLocation::Store {
         running.push(spawn_until(stop_all, Arc::clone(keeper).follow_store()));
     }
     running

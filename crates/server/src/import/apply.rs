@@ -15,7 +15,7 @@ use store::{
 use super::exact::Amount;
 use super::hex::hex;
 use super::outcome::Outcome;
-use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, PlannedWallet, Sum};
+use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, PlannedWallet, SumKind};
 use super::secrets_file::SecretsFile;
 use crate::operations::secret;
 
@@ -85,7 +85,7 @@ pub(crate) async fn compare(
     source: &str,
 ) -> Result<Comparison, ImportError> {
     let known = match store {
-        Some(store) => known(store, plan, source).await?,
+        Some(store) => existing_accounts(store, plan, source).await?,
         None => ImportKnown::default(),
     };
     let mut comparison = Comparison {
@@ -190,7 +190,7 @@ pub(crate) async fn create(
     }
     if !is_empty {
         let outcome = &comparison.outcome;
-        let told = json!({
+        let details = json!({
             "wallets": outcome.wallets.created,
             "keys": outcome.keys.created,
             "balance": outcome.money.carried,
@@ -199,7 +199,7 @@ pub(crate) async fn create(
             action: "import",
             target: source.to_owned(),
             before: None,
-            after: Some(told.to_string()),
+            after: Some(details.to_string()),
         };
         store.note_action(action, actor).await?;
     }
@@ -207,7 +207,11 @@ pub(crate) async fn create(
 }
 
 /// The accounts of a plan that already exist in the store.
-async fn known(store: &Store, plan: &ImportPlan, source: &str) -> Result<ImportKnown, ImportError> {
+async fn existing_accounts(
+    store: &Store,
+    plan: &ImportPlan,
+    source: &str,
+) -> Result<ImportKnown, ImportError> {
     let mut known = ImportKnown::default();
     for planned in plan.wallets.chunks(COMPARED_AT_ONCE) {
         let wallets = planned.iter().map(|wallet| {
@@ -253,7 +257,7 @@ impl Comparison {
             outcome.money.left = outcome.money.left + difference;
             outcome.leftovers.push(Leftover {
                 origin: planned.origin.clone(),
-                sum: Sum::Money,
+                sum: SumKind::Money,
                 amount: difference,
                 reason: format!("imported before with {booked} credits, and changed there since"),
                 is_whole: false,
@@ -292,7 +296,7 @@ impl Comparison {
         outcome.money.left = outcome.money.left + planned.money;
         outcome.leftovers.push(Leftover {
             origin: planned.origin.clone(),
-            sum: Sum::Money,
+            sum: SumKind::Money,
             amount: planned.money,
             reason,
             is_whole: true,
@@ -306,7 +310,7 @@ impl Comparison {
         outcome.limits.left = outcome.limits.left + amount;
         outcome.leftovers.push(Leftover {
             origin: planned.origin.clone(),
-            sum: Sum::Limits,
+            sum: SumKind::Limits,
             amount,
             reason,
             is_whole: true,

@@ -193,13 +193,13 @@ impl DraftModel {
         let routes: Vec<String> = routes.collect();
         let _ = writeln!(text, "routes = [{}]", routes.join(", "));
         if self.price.is_empty() {
-            let told = match known {
+            let comment = match known {
                 Some(_) => "# The price is that of the catalog.",
                 None => {
                     "# Without a price it cannot be called: price = { input = \"…\", output = \"…\" }"
                 }
             };
-            let _ = writeln!(text, "{told}");
+            let _ = writeln!(text, "{comment}");
         } else {
             let prices = self.price.iter();
             let prices = prices.map(|(key, price)| format!("{key} = {}", quoted(price)));

@@ -16,6 +16,6 @@ mod plan;
 mod secrets_file;
 
 pub(crate) use apply::{compare, create};
-pub(crate) use outcome::{Counts, Outcome, Sums};
-pub(crate) use plan::{ImportPlan, Leftover, Sum};
+pub(crate) use outcome::{AccountCounts, ImportSums, Outcome};
+pub(crate) use plan::{ImportPlan, Leftover, SumKind};
 pub(crate) use secrets_file::SecretsFile;

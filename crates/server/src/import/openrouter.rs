@@ -7,7 +7,7 @@ use store::{Calendar, Digest, KeyLimits, KeyWindow, PeriodLength};
 use super::draft::DraftChannel;
 use super::exact::{Amount, Decimal};
 use super::hex::{self, hex};
-use super::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
+use super::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, SumKind};
 
 /// The name of the other system in references and reports.
 pub(crate) const SYSTEM: &str = "openrouter";
@@ -120,7 +120,7 @@ fn read_account(answers: &Answers<'_>, plan: &mut ImportPlan) {
             balance,
             credit_limit: Micro::ZERO,
         }),
-        None => plan.leave_out(WALLET, Sum::Money, money, "the balance is out of range"),
+        None => plan.leave_out(WALLET, SumKind::Money, money, "the balance is out of range"),
     }
 }
 
@@ -151,7 +151,7 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
     ] {
         if !is_readable && key.get(name).is_some_and(|it| it.get() != "null") {
             let reason = format!("its {name} cannot be read, so it is created disabled");
-            plan.tell(&origin, reason);
+            plan.report(&origin, reason);
             is_enabled = false;
         }
     }
@@ -168,7 +168,7 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
             if used > Amount::ZERO {
                 let reason =
                     format!("{used} of its {limit} are used in this period; here it begins with 0");
-                plan.tell(&origin, reason);
+                plan.report(&origin, reason);
             }
         }
         (Some(limit), rest, None) => {
@@ -177,7 +177,7 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
             if rest < Amount::ZERO {
                 plan.leave(
                     &origin,
-                    Sum::Limits,
+                    SumKind::Limits,
                     rest,
                     "more was used than its limit; its limit is 0",
                 );
@@ -288,8 +288,10 @@ mod tests {
         let enabled: Vec<bool> = plan.keys.iter().map(|key| key.is_enabled).collect();
         assert_eq!(enabled, [true, false, false, false, false]);
         for key in plan.keys.iter().filter(|key| !key.is_enabled) {
-            let mut told = plan.leftovers.iter();
-            assert!(told.any(|it| it.origin == key.origin && it.reason.contains("cannot be read")));
+            let mut leftovers = plan.leftovers.iter();
+            assert!(
+                leftovers.any(|it| it.origin == key.origin && it.reason.contains("cannot be read"))
+            );
         }
     }
 

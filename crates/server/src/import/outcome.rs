@@ -3,11 +3,11 @@
 use ledger::Micro;
 
 use super::exact::Amount;
-use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, Sum};
+use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, SumKind};
 
 /// Counts of wallets or keys: `read` is the sum of `created`, `existing` and `left_out`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct AccountCounts {
     pub(crate) read: usize,
     pub(crate) created: usize,
     /// Accounts that existed before the import.
@@ -17,7 +17,7 @@ pub(crate) struct Counts {
 
 /// Amounts: `read` is the sum of `carried`, `left` and `rounding`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
+pub(crate) struct ImportSums {
     pub(crate) read: Amount,
     pub(crate) carried: Amount,
     /// The sum of the amounts that are not imported.
@@ -26,7 +26,7 @@ pub(crate) struct Sums {
     pub(crate) rounding: Amount,
 }
 
-impl Sums {
+impl ImportSums {
     /// Adds an amount that is imported, and the difference that rounding makes.
     pub(super) fn add(&mut self, read: Amount, carried: Micro) {
         let carried = Amount::from(carried);
@@ -43,46 +43,46 @@ impl Sums {
 /// The result of an import, or of a dry run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) wallets: Counts,
-    pub(crate) keys: Counts,
+    pub(crate) wallets: AccountCounts,
+    pub(crate) keys: AccountCounts,
     /// Keys whose secret continues to work.
     pub(crate) adopted: usize,
     /// Keys that got a new secret.
     pub(crate) reissued: usize,
     /// Balances of wallets.
-    pub(crate) money: Sums,
+    pub(crate) money: ImportSums,
     /// The remaining limits of keys.
-    pub(crate) limits: Sums,
+    pub(crate) limits: ImportSums,
     pub(crate) leftovers: Vec<Leftover>,
 }
 
 impl Outcome {
     /// The outcome before the comparison with the store: what was read, and what can never be imported.
     pub(super) fn of(plan: &ImportPlan) -> Self {
-        let left = |sum: Sum| {
+        let left = |sum: SumKind| {
             let leftovers = plan.leftovers.iter().filter(|it| it.sum == sum);
             leftovers.map(|it| it.amount).sum()
         };
-        let sums = |read: Amount, sum: Sum| Sums {
+        let sums = |read: Amount, sum: SumKind| ImportSums {
             read,
             left: left(sum),
-            ..Sums::default()
+            ..ImportSums::default()
         };
         Self {
-            wallets: Counts {
+            wallets: AccountCounts {
                 read: plan.wallets_read,
                 left_out: plan.wallets_read.saturating_sub(plan.wallets.len()),
-                ..Counts::default()
+                ..AccountCounts::default()
             },
-            keys: Counts {
+            keys: AccountCounts {
                 read: plan.keys_read,
                 left_out: plan.keys_read.saturating_sub(plan.keys.len()),
-                ..Counts::default()
+                ..AccountCounts::default()
             },
             adopted: 0,
             reissued: 0,
-            money: sums(plan.money_read, Sum::Money),
-            limits: sums(plan.limits_read, Sum::Limits),
+            money: sums(plan.money_read, SumKind::Money),
+            limits: sums(plan.limits_read, SumKind::Limits),
             leftovers: plan.leftovers.clone(),
         }
     }
@@ -109,8 +109,9 @@ impl Outcome {
 
     /// Whether all sums and counts add up.
     pub(crate) fn adds_up(&self) -> bool {
-        let is_whole =
-            |counts: &Counts| counts.read == counts.created + counts.existing + counts.left_out;
+        let is_whole = |counts: &AccountCounts| {
+            counts.read == counts.created + counts.existing + counts.left_out
+        };
         self.money.difference() == Amount::ZERO
             && self.limits.difference() == Amount::ZERO
             && is_whole(&self.wallets)

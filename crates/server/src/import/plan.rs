@@ -72,7 +72,7 @@ pub(crate) enum PlannedSecret {
 
 /// The sum to which the amount of a leftover belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sum {
+pub(crate) enum SumKind {
     /// Money of wallets.
     Money,
     /// Limits of keys.
@@ -86,7 +86,7 @@ pub(crate) enum Sum {
 pub(crate) struct Leftover {
     /// The table and the id in the other system.
     pub(crate) origin: String,
-    pub(crate) sum: Sum,
+    pub(crate) sum: SumKind,
     pub(crate) amount: Amount,
     pub(crate) reason: String,
     /// Whether the leftover is a whole key or wallet that is not created.
@@ -102,15 +102,15 @@ impl ImportPlan {
     }
 
     /// Reports something without an amount that is imported differently.
-    pub(crate) fn tell(&mut self, origin: &str, reason: impl Into<String>) {
-        self.leave(origin, Sum::Nothing, Amount::ZERO, reason);
+    pub(crate) fn report(&mut self, origin: &str, reason: impl Into<String>) {
+        self.leave(origin, SumKind::Nothing, Amount::ZERO, reason);
     }
 
     /// Reports an amount that is not imported.
     pub(crate) fn leave(
         &mut self,
         origin: &str,
-        sum: Sum,
+        sum: SumKind,
         amount: Amount,
         reason: impl Into<String>,
     ) {
@@ -127,7 +127,7 @@ impl ImportPlan {
     pub(crate) fn leave_out(
         &mut self,
         origin: &str,
-        sum: Sum,
+        sum: SumKind,
         amount: Amount,
         reason: impl Into<String>,
     ) {

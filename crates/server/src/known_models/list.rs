@@ -193,10 +193,10 @@ mod tests {
                 );
                 let is_at_bedrock = offer.preset.as_str().starts_with("bedrock");
                 if is_at_bedrock && id.starts_with("openai/") {
-                    let told = [&model.unsure, &offer.unsure];
-                    let told = told.into_iter().flatten();
-                    let is_told = told.into_iter().any(|it| it.contains("cache writes"));
-                    assert!(is_told, "{id} at {}", offer.preset);
+                    let notes = [&model.unsure, &offer.unsure];
+                    let notes = notes.into_iter().flatten();
+                    let is_noted = notes.into_iter().any(|it| it.contains("cache writes"));
+                    assert!(is_noted, "{id} at {}", offer.preset);
                 }
             }
         }
@@ -247,8 +247,8 @@ mod tests {
                 "a/b: `x` is no built-in tool",
             ),
         ] {
-            let told = KnownModels::parse(&text, Origin::File).unwrap_err();
-            assert!(told.contains(fault), "{told}\ninstead of {fault}");
+            let error = KnownModels::parse(&text, Origin::File).unwrap_err();
+            assert!(error.contains(fault), "{error}\ninstead of {fault}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use store::{Actor, Store, StoreError};
 
-use crate::config::{Config, Entries, EntriesError, FileDraft, KeptIn, Problem};
+use crate::config::{CatalogLocation, Config, Entries, EntriesError, FileDraft, Problem};
 use crate::gateway::switch_action;
 
 /// Why a channel was not switched.
@@ -40,8 +40,8 @@ impl EntriesInForce {
     /// Reads the entries in force.
     pub(crate) async fn read(config: Config, store: &Store) -> Result<Self, SwitchError> {
         let stored = match config.admin.config {
-            KeptIn::File => None,
-            KeptIn::Store => store.latest_catalog().await?,
+            CatalogLocation::File => None,
+            CatalogLocation::Store => store.latest_catalog().await?,
         };
         let Some(stored) = stored else {
             return Ok(Self {
@@ -77,12 +77,12 @@ impl EntriesInForce {
         let config = with_entries(&self.config, &after)?;
         let action = switch_action(channel, enabled, &self.entries, &after);
         match config.admin.config {
-            KeptIn::Store => {
+            CatalogLocation::Store => {
                 let document = serde_json::to_string(&after)?;
                 let stored = store.replace_catalog(self.version, document, action, actor);
                 stored.await?.ok_or(SwitchError::Version)?;
             }
-            KeptIn::File => {
+            CatalogLocation::File => {
                 let file = config.file.clone().unwrap_or_default();
                 let draft = FileDraft::write(&file, &config.text)?;
                 store.note_action(action, actor).await?;

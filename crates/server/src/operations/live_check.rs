@@ -14,7 +14,7 @@ use upstream::{Channel, ChannelSpec, Timeouts};
 use crate::config::{Config, Plan};
 
 /// The time limit for the store and for the media storage. Channels have their own time limit.
-const TRIED_WITHIN: Duration = Duration::from_secs(30);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The results of the check.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ fn missing(channel: &str, list: &ModelList, plan: &Plan) -> Vec<MissingRoute> {
 }
 
 async fn try_store(settings: Settings) -> Finding {
-    let condition = match timeout(TRIED_WITHIN, Store::inspect(&settings)).await {
+    let condition = match timeout(CHECK_TIMEOUT, Store::inspect(&settings)).await {
         Ok(Ok(condition)) => condition,
         Ok(Err(error)) => return Finding::new(State::Failed, error.to_string()),
         Err(_) => return Finding::new(State::Failed, no_answer()),
@@ -253,7 +253,7 @@ async fn try_media(settings: MediaSettings) -> Finding {
         Ok(media) => media,
         Err(error) => return Finding::new(State::Failed, error.to_string()),
     };
-    match timeout(TRIED_WITHIN, media.self_test()).await {
+    match timeout(CHECK_TIMEOUT, media.self_test()).await {
         Ok(Ok(())) => Finding::new(State::Works, "a small object was written, read and deleted"),
         Ok(Err((step, error))) => Finding::new(
             State::Failed,
@@ -264,5 +264,5 @@ async fn try_media(settings: MediaSettings) -> Finding {
 }
 
 fn no_answer() -> String {
-    format!("no answer within {} seconds", TRIED_WITHIN.as_secs())
+    format!("no answer within {} seconds", CHECK_TIMEOUT.as_secs())
 }

@@ -32,9 +32,9 @@ pub(crate) struct Account<'a> {
     pub(crate) protocols: &'a [Protocol],
 }
 
-/// The sources of known models.
+/// The models that proposals are taken from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Knowledge<'a> {
+pub(crate) struct ProposalSources<'a> {
     pub(crate) entries: &'a Entries,
     /// The models in force. Models that a channel lists in `models` have no entry, so they are only here.
     pub(crate) in_force: &'a [Model],
@@ -63,14 +63,14 @@ pub(crate) fn models_of_catalog(
 pub(crate) fn propose(
     account: Account<'_>,
     listed: &ListedModel,
-    known: Knowledge<'_>,
+    sources: ProposalSources<'_>,
 ) -> Proposal {
     let Account {
         preset, channel, ..
     } = account;
-    let Knowledge {
+    let ProposalSources {
         entries, catalog, ..
-    } = known;
+    } = sources;
     let has_name = |model: &KnownModel| {
         let offer = model.offer(preset);
         offer.is_some_and(|offer| offer.model == listed.name)
@@ -112,7 +112,7 @@ pub(crate) fn propose(
             dialect,
         };
     }
-    let is_configured = known.in_force.iter().any(|model| model.id == id);
+    let is_configured = sources.in_force.iter().any(|model| model.id == id);
     let mut entry = Map::new();
     entry.insert("id".to_owned(), json!(id));
     if let Some((model, origin)) = public {
@@ -231,12 +231,12 @@ mod tests {
             channel: "new",
             protocols: preset(name).protocols(),
         };
-        let known = Knowledge {
+        let sources = ProposalSources {
             entries: &entries(),
             in_force,
             catalog: KnownModels::built_in(),
         };
-        propose(account, listed, known)
+        propose(account, listed, sources)
     }
 
     #[test]
@@ -322,14 +322,14 @@ mod tests {
 
     #[test]
     fn what_the_upstream_tells_is_kept() {
-        let told = ListedModel {
+        let described = ListedModel {
             kind: Some(Kind::Embedding),
             context_tokens: Some(2048),
             output_tokens_max: Some(1),
             ..listed("vectors")
         };
         assert_eq!(
-            Value::Object(proposed("gemini", &told).entry),
+            Value::Object(proposed("gemini", &described).entry),
             json!({
                 "id": "google/vectors",
                 "kind": "embedding",

@@ -179,10 +179,13 @@ mod tests {
             point(11, day + 9 * DAY_MS, 5),
         ];
         let now = UnixMs::new(day + 3 * DAY_MS + 7);
-        let told = days(&points, UnixMs::new(day), now);
-        let told: Vec<_> = told.iter().map(|it| (it.at, it.balance.0.get())).collect();
+        let balances = days(&points, UnixMs::new(day), now);
+        let balances: Vec<_> = balances
+            .iter()
+            .map(|it| (it.at, it.balance.0.get()))
+            .collect();
         let expected = [(0, 9), (1, 9), (2, 9), (3, 5)].map(|(n, b)| (day + n * DAY_MS, b));
-        assert_eq!(told, expected);
+        assert_eq!(balances, expected);
         assert_eq!(days(&[], UnixMs::new(day), UnixMs::new(day)).len(), 1);
     }
 }

@@ -43,7 +43,9 @@ pub(crate) fn load(files: &TlsFiles) -> Result<ServerConfig, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let builder = match &files.client_authorities {
-        Some(authorities) => builder.with_client_cert_verifier(clients_of(authorities, provider)?),
+        Some(authorities) => {
+            builder.with_client_cert_verifier(client_verifier(authorities, provider)?)
+        }
         None => builder.with_no_client_auth(),
     };
     builder
@@ -62,7 +64,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 /// A verifier that accepts clients with a certificate signed by one of the authorities in `file`.
-fn clients_of(
+fn client_verifier(
     file: &Path,
     provider: Arc<rustls::crypto::CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, String> {

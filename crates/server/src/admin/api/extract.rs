@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
+use super::nul::{escapes_nul, names_nul};
 use super::object::Object;
-use super::text::{escapes_nul, names_nul};
 
 /// The maximum size of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;

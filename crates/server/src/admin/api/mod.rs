@@ -3,9 +3,9 @@
 pub(crate) mod answer;
 pub(crate) mod error;
 pub(crate) mod extract;
+mod nul;
 pub(crate) mod object;
 pub(crate) mod page;
 pub(crate) mod state;
-mod text;
 
 pub(crate) use crate::operations::amount;

@@ -25,19 +25,19 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `place` returns the position of the
+    /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `position` returns the position of the
     /// page's last row, where the next page begins.
     pub(crate) fn of<R, P: Serialize>(
         mut rows: Vec<R>,
         limit: PageLimit,
-        place: impl FnOnce(&R) -> P,
+        position: impl FnOnce(&R) -> P,
         show: impl FnMut(R) -> T,
     ) -> Self {
         let limit = usize::try_from(limit.get()).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
         let last = rows.last().filter(|_| more);
-        let next_cursor = last.map(|row| Cursor::at(&place(row)).0);
+        let next_cursor = last.map(|row| Cursor::at(&position(row)).0);
         Self {
             data: rows.into_iter().map(show).collect(),
             next_cursor,
@@ -45,21 +45,21 @@ impl<T> Page<T> {
     }
 
     /// A page of a search. It may be empty although the search is not finished.
-    pub(crate) fn until<P: Serialize>(data: Vec<T>, next: Option<P>) -> Self {
+    pub(crate) fn of_search<P: Serialize>(data: Vec<T>, next: Option<P>) -> Self {
         Self {
             data,
-            next_cursor: next.map(|place| Cursor::at(&place).0),
+            next_cursor: next.map(|position| Cursor::at(&position).0),
         }
     }
 
     /// A page of a list in memory. `name` returns the unique name of a row, which the cursor stores.
-    pub(crate) fn of_whole(
+    pub(crate) fn of_list(
         mut rows: Vec<T>,
         query: &ShortListQuery,
         name: impl Fn(&T) -> &str,
     ) -> Result<Self, ApiError> {
         if let Some(cursor) = &query.cursor {
-            let last: String = cursor.place()?;
+            let last: String = cursor.position()?;
             let last = rows.iter().position(|row| name(row) == last);
             let last = last.ok_or_else(Cursor::refused)?;
             rows.drain(..=last);
@@ -71,7 +71,7 @@ impl<T> Page<T> {
     }
 
     /// All rows of a list that is never long.
-    pub(crate) fn whole(data: Vec<T>) -> Self {
+    pub(crate) fn complete(data: Vec<T>) -> Self {
         Self {
             data,
             next_cursor: None,
@@ -143,13 +143,13 @@ pub(crate) struct Cursor(String);
 
 impl Cursor {
     /// A cursor for a position.
-    pub(crate) fn at(place: &impl Serialize) -> Self {
-        let json = serde_json::to_vec(place).unwrap_or_default();
+    pub(crate) fn at(position: &impl Serialize) -> Self {
+        let json = serde_json::to_vec(position).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }
 
     /// The position that the cursor encodes. A text that is not one of our cursors is refused.
-    pub(crate) fn place<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+    pub(crate) fn position<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         if self.0.len() > CURSOR_BYTES_MAX {
             return Err(Self::refused());
         }
@@ -171,10 +171,10 @@ impl fmt::Debug for Cursor {
 }
 
 /// The position of an optional cursor.
-pub(crate) fn place_of<T: DeserializeOwned>(
+pub(crate) fn cursor_position<T: DeserializeOwned>(
     cursor: Option<&Cursor>,
 ) -> Result<Option<T>, ApiError> {
-    cursor.map(Cursor::place).transpose()
+    cursor.map(Cursor::position).transpose()
 }
 
 #[cfg(test)]
@@ -185,12 +185,12 @@ mod tests {
     fn a_cursor_reads_back_as_its_place_and_nothing_else_does() {
         let cursor = Cursor::at(&(7_i64, "name"));
         assert_eq!(
-            cursor.place::<(i64, String)>().unwrap(),
+            cursor.position::<(i64, String)>().unwrap(),
             (7, "name".to_owned())
         );
         for text in ["", "7", "!!!", "bnVsbA", &"A".repeat(5000)] {
             let cursor = Cursor(text.to_owned());
-            let error = cursor.place::<(i64, String)>().unwrap_err();
+            let error = cursor.position::<(i64, String)>().unwrap_err();
             assert_eq!(error.param.as_deref(), Some("cursor"), "{text}");
         }
     }
@@ -203,13 +203,13 @@ mod tests {
         let more = page(vec![1, 2, 3]);
         assert_eq!(more.data, [1, 2]);
         let cursor = Cursor(more.next_cursor.unwrap());
-        assert_eq!(cursor.place::<i64>().unwrap(), 2);
+        assert_eq!(cursor.position::<i64>().unwrap(), 2);
     }
 
     #[test]
     fn a_list_in_memory_is_read_page_by_page() {
         let rows = || vec!["a", "b", "c"];
-        let page = |query: &ShortListQuery| Page::of_whole(rows(), query, |row| row);
+        let page = |query: &ShortListQuery| Page::of_list(rows(), query, |row| row);
         let mut query = ShortListQuery::default();
         assert_eq!(page(&query).unwrap().data, ["a", "b", "c"]);
         query.limit = Some(PageLimit(2));

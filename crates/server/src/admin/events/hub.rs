@@ -27,7 +27,7 @@ const BEHIND_MAX: usize = 1_024;
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     /// The journal position of the call, if the event is about one.
-    pub(crate) place: Option<i64>,
+    pub(crate) position: Option<i64>,
     pub(crate) frame: Bytes,
 }
 
@@ -37,14 +37,14 @@ impl Event {
         let body = serde_json::to_string(body).unwrap_or_default();
         let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
         Self {
-            place: None,
+            position: None,
             frame: format!("event: {name}\n{id}data: {body}\n\n").into(),
         }
     }
 
     /// Sets the journal position of the call that the event is about.
-    pub(crate) fn at(mut self, place: i64) -> Self {
-        self.place = Some(place);
+    pub(crate) fn at(mut self, position: i64) -> Self {
+        self.position = Some(position);
         self
     }
 }

@@ -13,7 +13,7 @@ use store::{
 use tokio::sync::{broadcast, watch};
 
 use super::hub::{Event, Polling};
-use crate::operations::calls::{Shown, names_of_calls};
+use crate::operations::calls::{ShownRows, names_of_calls};
 use crate::operations::views::{AlertView, CallView, TaskView, names_of_tasks};
 
 const PAUSE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub(super) async fn run(
 ) {
     let mut poller = Poller::default();
     loop {
-        match poller.look(&engine).await {
+        match poller.poll(&engine).await {
             Ok(found) => {
                 polling.send_if_modified(|polling| {
                     let is_new = *polling == Polling::Starting;
@@ -66,7 +66,7 @@ pub(super) async fn run(
 /// The state at the last poll.
 #[derive(Debug, Default)]
 struct Poller {
-    calls: Option<Shown>,
+    calls: Option<ShownRows>,
     tasks: Option<HashMap<TaskId, TaskState>>,
     channels: Option<HashMap<String, &'static str>>,
     alerts: Option<HashMap<AlertId, bool>>,
@@ -81,7 +81,7 @@ struct TaskState {
 }
 
 impl Poller {
-    async fn look(&mut self, engine: &Engine) -> Result<Vec<Event>, StoreError> {
+    async fn poll(&mut self, engine: &Engine) -> Result<Vec<Event>, StoreError> {
         let store = engine.store();
         let mut events = self.calls(store).await?;
         events.extend(self.tasks(store).await?);
@@ -92,7 +92,7 @@ impl Poller {
 
     async fn calls(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
         let query = JournalQuery {
-            after: self.calls.as_ref().and_then(Shown::look_after),
+            after: self.calls.as_ref().and_then(ShownRows::look_after),
             limit: CALLS_MAX,
             without_bodies: true,
             ..JournalQuery::default()
@@ -112,8 +112,8 @@ impl Poller {
     }
 
     /// The journal position where a reconnecting listener continues.
-    fn place(&self) -> Option<i64> {
-        let newest = self.calls.as_ref().and_then(Shown::newest);
+    fn position(&self) -> Option<i64> {
+        let newest = self.calls.as_ref().and_then(ShownRows::newest);
         newest.map(store::JournalCursor::get)
     }
 
@@ -158,7 +158,7 @@ impl Poller {
         found.dedup_by_key(|task| task.id);
         let names = names_of_tasks(store, &found).await?;
         let event =
-            |task: &TaskListed| Event::new("task", self.place(), &TaskView::of(task, &names));
+            |task: &TaskListed| Event::new("task", self.position(), &TaskView::of(task, &names));
         Ok(found.iter().map(event).collect())
     }
 
@@ -184,8 +184,8 @@ impl Poller {
             return Ok(Vec::new());
         };
         found.retain(|alert| before.get(&alert.id) != Some(&alert.ended_at.is_some()));
-        let place = self.place();
-        let event = |alert| Event::new("alert", place, &AlertView::from(alert));
+        let position = self.position();
+        let event = |alert| Event::new("alert", position, &AlertView::from(alert));
         Ok(found.into_iter().map(event).collect())
     }
 
@@ -200,7 +200,7 @@ impl Poller {
         let event = |(name, breaker)| {
             Event::new(
                 "channel",
-                self.place(),
+                self.position(),
                 &json!({ "name": name, "breaker": breaker }),
             )
         };
@@ -220,6 +220,6 @@ impl TaskState {
 
 /// The event of a call.
 pub(crate) fn call_event(entry: &JournalEntry, names: &AccountNames) -> Event {
-    let place = entry.cursor.get();
-    Event::new("call", Some(place), &CallView::of(&entry.row, names)).at(place)
+    let position = entry.cursor.get();
+    Event::new("call", Some(position), &CallView::of(&entry.row, names)).at(position)
 }

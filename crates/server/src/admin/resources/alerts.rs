@@ -13,7 +13,7 @@ use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, ShortListQuery, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, ShortListQuery, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::alerts::{self, RuleError, RuleRequest};
 use crate::operations::views::{AlertView, NewRuleView, RuleTestView, RuleView};
@@ -94,7 +94,7 @@ async fn list_alerts(
         only_open: query.open,
         kind: query.kind.map(AlertKind::from),
         wallet: filter::wallet(state.store(), query.wallet).await?,
-        before: place_of(query.cursor.as_ref())?.map(AlertCursor),
+        before: cursor_position(query.cursor.as_ref())?.map(AlertCursor),
         limit: limit.and_one(),
     });
     Ok(Json(Page::of(
@@ -124,7 +124,7 @@ async fn list_alert_rules(
     } else {
         rows.map(RuleView::without_secrets).collect()
     };
-    Ok(Json(Page::of_whole(rules, &query, |rule| &rule.id)?))
+    Ok(Json(Page::of_list(rules, &query, |rule| &rule.id)?))
 }
 
 /// A rule that sends alerts to a webhook.

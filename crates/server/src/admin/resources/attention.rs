@@ -16,8 +16,8 @@ use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
 /// The recent period. Its error rate is compared with that of the 24 hours before it.
-const LATELY_MS: i64 = 15 * MINUTE_MS;
-const USUAL_MS: i64 = 24 * 60 * MINUTE_MS;
+const RECENT_MS: i64 = 15 * MINUTE_MS;
+const BASELINE_MS: i64 = 24 * 60 * MINUTE_MS;
 /// The error rate, in percent, from which a notice is severe.
 const ERRORS_BAD: u64 = 25;
 /// The maximum number of open alerts that are listed.
@@ -64,8 +64,8 @@ async fn attention(
 ) -> Result<Json<Page<Notice>>, ApiError> {
     let store = state.store();
     let now = engine::clock::now();
-    let lately = now.minus_ms(LATELY_MS);
-    let whole = async |from, to| -> Result<Totals, ApiError> {
+    let recent_from = now.minus_ms(RECENT_MS);
+    let totals = async |from, to| -> Result<Totals, ApiError> {
         let rows = store.usage(UsageQuery::between(from, to, now)).await?;
         Ok(rows
             .into_iter()
@@ -74,8 +74,8 @@ async fn attention(
             .unwrap_or_default())
     };
     let (recent, usual) = (
-        whole(lately, now.plus_ms(1)).await?,
-        whole(lately.minus_ms(USUAL_MS), lately).await?,
+        totals(recent_from, now.plus_ms(1)).await?,
+        totals(recent_from.minus_ms(BASELINE_MS), recent_from).await?,
     );
     let mut notices = ledger_notices(&state);
     notices.extend(error_notice(&recent, &usual));
@@ -95,7 +95,7 @@ async fn attention(
     });
     add_alerts(&mut notices, open.await?);
     notices.sort_by_key(|notice| notice.severity);
-    Ok(Json(Page::whole(notices)))
+    Ok(Json(Page::complete(notices)))
 }
 
 fn notice(severity: Severity, link: &str, message: impl Into<String>) -> Notice {

@@ -12,7 +12,7 @@ use super::filter;
 use crate::admin::access::Viewer;
 use crate::admin::api::error::{ApiError, Refused};
 use crate::admin::api::extract::{Json, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::views::AuditView;
 
@@ -66,7 +66,7 @@ async fn list_audit(
         from: query.from.map(UnixMs::new),
         to: query.to.map(UnixMs::new),
         text: filter::text(query.q)?,
-        before: place_of(query.cursor.as_ref())?.map(AuditCursor),
+        before: cursor_position(query.cursor.as_ref())?.map(AuditCursor),
         limit: limit.and_one(),
     });
     let rows = rows.await?;

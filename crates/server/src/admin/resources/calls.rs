@@ -12,7 +12,7 @@ use super::filter;
 use crate::admin::access::Viewer;
 use crate::admin::api::error::{ApiError, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::calls::{self, CallFilter, Explanation, names_of_calls, statuses};
 use crate::operations::views::{CallDetail, CallView};
@@ -71,20 +71,20 @@ async fn list_calls(
     Query(query): Query<CallsQuery>,
 ) -> Result<Json<Page<CallView>>, ApiError> {
     let store = state.store();
-    let status = filter::given(query.status).map(|text| statuses(&text));
+    let status = filter::non_empty(query.status).map(|text| statuses(&text));
     let filter = CallFilter {
         wallet: filter::wallet(store, query.wallet).await?,
         key: filter::key(query.key)?,
-        model: filter::given(query.model),
-        channel: filter::given(query.channel),
-        endpoint: filter::given(query.endpoint),
+        model: filter::non_empty(query.model),
+        channel: filter::non_empty(query.channel),
+        endpoint: filter::non_empty(query.endpoint),
         status: status
             .transpose()
             .map_err(|error| ApiError::invalid("status", error))?,
         from: query.from,
         to: query.to,
         text: filter::text(query.q)?,
-        before: place_of(query.cursor.as_ref())?.map(JournalCursor::new),
+        before: cursor_position(query.cursor.as_ref())?.map(JournalCursor::new),
         limit: query.limit.get(),
     };
     let models = filter::models(&state);
@@ -94,7 +94,7 @@ async fn list_calls(
         .entries
         .iter()
         .map(|entry| CallView::of(&entry.row, &names));
-    Ok(Json(Page::until(
+    Ok(Json(Page::of_search(
         rows.collect(),
         page.next.map(JournalCursor::get),
     )))

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::models::why_not;
+use super::models::unusable_reason;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Query};
@@ -115,7 +115,7 @@ async fn list_channels(
     let times = state.store().usage(last_hour).await?;
     let channels = in_force.config.channels.iter();
     let channels = channels.map(|channel| view(&state, &in_force, channel, &times, now));
-    let page = Page::of_whole(channels.collect(), &query, |channel| &channel.name)?;
+    let page = Page::of_list(channels.collect(), &query, |channel| &channel.name)?;
     Ok(Json(page))
 }
 
@@ -171,7 +171,7 @@ async fn switch_channel(
     Ok(Json(SwitchedChannel {
         enabled: change.enabled,
         reason: in_force.idle_reason(&name).map(str::to_owned),
-        models_out: in_force.models_lost_with(&name),
+        models_out: in_force.uncallable_models(&name),
         name,
     }))
 }
@@ -229,11 +229,11 @@ fn view(
         base_url: channel.base_url(),
         protocols: channel.protocols().iter().map(|it| it.as_str()).collect(),
         enabled: channel.enabled,
-        state: breaker.map_or("off", word),
-        breaker: breaker.map(breaker_word),
+        state: breaker.map_or("off", state_name),
+        breaker: breaker.map(breaker_state_name),
         reason: match breaker {
             None => in_force.idle_reason(&channel.name).map(str::to_owned),
-            Some(breaker) => why_not(breaker).map(str::to_owned),
+            Some(breaker) => unusable_reason(breaker).map(str::to_owned),
         },
         minutes: shown.collect(),
         last_hour: HourView {
@@ -248,7 +248,7 @@ fn view(
     }
 }
 
-fn word(state: BreakerState) -> &'static str {
+fn state_name(state: BreakerState) -> &'static str {
     match state {
         BreakerState::Closed => "up",
         BreakerState::Probe => "degraded",
@@ -257,7 +257,7 @@ fn word(state: BreakerState) -> &'static str {
     }
 }
 
-fn breaker_word(state: BreakerState) -> &'static str {
+fn breaker_state_name(state: BreakerState) -> &'static str {
     match state {
         BreakerState::Closed => "closed",
         BreakerState::Probe => "probe",

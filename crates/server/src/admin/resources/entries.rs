@@ -14,7 +14,7 @@ use crate::admin::access::{Support, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::views::EntryView;
 
@@ -54,7 +54,7 @@ async fn list_entries(
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<EntryView>>, ApiError> {
     let (wallet, limit) = (wallet_id(&id)?, query.limit);
-    let before = place_of(query.cursor.as_ref())?;
+    let before = cursor_position(query.cursor.as_ref())?;
     let store = state.store();
     let entries = store
         .latest_entries(wallet, before, limit.and_one())
@@ -62,7 +62,7 @@ async fn list_entries(
     Ok(Json(Page::of(
         entries,
         limit,
-        |told| told.entry.seq,
+        |entry| entry.entry.seq,
         EntryView::from,
     )))
 }

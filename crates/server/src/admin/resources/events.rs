@@ -24,7 +24,7 @@ use crate::operations::calls::names_of_calls;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The maximum duration of a stream. Clients reconnect automatically and authenticate again, so that a revoked token
 /// cannot keep listening.
-const LISTENED_MAX: Duration = Duration::from_secs(300);
+const STREAM_DURATION_MAX: Duration = Duration::from_secs(300);
 /// The `retry-after` when there are too many listeners.
 const SUBSCRIBE_RETRY_AFTER: Duration = Duration::from_secs(5);
 
@@ -60,9 +60,9 @@ async fn events(
     })?;
     let missed = match last {
         // Subscribe before reading missed events, so that no event is lost in between.
-        Some(place) => {
+        Some(position) => {
             subscription.started().await;
-            missed(&state, place).await?
+            missed(&state, position).await?
         }
         None => Vec::new(),
     };
@@ -71,7 +71,7 @@ async fn events(
     let first = stream::iter(std::iter::once(hello).chain(missed.into_iter().map(|event| event.1)));
     let frames = first
         .chain(live(subscription, seen))
-        .take_until(Box::pin(tokio::time::sleep(LISTENED_MAX)))
+        .take_until(Box::pin(tokio::time::sleep(STREAM_DURATION_MAX)))
         .map(Ok::<_, Infallible>);
     let kind = [(CONTENT_TYPE, "text/event-stream")];
     Ok((kind, Body::from_stream(frames)).into_response())
@@ -102,7 +102,7 @@ async fn missed(
     entries.reverse();
     let names = names_of_calls(state.store(), &entries).await?;
     let events = entries.iter().map(|entry| call_event(entry, &names));
-    Ok(events.map(|event| (event.place, event.frame)).collect())
+    Ok(events.map(|event| (event.position, event.frame)).collect())
 }
 
 /// Live events, with comments when there are none. The stream ends when the listener is too slow, or when the node
@@ -113,7 +113,13 @@ fn live(subscription: Subscription, seen: HashSet<i64>) -> impl stream::Stream<I
             let next = tokio::time::timeout(HEARTBEAT, listener.events.recv());
             let next = listener.stop.run_until_cancelled(next).await?;
             let frame = match next {
-                Ok(Ok(event)) if event.place.is_some_and(|place| seen.contains(&place)) => continue,
+                Ok(Ok(event))
+                    if event
+                        .position
+                        .is_some_and(|position| seen.contains(&position)) =>
+                {
+                    continue;
+                }
                 Ok(Ok(event)) => event.frame,
                 // The listener is too slow, or the channel is closed.
                 Ok(Err(_)) => return None,

@@ -9,7 +9,7 @@ use crate::admin::api::state::AdminState;
 const TEXT_CHARS_MAX: usize = 200;
 
 /// Treats an empty filter as absent.
-pub(super) fn given(text: Option<String>) -> Option<String> {
+pub(super) fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
@@ -18,7 +18,7 @@ pub(super) async fn wallet(
     store: &Store,
     name_or_id: Option<String>,
 ) -> Result<Option<WalletId>, ApiError> {
-    let Some(name_or_id) = given(name_or_id) else {
+    let Some(name_or_id) = non_empty(name_or_id) else {
         return Ok(None);
     };
     if let Ok(id) = WalletId::parse(&name_or_id) {
@@ -31,13 +31,13 @@ pub(super) async fn wallet(
 
 /// Parses the id of a key.
 pub(super) fn key(id: Option<String>) -> Result<Option<KeyId>, ApiError> {
-    let key = given(id).map(|id| KeyId::parse(&id)).transpose();
+    let key = non_empty(id).map(|id| KeyId::parse(&id)).transpose();
     key.map_err(|error| ApiError::invalid("key", format!("This is not the id of a key: {error}.")))
 }
 
 /// Checks the length of a search text.
 pub(super) fn text(text: Option<String>) -> Result<Option<String>, ApiError> {
-    match given(text) {
+    match non_empty(text) {
         Some(text) if text.chars().count() > TEXT_CHARS_MAX => {
             let message = format!("A text to search for has at most {TEXT_CHARS_MAX} characters.");
             Err(ApiError::invalid("q", message))

@@ -23,7 +23,7 @@ use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
 use crate::admin::api::object::Object;
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::keys::{self, KeyDraft};
 use crate::operations::views::{KeyView, NewKeyView};
@@ -92,33 +92,33 @@ struct CreateKey {
 #[serde(deny_unknown_fields)]
 #[schema(as = KeyChange)]
 struct UpdateKey {
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     name: Option<Option<String>>,
     enabled: Option<bool>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<Credits>)]
     limit: Option<Option<Credits>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<WindowBody>)]
     window: Option<Option<Object<WindowBody>>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     rpm: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     tpm: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 4_294_967_295_i64)]
     concurrency: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<i64>)]
     expires_at: Option<Option<i64>>,
     /// Replaces the whole list. Empty or null allows every model.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<Vec<String>>)]
     models: Option<Option<Vec<String>>>,
     /// Replaces all tags.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<Vec<String>>)]
     tags: Option<Option<Vec<String>>>,
 }
@@ -156,7 +156,7 @@ struct RotateKey {
 }
 
 /// Deserializes a member that is present, even if it is null. An absent member is `None`, and null is `Some(None)`.
-pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(super) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(from).map(Some)
@@ -178,7 +178,7 @@ async fn list_keys(
     let wallet = match &query.wallet {
         Some(name_or_id) => match state.store().find_wallet(name_or_id).await? {
             Some(wallet) => Some(wallet.id),
-            None => return Ok(Json(Page::whole(Vec::new()))),
+            None => return Ok(Json(Page::complete(Vec::new()))),
         },
         None => None,
     };
@@ -187,7 +187,7 @@ async fn list_keys(
         wallet,
         text: filter::text(query.q)?,
         tag: query.tag,
-        after: place_of::<CursorKey>(query.cursor.as_ref())?.map(|key| key.0),
+        after: cursor_position::<CursorKey>(query.cursor.as_ref())?.map(|key| key.0),
         count_max: Some(limit.and_one()),
     });
     let rows = rows.await?;
@@ -370,10 +370,10 @@ impl UpdateKey {
 }
 
 fn changed<T, U>(
-    given: Option<Option<T>>,
+    member: Option<Option<T>>,
     read: impl FnOnce(Option<T>) -> Result<Option<U>, ApiError>,
 ) -> Result<Option<Option<U>>, ApiError> {
-    given.map(read).transpose()
+    member.map(read).transpose()
 }
 
 fn amount(param: &str, credits: Option<Credits>) -> Result<Option<Micro>, ApiError> {

@@ -107,7 +107,7 @@ async fn list_models(
     let in_force = state.keeper.in_force();
     let models = in_force.config.models.iter();
     let models = models.map(|model| view(&state, &in_force, model));
-    let page = Page::of_whole(models.collect(), &query, |model| &model.id)?;
+    let page = Page::of_list(models.collect(), &query, |model| &model.id)?;
     Ok(Json(page))
 }
 
@@ -180,7 +180,9 @@ fn route_view(
     ) {
         (Some(reason), _) => Some(reason.to_owned()),
         (None, None) => Some("no such channel".to_owned()),
-        (None, Some(channel)) => why_not(channel.state(std::time::Instant::now)).map(str::to_owned),
+        (None, Some(channel)) => {
+            unusable_reason(channel.state(std::time::Instant::now)).map(str::to_owned)
+        }
     };
     RouteView {
         channel: route.channel.clone(),
@@ -201,7 +203,7 @@ fn route_view(
 }
 
 /// Why the breaker keeps calls from a channel, or makes it the last choice.
-pub(super) fn why_not(state: BreakerState) -> Option<&'static str> {
+pub(super) fn unusable_reason(state: BreakerState) -> Option<&'static str> {
     match state {
         BreakerState::Closed | BreakerState::Probe => None,
         BreakerState::Open { .. } => {

@@ -67,7 +67,7 @@ async fn list_presets(
         protocols: preset.protocols().iter().map(|it| it.as_str()).collect(),
         account: preset.account_settings().into_iter().map(view).collect(),
     });
-    let page = Page::of_whole(presets.collect(), &query, |preset| preset.name)?;
+    let page = Page::of_list(presets.collect(), &query, |preset| preset.name)?;
     Ok(Json(page))
 }
 

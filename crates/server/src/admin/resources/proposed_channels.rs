@@ -26,7 +26,7 @@ use crate::admin::api::state::AdminState;
 use crate::config::on_one_line;
 use crate::gateway::ReplaceError;
 use crate::known_models::KnownModels;
-use crate::operations::proposed_models::{Account, Knowledge, models_of_catalog, propose};
+use crate::operations::proposed_models::{Account, ProposalSources, models_of_catalog, propose};
 
 /// The maximum length of the name of a model to try.
 const MODEL_BYTES_MAX: usize = 256;
@@ -153,7 +153,7 @@ async fn discover_models(
             .as_deref()
             .unwrap_or_else(|| spec.preset.protocols()),
     };
-    let knowledge = Knowledge {
+    let sources = ProposalSources {
         entries: &entries,
         in_force: &in_force.config.models,
         catalog: &known,
@@ -164,7 +164,7 @@ async fn discover_models(
         is_complete: false,
     });
     let view = |listed: ListedModel| {
-        let proposal = propose(account, &listed, knowledge);
+        let proposal = propose(account, &listed, sources);
         DiscoveredModel {
             id: listed.name,
             title: listed.title,
@@ -231,7 +231,7 @@ async fn note(
     actor: &Actor,
 ) -> Result<(), ApiError> {
     let spec = channel.spec();
-    let told = json!({
+    let details = json!({
         "preset": spec.preset.as_str(),
         "base_url": channel.base_url(),
         "model": model,
@@ -240,16 +240,16 @@ async fn note(
         action,
         target: channel.name().to_owned(),
         before: None,
-        after: Some(told.to_string()),
+        after: Some(details.to_string()),
     };
     Ok(state.store().note_action(action, actor).await?)
 }
 
 impl ProposedChannel {
-    /// Checks the members and builds the channel. `place` is the prefix of their names in error messages.
-    fn build(self, state: &AdminState, place: &str) -> Result<Channel, ApiError> {
+    /// Checks the members and builds the channel. `prefix` is the prefix of their names in error messages.
+    fn build(self, state: &AdminState, prefix: &str) -> Result<Channel, ApiError> {
         let invalid =
-            |member: &str, message: String| ApiError::invalid(format!("{place}{member}"), message);
+            |member: &str, message: String| ApiError::invalid(format!("{prefix}{member}"), message);
         let preset: Preset = self
             .preset
             .parse()

@@ -15,7 +15,7 @@ use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
 /// The maximum number of results.
-const FOUND_MAX: usize = 20;
+const RESULTS_MAX: usize = 20;
 /// The maximum number of results per kind.
 const KIND_MAX: u32 = 6;
 /// The minimum length of a text that is searched for among task ids.
@@ -36,7 +36,8 @@ struct SearchQuery {
 
 /// A search result.
 #[derive(Debug, Serialize, ToSchema)]
-struct Found {
+#[schema(as = Found)]
+struct SearchResult {
     kind: Kind,
     id: String,
     title: String,
@@ -63,13 +64,13 @@ enum Kind {
     path = "/search",
     tag = "search",
     params(SearchQuery),
-    responses((status = 200, description = "What was found.", body = Page<Found>), Refused),
+    responses((status = 200, description = "What was found.", body = Page<SearchResult>), Refused),
 )]
 async fn search(
     _: Viewer,
     State(state): State<AdminState>,
     Query(query): Query<SearchQuery>,
-) -> Result<Json<Page<Found>>, ApiError> {
+) -> Result<Json<Page<SearchResult>>, ApiError> {
     let text = filter::text(Some(query.q.trim().to_owned()))?;
     let text = text.ok_or_else(|| ApiError::invalid("q", "Nothing to search for."))?;
     let mut found = Vec::new();
@@ -80,19 +81,19 @@ async fn search(
     }
     found.extend(accounts(&state, &text).await?);
     found.extend(catalog(&state, &text));
-    found.truncate(FOUND_MAX);
-    Ok(Json(Page::whole(found)))
+    found.truncate(RESULTS_MAX);
+    Ok(Json(Page::complete(found)))
 }
 
-async fn accounts(state: &AdminState, text: &str) -> Result<Vec<Found>, ApiError> {
+async fn accounts(state: &AdminState, text: &str) -> Result<Vec<SearchResult>, ApiError> {
     let accounts = state.store().find_accounts(text, KIND_MAX).await?;
-    let wallets = accounts.wallets.into_iter().map(|(id, name)| Found {
+    let wallets = accounts.wallets.into_iter().map(|(id, name)| SearchResult {
         kind: Kind::Wallet,
         id: id.to_string(),
         title: name,
         detail: Some(id.to_string()),
     });
-    let keys = accounts.keys.into_iter().map(|key| Found {
+    let keys = accounts.keys.into_iter().map(|key| SearchResult {
         kind: Kind::Key,
         id: key.id.to_string(),
         title: key.name.unwrap_or_else(|| key.id.to_string()),
@@ -101,10 +102,10 @@ async fn accounts(state: &AdminState, text: &str) -> Result<Vec<Found>, ApiError
     Ok(wallets.chain(keys).collect())
 }
 
-fn catalog(state: &AdminState, text: &str) -> Vec<Found> {
+fn catalog(state: &AdminState, text: &str) -> Vec<SearchResult> {
     let lower = text.to_lowercase();
     let catalog = state.engine.catalog();
-    let named = |kind: Kind, name: &str| Found {
+    let named = |kind: Kind, name: &str| SearchResult {
         kind,
         id: name.to_owned(),
         title: name.to_owned(),
@@ -123,7 +124,7 @@ fn catalog(state: &AdminState, text: &str) -> Vec<Found> {
     models.take(most).chain(channels.take(most)).collect()
 }
 
-async fn requests(state: &AdminState, prefix: &str) -> Result<Vec<Found>, ApiError> {
+async fn requests(state: &AdminState, prefix: &str) -> Result<Vec<SearchResult>, ApiError> {
     let query = JournalQuery {
         request_prefix: Some(prefix.to_owned()),
         limit: KIND_MAX,
@@ -131,7 +132,7 @@ async fn requests(state: &AdminState, prefix: &str) -> Result<Vec<Found>, ApiErr
         ..JournalQuery::default()
     };
     let page = state.store().journal_page(query).await?;
-    let found = page.entries.into_iter().map(|entry| Found {
+    let found = page.entries.into_iter().map(|entry| SearchResult {
         kind: Kind::Request,
         id: entry.row.request_id.to_string(),
         title: entry.row.request_id.to_string(),
@@ -146,7 +147,7 @@ fn is_like_task(text: &str) -> bool {
     text.len() >= TASK_CHARS_MIN && signs.all(|sign| sign == b'-' || sign.is_ascii_hexdigit())
 }
 
-async fn tasks(state: &AdminState, prefix: &str) -> Result<Vec<Found>, ApiError> {
+async fn tasks(state: &AdminState, prefix: &str) -> Result<Vec<SearchResult>, ApiError> {
     let query = TaskQuery {
         id_prefix: Some(prefix.to_lowercase().into()),
         with_hidden: true,
@@ -155,7 +156,7 @@ async fn tasks(state: &AdminState, prefix: &str) -> Result<Vec<Found>, ApiError>
         ..TaskQuery::default()
     };
     let tasks = state.store().tasks(query).await?.tasks;
-    let found = tasks.into_iter().map(|task| Found {
+    let found = tasks.into_iter().map(|task| SearchResult {
         kind: Kind::Task,
         id: task.id.to_string(),
         title: task.id.to_string(),

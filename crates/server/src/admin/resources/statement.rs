@@ -17,7 +17,7 @@ use super::wallets::find;
 use crate::admin::access::Viewer;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::statement;
 use crate::operations::views::{BalanceView, EntryView, StatementView};
@@ -84,14 +84,14 @@ async fn wallet_statement(
     if query.format == Format::Csv {
         return Ok(table(store.clone(), row.id, &range));
     }
-    let place: Option<i64> = place_of(query.cursor.as_ref())?;
-    let after = place.unwrap_or(range.opening.seq).max(range.opening.seq);
+    let position: Option<i64> = cursor_position(query.cursor.as_ref())?;
+    let after = position.unwrap_or(range.opening.seq).max(range.opening.seq);
     let until = range.closing.seq;
     let limit = query.limit;
     let entries = store.statement_entries(row.id, after, until, limit.and_one());
     let entries = entries.await?;
-    let page = Page::of(entries, limit, |told| told.entry.seq, EntryView::from);
-    let months = match place {
+    let page = Page::of(entries, limit, |entry| entry.entry.seq, EntryView::from);
+    let months = match position {
         None => Some(statement::months(store, &row, &range).await?),
         Some(_) => None,
     };
@@ -121,7 +121,7 @@ fn table(store: Store, wallet: WalletId, range: &StatementRange) -> Response {
             }
             let page = store.statement_entries(wallet, after, until, STATEMENT_ENTRIES_MAX);
             let page = page.await?;
-            let Some(last) = page.last().map(|told| told.entry.seq) else {
+            let Some(last) = page.last().map(|entry| entry.entry.seq) else {
                 return Ok::<_, StoreError>(None);
             };
             let lines: String = page.into_iter().map(statement::csv_line).collect();

@@ -11,7 +11,7 @@ use super::filter;
 use crate::admin::access::Viewer;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::views::{TaskStatus, TaskView, names_of_tasks};
 
@@ -57,13 +57,13 @@ async fn list_tasks(
     Query(query): Query<TasksQuery>,
 ) -> Result<Json<Page<TaskView>>, ApiError> {
     let store = state.store();
-    let before: Option<String> = place_of(query.cursor.as_ref())?;
+    let before: Option<String> = cursor_position(query.cursor.as_ref())?;
     let before = before.map(|id| TaskId::parse(&id)).transpose();
-    let status = filter::given(query.status);
+    let status = filter::non_empty(query.status);
     let tasks = TaskQuery {
         wallet: filter::wallet(store, query.wallet).await?,
         key: filter::key(query.key)?,
-        model: filter::given(query.model).map(Into::into),
+        model: filter::non_empty(query.model).map(Into::into),
         statuses: status
             .map(|status| TaskStatus::words(&status))
             .unwrap_or_default(),
@@ -76,8 +76,8 @@ async fn list_tasks(
     };
     let tasks = store.tasks(tasks).await?.tasks;
     let names = names_of_tasks(store, &tasks).await?;
-    let place = |task: &TaskListed| task.id.to_string();
-    Ok(Json(Page::of(tasks, query.limit, place, |task| {
+    let position = |task: &TaskListed| task.id.to_string();
+    Ok(Json(Page::of(tasks, query.limit, position, |task| {
         TaskView::of(&task, &names)
     })))
 }

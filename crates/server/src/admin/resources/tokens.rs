@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use crate::admin::access::Owner;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
-use crate::admin::api::page::{Page, PageQuery, place_of};
+use crate::admin::api::page::{Page, PageQuery, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::tokens;
 use crate::operations::views::{NewTokenView, TokenView};
@@ -37,7 +37,7 @@ async fn list_tokens(
 ) -> Result<Json<Page<TokenView>>, ApiError> {
     let limit = query.limit;
     let rows = state.store().tokens(TokenQuery {
-        after: place_of(query.cursor.as_ref())?.map(TokenCursor),
+        after: cursor_position(query.cursor.as_ref())?.map(TokenCursor),
         limit: limit.and_one(),
     });
     let rows = rows.await?;

@@ -72,25 +72,25 @@ async fn usage(
     if from >= to {
         return Err(ApiError::invalid("from", "`from` must be before `to`."));
     }
-    let step = filter::given(report.step)
+    let step = filter::non_empty(report.step)
         .map(|step| read_step(&step))
         .transpose()?;
     if step == Some(UsageStep::Minute) && from < UsageQuery::minutes_since(now) {
         let message = "Minutes are kept for two days. Choose a later time or `step=hour`.";
         return Err(ApiError::invalid("from", message));
     }
-    let by = filter::given(report.by)
+    let by = filter::non_empty(report.by)
         .map(|by| read_by(&by))
         .transpose()?
         .unwrap_or_default();
     let query = UsageQuery {
         step,
         by: by.clone(),
-        model: filter::given(report.model),
-        channel: filter::given(report.channel),
+        model: filter::non_empty(report.model),
+        channel: filter::non_empty(report.channel),
         wallet: filter::wallet(store, report.wallet).await?,
         key: filter::key(report.key)?,
-        endpoint: filter::given(report.endpoint),
+        endpoint: filter::non_empty(report.endpoint),
         rows_max: ROWS_MAX,
         ..UsageQuery::between(from, to, now)
     };
@@ -111,7 +111,7 @@ async fn usage(
     keys.dedup();
     let names = store.account_names(wallets, keys).await?;
     let rows = rows.iter().map(|row| UsageView::of(row, &by, &names));
-    Ok(Json(Page::whole(rows.collect())))
+    Ok(Json(Page::complete(rows.collect())))
 }
 
 fn read_step(text: &str) -> Result<UsageStep, ApiError> {

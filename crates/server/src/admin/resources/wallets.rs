@@ -15,13 +15,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::filter;
-use super::keys::given;
+use super::keys::nullable;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::amount::Credits;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::extract::{Json, Path, Query};
 use crate::admin::api::object::Object;
-use crate::admin::api::page::{Cursor, Page, PageLimit, place_of};
+use crate::admin::api::page::{Cursor, Page, PageLimit, cursor_position};
 use crate::admin::api::state::AdminState;
 use crate::operations::calendar::{day_start, month_start};
 use crate::operations::statement;
@@ -65,7 +65,7 @@ async fn list_wallets(
     let limit = query.limit;
     let rows = state.store().list_wallets(WalletQuery {
         text: filter::text(query.q)?,
-        after: place_of(query.cursor.as_ref())?.map(WalletCursor),
+        after: cursor_position(query.cursor.as_ref())?.map(WalletCursor),
         limit: limit.and_one(),
         ..spending_now()
     });
@@ -117,7 +117,7 @@ async fn create_wallet(
         credit_limit: not_negative("credit_limit", body.credit_limit)?,
     };
     let row = state.store().create_wallet(new, &actor).await;
-    let row = row.map_err(about_name)?;
+    let row = row.map_err(with_name_param)?;
     Ok((StatusCode::CREATED, show(&state, row.id).await?))
 }
 
@@ -152,7 +152,7 @@ struct UpdateBody {
     /// Whether calls are admitted. Running calls finish and are charged.
     enabled: Option<bool>,
     /// The low-balance alert of the wallet. Null removes it.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<AlertsBody>)]
     alerts: Option<Option<Object<AlertsBody>>>,
 }
@@ -208,7 +208,7 @@ async fn update_wallet(
             .map(|alerts| alerts.map(|Object(alerts)| alerts.below.0)),
     };
     let updated = state.store().update_wallet(id, settings, &actor).await;
-    updated.map_err(about_name)?;
+    updated.map_err(with_name_param)?;
     show(&state, id).await
 }
 
@@ -231,7 +231,7 @@ async fn wallet_history(
 ) -> Result<Json<Page<BalanceView>>, ApiError> {
     let row = find(&state, &id).await?;
     let days = statement::history(state.store(), &row, engine::clock::now()).await?;
-    Ok(Json(Page::whole(days)))
+    Ok(Json(Page::complete(days)))
 }
 
 async fn show(state: &AdminState, id: WalletId) -> Result<Json<WalletSpendingView>, ApiError> {
@@ -271,7 +271,7 @@ fn not_negative(param: &str, amount: Option<Credits>) -> Result<Micro, ApiError>
 }
 
 /// Adds the member `name` to an error: a name is the only text here that the store can refuse.
-fn about_name(error: store::StoreError) -> ApiError {
+fn with_name_param(error: store::StoreError) -> ApiError {
     let blames_name = matches!(
         error,
         store::StoreError::Invalid(_) | store::StoreError::Taken { .. }

@@ -108,9 +108,9 @@ fn entry_table(entries: Vec<StatementEntry>) -> Table {
         ("REFERENCE", Side::Left),
         ("NOTE", Side::Left),
     ]);
-    for told in entries {
-        let at = told.entry.at;
-        let view = EntryView::from(told);
+    for row in entries {
+        let at = row.entry.at;
+        let view = EntryView::from(row);
         let text = |text: Option<&str>| text.unwrap_or("-").to_owned();
         let by = view.actor.as_deref().or(view.key_name.as_deref());
         table.row([

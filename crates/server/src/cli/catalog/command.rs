@@ -62,13 +62,13 @@ pub(crate) async fn run(command: Catalog, context: &mut Context) -> Result<(), C
         Catalog::Show { id } => show(&known, &id, context),
         Catalog::Diff(compared) => {
             let merged = compare(&compared, &known, &config).await?;
-            tell(&merged, false, context)
+            show_comparison(&merged, false, context)
         }
         Catalog::Import { compared, yes } => {
             let merged = compare(&compared, &known, &config).await?;
             let is_wanted = !merged.entries.is_empty() && {
                 if !context.json {
-                    tell_changes(&merged, &mut context.out)?;
+                    show_changes(&merged, &mut context.out)?;
                 }
                 yes || import::confirm(merged.entries.len())?
             };
@@ -76,9 +76,9 @@ pub(crate) async fn run(command: Catalog, context: &mut Context) -> Result<(), C
                 import::write(&merged.entries, &config, context)?;
             }
             if context.json {
-                tell(&merged, is_wanted, context)
+                show_comparison(&merged, is_wanted, context)
             } else if merged.entries.is_empty() {
-                tell_changes(&merged, &mut context.out)
+                show_changes(&merged, &mut context.out)
             } else {
                 Ok(())
             }
@@ -177,9 +177,13 @@ fn show(known: &KnownModels, id: &str, context: &mut Context) -> Result<(), Comm
 }
 
 /// Shows the result of a comparison.
-fn tell(merged: &Merged, is_written: bool, context: &mut Context) -> Result<(), CommandError> {
+fn show_comparison(
+    merged: &Merged,
+    is_written: bool,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     if !context.json {
-        return tell_changes(merged, &mut context.out);
+        return show_changes(merged, &mut context.out);
     }
     let changes = merged.changes.iter().map(|change| {
         json!({
@@ -201,7 +205,7 @@ fn tell(merged: &Merged, is_written: bool, context: &mut Context) -> Result<(), 
     }))
 }
 
-fn tell_changes(merged: &Merged, out: &mut Output) -> Result<(), CommandError> {
+fn show_changes(merged: &Merged, out: &mut Output) -> Result<(), CommandError> {
     let mut changes = Table::new([
         ("MODEL", Side::Left),
         ("VALUE", Side::Left),

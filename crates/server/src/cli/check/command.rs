@@ -217,7 +217,10 @@ fn source_text(sources: &Sources) -> String {
         Source::CatalogFile,
         Source::Default,
     ] {
-        let from_there = sources.named().into_iter().filter(|(_, it)| *it == source);
+        let from_there = sources
+            .by_name()
+            .into_iter()
+            .filter(|(_, it)| *it == source);
         let names: Vec<_> = from_there
             .map(|(name, _)| match sources.markup {
                 Some(markup) if name == "price" => format!("price*{markup}"),

@@ -85,7 +85,7 @@ pub(in crate::cli) async fn run(
             credit_line,
             common,
         } => {
-            let places = places.iter().map(|place| place_of(place));
+            let places = places.iter().map(|place| resolve_variable(place));
             let places = places.collect::<Result<Vec<_>, _>>()?;
             let salt_key = std::env::var("LITELLM_SALT_KEY").ok();
             let salt_key = salt_key.as_deref().filter(|key| !key.is_empty());
@@ -94,7 +94,7 @@ pub(in crate::cli) async fn run(
                 credit_line,
             };
             let read = litellm::read(&places, salt_key, choices, time::now()).await;
-            (read.map_err(|error| told(&error))?, common)
+            (read.map_err(|error| command_error(&error))?, common)
         }
         Import::Openrouter {
             files,
@@ -115,9 +115,9 @@ pub(in crate::cli) async fn run(
             group,
             common,
         } => {
-            let place = place_of(&place)?;
+            let place = resolve_variable(&place)?;
             let read = new_api::read(&place, group.as_deref()).await;
-            (read.map_err(|error| told(&error))?, common)
+            (read.map_err(|error| command_error(&error))?, common)
         }
     };
     import_plan(&plan, &common, context).await
@@ -136,7 +136,7 @@ async fn import_plan(
     let outcome = if common.dry_run {
         let store = existing_store(context).await?;
         let comparison = import::compare(store.as_ref(), plan, source).await;
-        comparison.map_err(|error| told(&error))?.outcome
+        comparison.map_err(|error| command_error(&error))?.outcome
     } else {
         write(plan, common, source, context).await?
     };
@@ -172,7 +172,7 @@ async fn write(
 ) -> Result<Outcome, CommandError> {
     let store = context.store()?;
     let comparison = import::compare(Some(&store), plan, source).await;
-    let comparison = comparison.map_err(|error| told(&error))?;
+    let comparison = comparison.map_err(|error| command_error(&error))?;
     if !comparison.outcome.adds_up() {
         return Ok(comparison.outcome);
     }
@@ -182,7 +182,7 @@ async fn write(
         _ => None,
     };
     let created = import::create(&store, comparison, source, secrets.as_mut(), &actor()).await;
-    let outcome = created.map_err(|error| told(&error))?;
+    let outcome = created.map_err(|error| command_error(&error))?;
     if let Some(out) = &common.out {
         write_new(out, &plan.catalog.text(plan.system))?;
     }
@@ -226,12 +226,12 @@ fn exists(path: &Path) -> CommandError {
     CommandError::message(format!("{} exists already", path.display()))
 }
 
-fn told(error: &dyn std::error::Error) -> CommandError {
+fn command_error(error: &dyn std::error::Error) -> CommandError {
     CommandError::message(with_sources(error))
 }
 
 /// Resolves `env:NAME`. A URL with a password should not appear on a command line.
-fn place_of(text: &str) -> Result<String, CommandError> {
+fn resolve_variable(text: &str) -> Result<String, CommandError> {
     let Some(name) = text.strip_prefix("env:") else {
         return Ok(text.to_owned());
     };

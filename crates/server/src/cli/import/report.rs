@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::terminal::{CommandError, Output, Side, Table};
-use crate::import::{Counts, ImportPlan, Leftover, Outcome, Sum, Sums};
+use crate::import::{AccountCounts, ImportPlan, ImportSums, Leftover, Outcome, SumKind};
 
 /// The maximum number of items in the table of what was not imported. JSON has all of them.
 const LEFTOVERS_SHOWN: usize = 50;
@@ -16,7 +16,7 @@ pub(super) fn show(
 ) -> Result<(), CommandError> {
     let created = if is_dry_run { "to create" } else { "created" };
     for (name, counts) in [("wallets", outcome.wallets), ("keys", outcome.keys)] {
-        let Counts {
+        let AccountCounts {
             read,
             created: made,
             existing,
@@ -31,7 +31,7 @@ pub(super) fn show(
         outcome.adopted, outcome.reissued
     ))?;
     for (name, sums) in [("balances", outcome.money), ("limits", outcome.limits)] {
-        let Sums {
+        let ImportSums {
             read,
             carried,
             left,
@@ -88,7 +88,7 @@ fn leftover_table(leftovers: &[Leftover]) -> Table {
     ]);
     for leftover in leftovers.iter().take(LEFTOVERS_SHOWN) {
         let (of, amount) = match leftover.sum {
-            Sum::Nothing => ("", String::new()),
+            SumKind::Nothing => ("", String::new()),
             sum => (sum_name(sum), leftover.amount.to_string()),
         };
         table.row([
@@ -101,11 +101,11 @@ fn leftover_table(leftovers: &[Leftover]) -> Table {
     table
 }
 
-fn sum_name(sum: Sum) -> &'static str {
+fn sum_name(sum: SumKind) -> &'static str {
     match sum {
-        Sum::Money => "balances",
-        Sum::Limits => "limits",
-        Sum::Nothing => "nothing",
+        SumKind::Money => "balances",
+        SumKind::Limits => "limits",
+        SumKind::Nothing => "nothing",
     }
 }
 
@@ -118,8 +118,8 @@ pub(super) fn to_json(
     let leftovers = outcome.leftovers.iter().map(|leftover| {
         json!({
             "origin": leftover.origin,
-            "of": match leftover.sum { Sum::Nothing => None, sum => Some(sum_name(sum)) },
-            "amount": match leftover.sum { Sum::Nothing => None, _ => Some(leftover.amount) },
+            "of": match leftover.sum { SumKind::Nothing => None, sum => Some(sum_name(sum)) },
+            "amount": match leftover.sum { SumKind::Nothing => None, _ => Some(leftover.amount) },
             "reason": leftover.reason,
             "left_out": leftover.is_whole,
         })
@@ -143,7 +143,7 @@ pub(super) fn to_json(
     })
 }
 
-fn counts(counts: Counts) -> Value {
+fn counts(counts: AccountCounts) -> Value {
     json!({
         "read": counts.read,
         "created": counts.created,
@@ -152,7 +152,7 @@ fn counts(counts: Counts) -> Value {
     })
 }
 
-fn sums(sums: Sums) -> Value {
+fn sums(sums: ImportSums) -> Value {
     json!({
         "read": sums.read,
         "carried": sums.carried,

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::file::NewConfig;
 use super::staging::Staging;
-use super::vendors::{self, Found, FoundVendor};
+use super::vendors::{self, FoundVendor, FoundVendors};
 use crate::cli::context::{Context, actor};
 use crate::cli::terminal::{CommandError, Side, Table};
 use crate::config::{self, Config};
@@ -59,7 +59,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
         return Err(CommandError::message("--balance must not be negative"));
     }
     let known = KnownModels::built_in();
-    let Found {
+    let FoundVendors {
         vendors: mut found,
         incomplete,
     } = vendors::find(known, |name| std::env::var(name).ok());
@@ -108,7 +108,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
     };
     // Ctrl-C is ignored from here on, so that all files appear together.
     staging.publish(&data, &file, &text)?;
-    let created = Created {
+    let summary = InitSummary {
         file,
         data,
         secret,
@@ -118,7 +118,7 @@ pub(crate) async fn run(command: Init, context: &mut Context) -> Result<(), Comm
         model: first_model(&plan.models),
         channels: found.iter().map(|it| it.preset.as_str()).collect(),
     };
-    created.show(context)
+    summary.show(context)
 }
 
 fn refuse_to_overwrite(file: &Path, data: &Path) -> Result<(), CommandError> {
@@ -227,7 +227,7 @@ fn show_dry_run(
 }
 
 /// The created files, the key's secret and a model to call.
-struct Created {
+struct InitSummary {
     file: PathBuf,
     data: PathBuf,
     secret: String,
@@ -238,7 +238,7 @@ struct Created {
     channels: Vec<&'static str>,
 }
 
-impl Created {
+impl InitSummary {
     fn base_url(&self) -> String {
         format!("http://{}/v1", local_address(self.listen))
     }

@@ -40,20 +40,23 @@ impl FoundCredential {
 
 /// The vendors that were found in the environment.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundVendors {
     pub(super) vendors: Vec<FoundVendor>,
     /// Messages about vendors whose key was found without the other settings that they need.
     pub(super) incomplete: Vec<String>,
 }
 
 /// Looks for keys under the names that the presets list.
-pub(super) fn find(known: &KnownModels, environment: impl Fn(&str) -> Option<String>) -> Found {
+pub(super) fn find(
+    known: &KnownModels,
+    environment: impl Fn(&str) -> Option<String>,
+) -> FoundVendors {
     let filled = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
     let first = |names: &'static [String]| {
         let mut names = names.iter().map(String::as_str);
         names.find_map(|name| Some((name, filled(name)?)))
     };
-    let mut found = Found::default();
+    let mut found = FoundVendors::default();
     for preset in Preset::all() {
         let file = || {
             let (variable, path) = first(preset.key_file_variables())?;

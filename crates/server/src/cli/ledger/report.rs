@@ -48,7 +48,7 @@ enum Format {
 pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), CommandError> {
     let store = context.store()?;
     let (prices, costs) = (store.prices().await?, store.costs().await?);
-    let mut lines = Lines::new(command.by, &prices, &costs);
+    let mut lines = ReportRows::new(command.by, &prices, &costs);
     command.range.each(&store, |entry| lines.add(entry)).await?;
     match command.format {
         _ if context.json => lines
@@ -67,16 +67,16 @@ pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), Co
 }
 
 /// The sums of a report, by the values of the grouping columns.
-struct Lines {
+struct ReportRows {
     by: Vec<By>,
     models: HashMap<PriceNumber, Box<str>>,
     channels: HashMap<CostNumber, Box<str>>,
-    sums: BTreeMap<Vec<String>, Sums>,
+    sums: BTreeMap<Vec<String>, EntrySums>,
 }
 
 /// The sums of one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Sums {
+struct EntrySums {
     settled: u64,
     released: u64,
     abandoned: u64,
@@ -116,10 +116,10 @@ const COLUMNS: [&str; 14] = [
 struct Row<'a> {
     by: &'a [By],
     names: &'a [String],
-    sums: &'a Sums,
+    sums: &'a EntrySums,
 }
 
-impl Lines {
+impl ReportRows {
     fn new(by: Vec<By>, prices: &[PriceRow], costs: &[CostRow]) -> Self {
         let models = prices.iter().map(|row| (row.version, row.model.clone()));
         let channels = costs.iter().map(|row| (row.version, row.channel.clone()));
@@ -214,7 +214,7 @@ impl Lines {
         ];
         let columns = names.chain(columns.map(|title| (title, Side::Right)));
         let mut table = Table::of(columns);
-        let mut total = Sums::default();
+        let mut total = EntrySums::default();
         for row in self.rows() {
             table.row(row.shown());
             total.add(row.sums);
@@ -255,7 +255,7 @@ impl By {
     }
 }
 
-impl Sums {
+impl EntrySums {
     fn add(&mut self, other: &Self) {
         self.settled += other.settled;
         self.released += other.released;

@@ -11,7 +11,7 @@ use super::explain;
 use crate::cli::accounts::wallet;
 use crate::cli::context::Context;
 use crate::cli::terminal::{CommandError, Side, StoreRetry, Table, TimeArg, time};
-use crate::operations::calls::{Explanation, LATE_MAX, Shown, statuses};
+use crate::operations::calls::{Explanation, LATE_MAX, ShownRows, statuses};
 
 /// The delay between two lookups of a followed journal.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
@@ -87,7 +87,7 @@ async fn follow(
     rows: &[JournalEntry],
     context: &mut Context,
 ) -> Result<(), CommandError> {
-    let mut shown = Shown::default();
+    let mut shown = ShownRows::default();
     let mut retry = StoreRetry::default();
     if let Some(last) = rows.last().map(|entry| entry.cursor) {
         // Rows before the first shown one were not requested, so they count as shown.

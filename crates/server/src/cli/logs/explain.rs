@@ -62,8 +62,8 @@ fn steps(explanation: &Explanation) -> Table {
         for note in notes.split("; ") {
             // A note is an upstream message that the caller did not see, or a route that failed.
             if let Some((before, to)) = read_fallback(note) {
-                let told = format!("{before} has no route left, {to} may answer");
-                table.row(["model".to_owned(), told]);
+                let fallback = format!("{before} has no route left, {to} may answer");
+                table.row(["model".to_owned(), fallback]);
                 continue;
             }
             table.row(match note.strip_prefix("said: ") {

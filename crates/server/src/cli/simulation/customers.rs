@@ -77,7 +77,7 @@ fn actor() -> Actor {
 
 /// Creates the customers with their past day if they do not exist. Returns fresh secrets for their calls: secrets are
 /// not stored, so each start rotates them.
-pub(super) async fn settle_in(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
+pub(super) async fn prepare(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
     let store = engine.store();
     if store.find_wallet(CUSTOMERS[0].name).await?.is_none() {
         create(engine, now).await?;

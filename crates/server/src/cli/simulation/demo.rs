@@ -73,10 +73,10 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     let secrets = if command.no_customers {
         Vec::new()
     } else {
-        customers::settle_in(gateway.engine(), engine::clock::now()).await?
+        customers::prepare(gateway.engine(), engine::clock::now()).await?
     };
     let code = sign_in::create_code(gateway.engine().store(), Role::Owner, &actor()).await?;
-    let shown = Shown {
+    let summary = StartSummary {
         console: sign_in::link(&format!("http://{}", gateway.admin_address()), &code),
         address: gateway.address(),
         admin: gateway.admin_address(),
@@ -84,14 +84,14 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
         data: std::path::absolute(&command.data)?,
         has_customers: !command.no_customers,
     };
-    let sample = Sample::take(&shown).await.map_err(|fault| {
+    let sample = Sample::take(&summary).await.map_err(|fault| {
         let why = with_sources(fault.as_ref());
         CommandError::message(format!("the sample call failed: {why}"))
     })?;
     if context.json {
-        context.out.json(&shown.json(&sample))?;
+        context.out.json(&summary.json(&sample))?;
     } else {
-        context.out.line(shown.text(&sample))?;
+        context.out.line(summary.text(&sample))?;
     }
     let traffic = Traffic::start(gateway.address(), secrets);
     stopped.await;
@@ -135,11 +135,17 @@ struct Sample {
 }
 
 impl Sample {
-    async fn take(shown: &Shown) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        let before = shown.balance().await?;
-        let answer =
-            fetch::json(shown.address, Method::POST, CHAT, &shown.secret, QUESTION).await?;
-        let after = shown.balance().await?;
+    async fn take(summary: &StartSummary) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let before = summary.balance().await?;
+        let answer = fetch::json(
+            summary.address,
+            Method::POST,
+            CHAT,
+            &summary.secret,
+            QUESTION,
+        )
+        .await?;
+        let after = summary.balance().await?;
         let text = answer.pointer("/choices/0/message/content");
         Ok(Self {
             before,
@@ -160,7 +166,7 @@ const SPEECH: &str = r#"{"model":"sim/voice","text":"Hello from Tollgate.","lang
 
 /// The values that are printed after the start.
 #[derive(Debug)]
-struct Shown {
+struct StartSummary {
     address: SocketAddr,
     admin: SocketAddr,
     secret: String,
@@ -170,7 +176,7 @@ struct Shown {
     console: String,
 }
 
-impl Shown {
+impl StartSummary {
     async fn balance(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
         let answer =
             fetch::json(self.address, Method::GET, "/v1/balance", &self.secret, "").await?;

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use store::MediaPlace;
 
-use super::place::shown;
+use super::database_args::shown;
 use super::progress::ProgressBar;
 use super::report;
 use crate::cli::context::Context;
@@ -28,7 +28,7 @@ pub(crate) struct Backup {
 }
 
 pub(crate) async fn run(command: Backup, context: &mut Context) -> Result<(), CommandError> {
-    let (settings, place) = context.stored_things()?;
+    let (settings, place) = context.storage_settings()?;
     let (media, left_out) = if command.without_media {
         (None, None)
     } else {
@@ -49,16 +49,16 @@ pub(crate) async fn run(command: Backup, context: &mut Context) -> Result<(), Co
     };
     let folder = command.folder.display();
     if context.json {
-        let mut told = report::totals_json(&made.totals);
-        told["ok"] = json!(made.verified.is_clean());
-        told["folder"] = json!(folder.to_string());
-        told["from"] = json!(shown(&settings));
-        told["rows"] = json!(made.rows);
-        told["bytes"] = json!(made.bytes);
-        told["media_files"] = json!(made.media_files);
-        told["media_left_out"] = json!(left_out);
-        told["differences"] = json!(differences_json(&made.verified));
-        context.out.json(&told)?;
+        let mut output = report::totals_json(&made.totals);
+        output["ok"] = json!(made.verified.is_clean());
+        output["folder"] = json!(folder.to_string());
+        output["from"] = json!(shown(&settings));
+        output["rows"] = json!(made.rows);
+        output["bytes"] = json!(made.bytes);
+        output["media_files"] = json!(made.media_files);
+        output["media_left_out"] = json!(left_out);
+        output["differences"] = json!(differences_json(&made.verified));
+        context.out.json(&output)?;
     } else {
         report::show_totals(&made.totals, context)?;
         let (rows, bytes, files) = (made.rows, made.bytes, made.media_files);

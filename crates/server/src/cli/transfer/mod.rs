@@ -1,7 +1,7 @@
 //! `tollgate move`, `backup` and `restore`: transfer the whole store.
 
 mod backup;
-mod place;
+mod database_args;
 mod progress;
 mod relocate;
 mod report;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::place::{Named, shown};
+use super::database_args::{DatabaseArgs, shown};
 use super::progress::ProgressBar;
 use super::report;
 use crate::cli::context::Context;
@@ -40,12 +40,12 @@ pub(crate) struct Move {
 }
 
 pub(crate) async fn run(command: Move, context: &mut Context) -> Result<(), CommandError> {
-    let from = Named {
+    let from = DatabaseArgs {
         url: command.from,
         password_file: command.from_password_file,
         ca_file: command.from_ca_file,
     };
-    let to = Named {
+    let to = DatabaseArgs {
         url: command.to,
         password_file: command.to_password_file,
         ca_file: command.to_ca_file,
@@ -60,10 +60,10 @@ pub(crate) async fn run(command: Move, context: &mut Context) -> Result<(), Comm
     };
     let (from, to) = (shown(&from), shown(&to));
     if context.json {
-        let mut told = report::report_json(&moved);
-        told["from"] = json!(from);
-        told["to"] = json!(to);
-        return context.out.json(&told);
+        let mut output = report::report_json(&moved);
+        output["from"] = json!(from);
+        output["to"] = json!(to);
+        return context.out.json(&output);
     }
     report::show(&moved, context)?;
     let line = if moved.already_done {

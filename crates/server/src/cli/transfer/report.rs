@@ -21,15 +21,15 @@ pub(super) fn report_json(report: &TransferReport) -> Value {
             "head": head.head.to_string(),
         })
     });
-    let mut told = totals_json(&report.totals);
-    told["ok"] = json!(true);
-    told["rows"] = json!(report.rows());
-    told["tables"] = json!(tables);
-    told["resumed"] = json!(report.resumed);
-    told["already_done"] = json!(report.already_done);
-    told["abandoned"] = json!(report.abandoned);
-    told["heads"] = heads.collect();
-    told
+    let mut output = totals_json(&report.totals);
+    output["ok"] = json!(true);
+    output["rows"] = json!(report.rows());
+    output["tables"] = json!(tables);
+    output["resumed"] = json!(report.resumed);
+    output["already_done"] = json!(report.already_done);
+    output["abandoned"] = json!(report.abandoned);
+    output["heads"] = heads.collect();
+    output
 }
 
 /// The totals as JSON.
@@ -91,14 +91,14 @@ pub(super) fn failed(error: &TransferError, context: &mut Context) -> CommandErr
     let TransferError::Unclean { report, .. } = error else {
         return CommandError::message(with_sources(error));
     };
-    let told = if context.json {
+    let printed = if context.json {
         let differences = differences_json(report);
-        let told = json!({ "ok": false, "error": error.to_string(), "differences": differences });
-        context.out.json(&told)
+        let output = json!({ "ok": false, "error": error.to_string(), "differences": differences });
+        context.out.json(&output)
     } else {
         context.out.table(&differences_table(report))
     };
-    match told {
+    match printed {
         Ok(()) => CommandError::message(error.to_string()),
         Err(error) => error,
     }

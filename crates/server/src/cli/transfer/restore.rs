@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use store::MediaPlace;
 
-use super::place::shown;
+use super::database_args::shown;
 use super::progress::ProgressBar;
 use super::report;
 use crate::cli::context::Context;
@@ -27,7 +27,7 @@ pub(crate) struct Restore {
 }
 
 pub(crate) async fn run(command: Restore, context: &mut Context) -> Result<(), CommandError> {
-    let (settings, place) = context.stored_things()?;
+    let (settings, place) = context.storage_settings()?;
     let media = if command.without_media {
         None
     } else {
@@ -46,11 +46,11 @@ pub(crate) async fn run(command: Restore, context: &mut Context) -> Result<(), C
     };
     let to = shown(&settings);
     if context.json {
-        let mut told = report::report_json(&restored);
-        told["from"] = json!(command.folder.display().to_string());
-        told["to"] = json!(to);
-        told["media_files"] = json!(media_files);
-        return context.out.json(&told);
+        let mut output = report::report_json(&restored);
+        output["from"] = json!(command.folder.display().to_string());
+        output["to"] = json!(to);
+        output["media_files"] = json!(media_files);
+        return context.out.json(&output);
     }
     report::show(&restored, context)?;
     let line = if restored.already_done {

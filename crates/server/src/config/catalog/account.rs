@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use upstream::{Account, Preset, Secret, SettingNeed};
 
-use crate::config::document::{Environment, Found, SecretSource, Section, read_source, value};
+use crate::config::document::{
+    Environment, SecretLookup, SecretSource, Section, read_source, value,
+};
 
 /// The account settings of a channel, by name.
 pub type AccountSettings = BTreeMap<&'static str, AccountValue>;
@@ -72,9 +74,9 @@ pub(super) fn look_up(
     for (name, value) in settings {
         let secret = match value {
             AccountValue::Text(text) => Secret::new(text),
-            AccountValue::Source(source) => match source.look(environment)? {
-                Found::Text(text) => Secret::new(&text),
-                Found::Absent(reason) | Found::Empty(reason) => return Err(reason),
+            AccountValue::Source(source) => match source.look_up(environment)? {
+                SecretLookup::Text(text) => Secret::new(&text),
+                SecretLookup::Absent(reason) | SecretLookup::Empty(reason) => return Err(reason),
             },
         };
         found.push(((*name).to_owned(), secret));

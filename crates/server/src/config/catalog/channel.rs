@@ -78,13 +78,13 @@ impl Channel {
 
 /// The valid parts of an entry. Routes may name an entry with problems, which are reported only once, at the entry.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct EntryParts {
     name: Option<At<String>>,
     channel: Option<Channel>,
     models: Option<At<ModelChoice>>,
 }
 
-impl Draft {
+impl EntryParts {
     /// The channel, and the models that it lists.
     pub(crate) fn choice(&self) -> Option<(&Channel, &At<ModelChoice>)> {
         self.channel.as_ref().zip(self.models.as_ref())
@@ -92,9 +92,9 @@ impl Draft {
 }
 
 /// The channels of the file by name; `None` for an entry with problems.
-pub(crate) type Named<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
+pub(crate) type ChannelsByName<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
 
-pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
+pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> EntryParts {
     let name = section.require("name", value::label);
     let preset = section.require("preset", preset);
     let enabled = section.value("enabled", value::flag).unwrap_or(true);
@@ -150,7 +150,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
         markup,
         key: section.path().to_owned(),
     });
-    Draft {
+    EntryParts {
         name,
         channel,
         models,
@@ -158,25 +158,25 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> Draft {
 }
 
 /// The entries by name. A repeated name is reported.
-pub(crate) fn by_name<'c>(drafts: &'c [Draft], log: &mut Log<'_>) -> Named<'c> {
-    let mut named = Named::new();
-    for draft in drafts {
-        let Some(name) = &draft.name else { continue };
+pub(crate) fn by_name<'c>(entries: &'c [EntryParts], log: &mut Log<'_>) -> ChannelsByName<'c> {
+    let mut named = ChannelsByName::new();
+    for entry in entries {
+        let Some(name) = &entry.name else { continue };
         if named.contains_key(name.value.as_str()) {
             let message = format!("a channel `{}` stands above already", name.value);
             log.report(Some(name.span.clone()), name.key.as_str(), message);
             continue;
         }
-        named.insert(&name.value, draft.channel.as_ref());
+        named.insert(&name.value, entry.channel.as_ref());
     }
     named
 }
 
 /// The entries without problems.
-pub(crate) fn sound(drafts: Vec<Draft>) -> Vec<Channel> {
-    drafts
+pub(crate) fn valid_entries(entries: Vec<EntryParts>) -> Vec<Channel> {
+    entries
         .into_iter()
-        .filter_map(|draft| draft.channel)
+        .filter_map(|entry| entry.channel)
         .collect()
 }
 

@@ -14,28 +14,28 @@ use crate::known_models::{Day, KnownModel, KnownModels, Origin};
 
 /// Adds the models that channels list to the models with entries. An entry that names its own routes keeps them.
 pub(crate) fn add(
-    drafts: &mut Vec<model::Draft>,
-    channels: &[channel::Draft],
+    entries: &mut Vec<model::EntryParts>,
+    channels: &[channel::EntryParts],
     known: &KnownModels,
     log: &mut Log<'_>,
 ) {
-    let entries = drafts.iter().enumerate();
-    let mut places: BTreeMap<String, usize> = entries
-        .filter_map(|(place, draft)| Some((draft.id()?.to_owned(), place)))
+    let numbered = entries.iter().enumerate();
+    let mut indexes: BTreeMap<String, usize> = numbered
+        .filter_map(|(index, entry)| Some((entry.id()?.to_owned(), index)))
         .collect();
-    for (channel, choice) in channels.iter().filter_map(channel::Draft::choice) {
+    for (channel, choice) in channels.iter().filter_map(channel::EntryParts::choice) {
         for (model, origin) in chosen(channel, choice, known, log) {
             let Some(route) = known::route(channel, model) else {
                 continue;
             };
-            let place = places.get(&model.id);
-            if let Some(draft) = place.and_then(|place| drafts.get_mut(*place)) {
-                draft.add_channel_route(route);
+            let index = indexes.get(&model.id);
+            if let Some(entry) = index.and_then(|index| entries.get_mut(*index)) {
+                entry.add_channel_route(route);
             } else {
-                places.insert(model.id.clone(), drafts.len());
+                indexes.insert(model.id.clone(), entries.len());
                 let mut added = model_of(model, origin);
                 added.routes.push(route);
-                drafts.push(model::Draft::without_entry(added));
+                entries.push(model::EntryParts::without_entry(added));
             }
         }
     }

@@ -5,7 +5,7 @@ use ledger::{Markup, PriceCard, PriceKey};
 use protocol::{Dialect, Kind};
 use upstream::Protocol;
 
-use super::channel::{Channel, Named};
+use super::channel::{Channel, ChannelsByName};
 use crate::known_models::{KnownModel, Offer};
 
 /// The route of a known model through a channel whose preset serves it.
@@ -53,7 +53,7 @@ pub(crate) struct KnownPrice {
 pub(crate) fn price(
     known: &KnownModel,
     routes: &[RouteSpec],
-    channels: &Named<'_>,
+    channels: &ChannelsByName<'_>,
 ) -> Result<KnownPrice, String> {
     let channel_of = |route: &RouteSpec| channels.get(route.channel.as_str()).copied().flatten();
     let price_at = |channel: &Channel| {

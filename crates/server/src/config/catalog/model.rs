@@ -8,7 +8,7 @@ use protocol::{Base, Dialect, Kind, Profile, UnknownDialect};
 use toml::de::DeValue;
 use upstream::Protocol;
 
-use super::channel::Named;
+use super::channel::ChannelsByName;
 use super::known;
 use super::price::read_price;
 use super::profile::read_profile;
@@ -41,7 +41,7 @@ pub struct Model {
 
 /// The valid parts of an entry.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct EntryParts {
     id: Option<At<String>>,
     model: Option<Model>,
     names_routes: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Draft {
     pub(super) fallbacks: Vec<At<String>>,
 }
 
-impl Draft {
+impl EntryParts {
     /// A model that a channel lists and that has no entry.
     pub(crate) fn without_entry(model: Model) -> Self {
         Self {
@@ -87,9 +87,9 @@ impl Draft {
 
 pub(crate) fn read(
     section: &mut Section<'_, '_, '_>,
-    channels: &Named<'_>,
+    channels: &ChannelsByName<'_>,
     known: &KnownModels,
-) -> Draft {
+) -> EntryParts {
     let id = section.require("id", model_id);
     let known = id.as_ref().and_then(|id| known.find(&id.value));
     let from_catalog = known.map(|(_, origin)| Source::from(origin));
@@ -143,7 +143,7 @@ pub(crate) fn read(
         notes: Vec::new(),
         sources,
     });
-    Draft {
+    EntryParts {
         id,
         model,
         names_routes: section.has("routes"),
@@ -153,29 +153,29 @@ pub(crate) fn read(
 }
 
 /// The entries without problems. A repeated id is reported. Models without a price get the price from the catalog.
-pub(crate) fn sound(
-    drafts: Vec<Draft>,
-    channels: &Named<'_>,
+pub(crate) fn valid_entries(
+    entries: Vec<EntryParts>,
+    channels: &ChannelsByName<'_>,
     known: &KnownModels,
     log: &mut Log<'_>,
 ) -> Vec<Model> {
-    check_fallbacks(&drafts, log);
+    check_fallbacks(&entries, log);
     let mut seen = std::collections::BTreeSet::new();
-    let mut models = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let at = draft
+    let mut models = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let at = entry
             .id
             .as_ref()
             .map(|id| (id.span.clone(), id.key.clone()));
         let (span, key) = at.unzip();
         let mut report =
             |message| log.report(span.clone(), key.clone().unwrap_or_default(), message);
-        if let Some(id) = &draft.id
+        if let Some(id) = &entry.id
             && !seen.insert(id.value.clone())
         {
             report(format!("a model `{}` stands above already", id.value));
         }
-        let Some(mut model) = draft.model else {
+        let Some(mut model) = entry.model else {
             continue;
         };
         match (&model.price, known.find(&model.id)) {
@@ -183,7 +183,7 @@ pub(crate) fn sound(
                 let price = price.clone();
                 known::drop_unfit_costs(&price, &mut model.routes);
             }
-            (None, Some((known, origin))) if !draft.names_price => {
+            (None, Some((known, origin))) if !entry.names_price => {
                 match known::price(known, &model.routes, channels) {
                     Ok(known) => {
                         model.price = Some(known.price);
@@ -207,7 +207,7 @@ struct RoutedEntry<'e> {
     base: Option<Base>,
     price: Option<&'e PriceCard>,
     known: Option<(&'e KnownModel, Origin)>,
-    channels: &'e Named<'e>,
+    channels: &'e ChannelsByName<'e>,
 }
 
 fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Option<RouteSpec> {

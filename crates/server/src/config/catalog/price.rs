@@ -34,7 +34,7 @@ pub(crate) fn read_price(
         Ok(card) => Some(card),
         Err(faults) => {
             for fault in faults {
-                let (span, key, message) = told(raw, &path, &fault);
+                let (span, key, message) = problem_of(raw, &path, &fault);
                 section.log.report(Some(span), key, message);
             }
             None
@@ -68,7 +68,7 @@ fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)>
 }
 
 /// The position, the full path and the message of a problem.
-fn told(
+fn problem_of(
     card: &Spanned<DeValue<'_>>,
     path: &str,
     fault: &PriceError,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::{RouteOrder, Routing};
 use protocol::Kind;
 
-use super::model::Draft;
+use super::model::EntryParts;
 use crate::config::document::{At, Log, Section, nearest, value};
 
 /// The maximum number of fallback models per model.
@@ -46,19 +46,20 @@ pub(super) fn read_routing(
 }
 
 /// Checks that every fallback is another text model of this configuration.
-pub(super) fn check_fallbacks(drafts: &[Draft], log: &mut Log<'_>) {
-    let known: BTreeMap<&str, Option<Kind>> = drafts.iter().filter_map(Draft::named_kind).collect();
-    for draft in drafts {
-        let Some((id, kind)) = draft.named_kind() else {
+pub(super) fn check_fallbacks(entries: &[EntryParts], log: &mut Log<'_>) {
+    let known: BTreeMap<&str, Option<Kind>> =
+        entries.iter().filter_map(EntryParts::named_kind).collect();
+    for entry in entries {
+        let Some((id, kind)) = entry.named_kind() else {
             continue;
         };
-        for (place, fallback) in draft.fallbacks.iter().enumerate() {
-            let before = draft.fallbacks.iter().take(place);
+        for (index, fallback) in entry.fallbacks.iter().enumerate() {
+            let before = entry.fallbacks.iter().take(index);
             let fault = match known.get(fallback.value.as_str()) {
                 _ if kind.is_some_and(|kind| kind != Kind::Text) => {
                     Some("only text models fall back to others".to_owned())
                 }
-                _ if place >= FALLBACKS_MAX => Some(format!("at most {FALLBACKS_MAX} models")),
+                _ if index >= FALLBACKS_MAX => Some(format!("at most {FALLBACKS_MAX} models")),
                 _ if fallback.value == id => {
                     Some("a model does not fall back to itself".to_owned())
                 }

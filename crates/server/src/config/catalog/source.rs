@@ -56,7 +56,7 @@ pub struct Sources {
 
 impl Sources {
     /// The sources by the name of their value, in the order in which they are shown.
-    pub fn named(&self) -> [(&'static str, Source); 5] {
+    pub fn by_name(&self) -> [(&'static str, Source); 5] {
         [
             ("kind", self.kind),
             ("created", self.created),
@@ -70,7 +70,7 @@ impl Sources {
 impl Serialize for Sources {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_map(None)?;
-        for (name, source) in self.named() {
+        for (name, source) in self.by_name() {
             members.serialize_entry(name, source.as_str())?;
         }
         if let Some(markup) = self.markup {

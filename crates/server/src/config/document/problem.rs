@@ -11,7 +11,7 @@ pub struct Problem {
     pub file: PathBuf,
     /// Absent if the problem has no single position, such as a missing file.
     #[serde(flatten)]
-    pub place: Option<Place>,
+    pub position: Option<FilePosition>,
     /// The path of the setting, such as `model[2].price.input`; empty for the file as a whole.
     pub key: String,
     /// Never contains a secret: values of credentials are not repeated.
@@ -20,7 +20,7 @@ pub struct Problem {
 
 /// A position in the file; both numbers start at 1, columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Place {
+pub struct FilePosition {
     pub line: usize,
     pub column: usize,
 }
@@ -30,7 +30,7 @@ impl Problem {
     pub(crate) fn of_store(message: String) -> Self {
         Self {
             file: PathBuf::from("store"),
-            place: None,
+            position: None,
             key: String::new(),
             message,
         }
@@ -40,7 +40,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
-        if let Some(Place { line, column }) = self.place {
+        if let Some(FilePosition { line, column }) = self.position {
             write!(f, ":{line}:{column}")?;
         }
         if !self.key.is_empty() {
@@ -54,13 +54,13 @@ impl std::error::Error for Problem {}
 
 /// Converts byte offsets to lines and columns.
 #[derive(Debug)]
-pub(crate) struct Lines<'t> {
+pub(crate) struct LineIndex<'t> {
     text: &'t str,
     /// The offset at which each line begins.
     starts: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> LineIndex<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -69,7 +69,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub(crate) fn position(&self, offset: usize) -> FilePosition {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = line
             .checked_sub(1)
@@ -77,7 +77,7 @@ impl<'t> Lines<'t> {
             .copied()
             .unwrap_or(0);
         let before = self.text.get(start..offset).unwrap_or("");
-        Place {
+        FilePosition {
             line: line.max(1),
             column: before.chars().count() + 1,
         }
@@ -90,9 +90,13 @@ mod tests {
 
     #[test]
     fn offsets_become_lines_and_columns_in_characters() {
-        let lines = Lines::of("ab\né = 1\n");
+        let lines = LineIndex::of("ab\né = 1\n");
         for (offset, line, column) in [(0, 1, 1), (1, 1, 2), (3, 2, 1), (5, 2, 2), (10, 3, 1)] {
-            assert_eq!(lines.place(offset), Place { line, column }, "{offset}");
+            assert_eq!(
+                lines.position(offset),
+                FilePosition { line, column },
+                "{offset}"
+            );
         }
     }
 
@@ -100,7 +104,7 @@ mod tests {
     fn a_problem_reads_like_a_compiler_message() {
         let mut problem = Problem {
             file: "t.toml".into(),
-            place: Some(Place { line: 3, column: 5 }),
+            position: Some(FilePosition { line: 3, column: 5 }),
             key: "server.listen".to_owned(),
             message: "must be an address".to_owned(),
         };
@@ -108,7 +112,7 @@ mod tests {
             problem.to_string(),
             "t.toml:3:5: server.listen: must be an address"
         );
-        problem.place = None;
+        problem.position = None;
         problem.key.clear();
         assert_eq!(problem.to_string(), "t.toml: must be an address");
     }

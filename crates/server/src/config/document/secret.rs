@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::problem::Place;
+use super::problem::FilePosition;
 use super::section::{Section, kind_of};
 use super::value;
 
@@ -16,19 +16,19 @@ const SECRET_BYTES_MAX: u64 = 64 * 1024;
 /// The name of a secret's environment variable or file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretSource {
-    home: Home,
+    location: SecretLocation,
     /// The position of the name in the configuration, for problems that the lookup finds.
-    pub(crate) place: Place,
+    pub(crate) position: FilePosition,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Home {
+enum SecretLocation {
     Env(String),
     File(PathBuf),
 }
 
 /// The result of a lookup. Not `Debug`, because it contains the secret.
-pub(crate) enum Found {
+pub(crate) enum SecretLookup {
     Text(String),
     /// The variable or file does not exist; the text says which.
     Absent(String),
@@ -39,12 +39,12 @@ pub(crate) enum Found {
 impl SecretSource {
     /// Whether the secret is in this environment variable.
     pub(crate) fn is_variable(&self, name: &str) -> bool {
-        matches!(&self.home, Home::Env(env) if env == name)
+        matches!(&self.location, SecretLocation::Env(env) if env == name)
     }
 
     /// Whether the secret is in this file, also if the paths differ.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
-        let Home::File(file) = &self.home else {
+        let SecretLocation::File(file) = &self.location else {
             return false;
         };
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -53,36 +53,36 @@ impl SecretSource {
 
     /// The secret, if it exists and is valid.
     pub(crate) fn text(&self) -> Option<String> {
-        match self.look(&process_environment) {
-            Ok(Found::Text(text)) => Some(text),
-            Ok(Found::Absent(_) | Found::Empty(_)) | Err(_) => None,
+        match self.look_up(&process_environment) {
+            Ok(SecretLookup::Text(text)) => Some(text),
+            Ok(SecretLookup::Absent(_) | SecretLookup::Empty(_)) | Err(_) => None,
         }
     }
 
     /// Looks up the secret. `Err` says why the text that was found is not valid.
-    pub(crate) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
-        let text = match &self.home {
-            Home::Env(name) => match environment(name) {
+    pub(crate) fn look_up(&self, environment: Environment<'_>) -> Result<SecretLookup, String> {
+        let text = match &self.location {
+            SecretLocation::Env(name) => match environment(name) {
                 Some(text) => text,
-                None => return Ok(Found::Absent(format!("{self} is not set"))),
+                None => return Ok(SecretLookup::Absent(format!("{self} is not set"))),
             },
-            Home::File(path) => match read_small(path) {
+            SecretLocation::File(path) => match read_small(path) {
                 Ok(text) => text,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Found::Absent(format!("{self} does not exist")));
+                    return Ok(SecretLookup::Absent(format!("{self} does not exist")));
                 }
                 Err(error) => return Err(format!("{self} cannot be read: {error}")),
             },
         };
         let text = on_one_line(text.trim());
         if text.is_empty() {
-            return Ok(Found::Empty(format!("{self} is empty")));
+            return Ok(SecretLookup::Empty(format!("{self} is empty")));
         }
         // A secret is sent in a header, which cannot contain line breaks.
         if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return Err(format!("{self} holds more than one line of plain text"));
         }
-        Ok(Found::Text(text.into_owned()))
+        Ok(SecretLookup::Text(text.into_owned()))
     }
 }
 
@@ -98,9 +98,9 @@ pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
 
 impl std::fmt::Display for SecretSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.home {
-            Home::Env(name) => write!(f, "environment variable {name}"),
-            Home::File(path) => write!(f, "file {}", path.display()),
+        match &self.location {
+            SecretLocation::Env(name) => write!(f, "environment variable {name}"),
+            SecretLocation::File(path) => write!(f, "file {}", path.display()),
         }
     }
 }
@@ -132,10 +132,10 @@ pub(crate) fn read_source(
     let env = table.take("env", value::text);
     let file = table.take("file", value::text);
     let both_absent = !table.has("env") && !table.has("file");
-    let home = match (env, file) {
-        (Some(env), None) if !table.has("file") => Some(Home::Env(env.value)),
+    let location = match (env, file) {
+        (Some(env), None) if !table.has("file") => Some(SecretLocation::Env(env.value)),
         (None, Some(file)) if !table.has("env") => {
-            Some(Home::File(table.folder().join(&file.value)))
+            Some(SecretLocation::File(table.folder().join(&file.value)))
         }
         (Some(_), Some(_)) => {
             table.report("names both `env` and `file`; keep one");
@@ -148,8 +148,8 @@ pub(crate) fn read_source(
         _ => None,
     };
     table.end();
-    let place = section.log.place(&raw.span());
-    home.map(|home| SecretSource { home, place })
+    let position = section.log.position(&raw.span());
+    location.map(|location| SecretSource { location, position })
 }
 
 fn read_small(path: &Path) -> io::Result<String> {

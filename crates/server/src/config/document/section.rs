@@ -11,13 +11,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::nearest::nearest;
-use super::problem::{Lines, Place, Problem};
+use super::problem::{FilePosition, LineIndex, Problem};
 
 /// The problems of a file, collected while it is read.
 #[derive(Debug)]
 pub(crate) struct Log<'t> {
     file: &'t Path,
-    lines: Lines<'t>,
+    lines: LineIndex<'t>,
     pub(crate) problems: Vec<Problem>,
     /// The path of every setting that was read, such as `channel[].name`.
     pub(crate) known: BTreeSet<String>,
@@ -27,7 +27,7 @@ impl<'t> Log<'t> {
     pub(crate) fn new(file: &'t Path, text: &'t str) -> Self {
         Self {
             file,
-            lines: Lines::of(text),
+            lines: LineIndex::of(text),
             problems: Vec::new(),
             known: BTreeSet::new(),
         }
@@ -41,7 +41,7 @@ impl<'t> Log<'t> {
     ) {
         self.problems.push(Problem {
             file: self.file.to_owned(),
-            place: span.map(|span| self.lines.place(span.start)),
+            position: span.map(|span| self.lines.position(span.start)),
             key: key.into(),
             message: message.into(),
         });
@@ -52,8 +52,8 @@ impl<'t> Log<'t> {
         self.file.parent().unwrap_or(Path::new(""))
     }
 
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
-        self.lines.place(span.start)
+    pub(crate) fn position(&self, span: &Range<usize>) -> FilePosition {
+        self.lines.position(span.start)
     }
 }
 

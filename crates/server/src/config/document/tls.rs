@@ -1,6 +1,6 @@
 //! The setting `tls` of a listener: its certificate and key.
 
-use super::problem::Place;
+use super::problem::FilePosition;
 use super::section::Section;
 use super::setting::{Example, Setting};
 use super::value;
@@ -10,7 +10,7 @@ use crate::tls::TlsFiles;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
     pub(crate) files: TlsFiles,
-    pub(crate) place: Place,
+    pub(crate) position: FilePosition,
 }
 
 /// The setting for the certificate and key of a listener. With `with_clients`, it may also have `client_ca_file`, which
@@ -26,7 +26,7 @@ pub(crate) fn tls(with_clients: bool, example: &'static str) -> Setting<Option<T
 
 fn read(section: &mut Section<'_, '_, '_>, key: &'static str, with_clients: bool) -> Option<Tls> {
     let raw = section.raw(key)?;
-    let place = section.log.place(&raw.span());
+    let position = section.log.position(&raw.span());
     let path = section.path_of(key);
     let mut table = Section::of(raw, path, section.log);
     let folder = table.folder();
@@ -44,6 +44,6 @@ fn read(section: &mut Section<'_, '_, '_>, key: &'static str, with_clients: bool
             key: folder.join(key_file?.value),
             client_authorities: client_ca_file.map(|file| folder.join(file)),
         },
-        place,
+        position,
     })
 }

@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use serde_json::{Map, Value as Json};
 
 use super::document::Entries;
-use super::pasted::{BadCredential, FOLDER};
+use super::pasted_secrets::{BadCredential, FOLDER};
 use crate::config::Config;
 use crate::config::document::SecretSource;
 

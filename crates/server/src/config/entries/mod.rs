@@ -9,9 +9,9 @@ mod credential_policy;
 mod document;
 mod edit;
 mod files;
-mod pasted;
+mod pasted_secrets;
 
 pub(crate) use credential_policy::CredentialPolicy;
 pub(crate) use document::{Entries, EntriesError};
 pub(crate) use files::{FileDraft, read_if_exists};
-pub(crate) use pasted::{BadCredential, PastedSecrets, remove_unused};
+pub(crate) use pasted_secrets::{BadCredential, PastedSecrets, remove_unused};

@@ -7,13 +7,13 @@ use crate::config::document::{SecretSource, Section, Tls, tls, value};
 
 /// Where the admin API saves channels and models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeptIn {
+pub enum CatalogLocation {
     #[default]
     File,
     Store,
 }
 
-impl KeptIn {
+impl CatalogLocation {
     /// The value of the setting in the configuration and in answers.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ settings! {
         /// Where the admin API saves channels and models that it changes. `file` writes them back to this file. `store`
         /// saves them in the database, from which every node loads them within seconds. The entries of the file then
         /// apply only until the first change.
-        pub config: KeptIn = one_of("config", &[("file", KeptIn::File), ("store", KeptIn::Store)]),
+        pub config: CatalogLocation = one_of("config", &[("file", CatalogLocation::File), ("store", CatalogLocation::Store)]),
         /// Environment variables that the admin API may name as credentials of channels, in addition to those that end
         /// in `_API_KEY` and those that this file names: `["MY_VENDOR_TOKEN", "UPSTREAM_*"]`. It may also name files in
         /// the folder `credentials` beside this file.

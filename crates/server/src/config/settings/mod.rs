@@ -18,7 +18,7 @@ mod tasks;
 mod telemetry;
 mod timeouts;
 
-pub use admin::{Admin, KeptIn};
+pub use admin::{Admin, CatalogLocation};
 pub use alerts::Alerts;
 pub use catalog::Catalog;
 pub use journal::Journal;

@@ -213,9 +213,12 @@ fn the_base_of_a_profile_decides_the_protocol() {
             [""; 0],
             "{base}"
         );
-        let told = problems(&file(kind, base, &format!("['{other}']")));
-        assert_eq!(told.len(), 1, "{base} {told:?}");
-        assert!(told[0].ends_with(&format!("needs {protocol}")), "{told:?}");
+        let reported = problems(&file(kind, base, &format!("['{other}']")));
+        assert_eq!(reported.len(), 1, "{base} {reported:?}");
+        assert!(
+            reported[0].ends_with(&format!("needs {protocol}")),
+            "{reported:?}"
+        );
     }
 }
 
@@ -310,13 +313,13 @@ profile = { context_tokens = 10 }
         .map(|channel| channel.name.as_str())
         .collect();
     assert_eq!(channels, ["live"]);
-    let told: Vec<_> = plan
+    let reported: Vec<_> = plan
         .unlisted
         .iter()
         .map(|(id, why)| format!("{id}: {why}"))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "a/disabled: disabled",
             "a/no-price: no price",

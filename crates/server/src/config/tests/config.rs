@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::catalog::plan::resolve_in;
+use crate::config::catalog::live_plan::resolve_in;
 use crate::config::load::parse_in;
 use crate::config::*;
 
@@ -28,15 +28,15 @@ pub(super) fn plan(text: &str) -> Plan {
 
 /// The problems as `line:column key: message`.
 pub(super) fn problems(text: &str) -> Vec<String> {
-    let told = |problem: &Problem| {
+    let message_of = |problem: &Problem| {
         assert_eq!(problem.file, Path::new(FILE));
-        let place = problem.place.unwrap();
-        let (line, column) = (place.line, place.column);
+        let position = problem.position.unwrap();
+        let (line, column) = (position.line, position.column);
         format!("{line}:{column} {}: {}", problem.key, problem.message)
     };
     match parse(text) {
         Ok(_) => Vec::new(),
-        Err(problems) => problems.iter().map(told).collect(),
+        Err(problems) => problems.iter().map(message_of).collect(),
     }
 }
 
@@ -227,12 +227,12 @@ fn places_of_money_media_and_secrets_are_checked() {
 
 #[test]
 fn broken_toml_is_told_with_every_place() {
-    let told = problems("[server]\nlisten = \nnode = 'a' 'b'\nlisten = 1\n");
-    let places: Vec<_> = told
+    let reported = problems("[server]\nlisten = \nnode = 'a' 'b'\nlisten = 1\n");
+    let places: Vec<_> = reported
         .iter()
         .filter_map(|line| line.split(' ').next())
         .collect();
-    assert_eq!(places, ["2:10", "3:12", "4:1"], "{told:?}");
+    assert_eq!(places, ["2:10", "3:12", "4:1"], "{reported:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::config::catalog::plan::resolve_in;
+use crate::config::catalog::live_plan::resolve_in;
 use crate::config::load::{known_settings, parse_in};
 use crate::config::*;
 
@@ -96,8 +96,11 @@ fn every_setting_stands_in_the_example() {
         // The comment of `admin.token` shows both forms of a secret.
         let is_source = matches!(name, "env" | "file");
         // The second name of a setting is only in its comment.
-        let is_told = EXAMPLE.contains(&format!("`{name}` means the same"));
-        assert!(shown.contains(&known) || is_source || is_told, "{known}");
+        let is_explained = EXAMPLE.contains(&format!("`{name}` means the same"));
+        assert!(
+            shown.contains(&known) || is_source || is_explained,
+            "{known}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use engine::{RouteLimits, RouteOrder};
 
-use crate::config::catalog::plan::resolve_in;
+use crate::config::catalog::live_plan::resolve_in;
 use crate::config::load::parse_in;
 use crate::config::*;
 
@@ -39,10 +39,10 @@ fn read(model: &str) -> Result<Config, Vec<String>> {
     let text = format!("{HEAD}{model}");
     let config = parse_in(&text, Path::new("t.toml"), &environment);
     config.map_err(|problems| {
-        let told = problems
+        let reported = problems
             .iter()
             .map(|it| format!("{}: {}", it.key, it.message));
-        told.collect()
+        reported.collect()
     })
 }
 

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
 thread_local! {
-    static WITHHELD: Cell<Withheld> = const { Cell::new(Withheld::NONE) };
+    static WITHHELD_WAKES: Cell<WithheldWakes> = const { Cell::new(WithheldWakes::NONE) };
 }
 
 /// The connection whose wake-ups are currently withheld on this thread.
 #[derive(Clone, Copy)]
-struct Withheld {
+struct WithheldWakes {
     /// The address of its [`WakeTarget`], compared and never dereferenced.
     target: *const (),
     was_woken: bool,
 }
 
-impl Withheld {
+impl WithheldWakes {
     const NONE: Self = Self {
         target: ptr::null(),
         was_woken: false,
@@ -39,9 +39,9 @@ impl Wake for WakeTarget {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let target = WITHHELD.get().target;
+        let target = WITHHELD_WAKES.get().target;
         if ptr::eq(target, Arc::as_ptr(self).cast()) {
-            WITHHELD.set(Withheld {
+            WITHHELD_WAKES.set(WithheldWakes {
                 target,
                 was_woken: true,
             });
@@ -83,17 +83,17 @@ pub(crate) fn withhold_self_wake<T>(
 
     impl Drop for Release {
         fn drop(&mut self) {
-            WITHHELD.set(Withheld::NONE);
+            WITHHELD_WAKES.set(WithheldWakes::NONE);
         }
     }
 
     let _release = Release;
-    WITHHELD.set(Withheld {
+    WITHHELD_WAKES.set(WithheldWakes {
         target: cx.waker().data(),
         was_woken: false,
     });
     let done = act(cx);
-    (done, WITHHELD.get().was_woken)
+    (done, WITHHELD_WAKES.get().was_woken)
 }
 
 #[cfg(test)]

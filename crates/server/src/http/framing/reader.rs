@@ -186,7 +186,7 @@ impl FramingReader {
     }
 
     fn end_head(&mut self) {
-        match self.head.judge() {
+        match self.head.next_position() {
             Ok(body) => {
                 self.accepted += 1;
                 self.position = body;
@@ -225,7 +225,7 @@ impl Head {
     }
 
     /// What follows this head, or an error if the head is ambiguous.
-    fn judge(&self) -> Result<Position, FramingError> {
+    fn next_position(&self) -> Result<Position, FramingError> {
         let hosts_min = u32::from(self.is_http_11);
         if self.lengths > 0 && self.codings > 0 {
             return Err(FramingError::LengthAndCoding);

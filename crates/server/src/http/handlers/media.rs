@@ -62,14 +62,14 @@ pub(super) async fn serve(
         let found = engine.media().read(name, now).await.map_err(unavailable)?;
         let (head, body) = found.ok_or_else(not_found)?;
         let body = AnswerBody::Media(Box::new(engine.stream_of(body, place)));
-        let file = MediaFile::whole(name, path, &head, now, body);
+        let file = MediaFile::of_head(name, path, &head, now, body);
         return Ok(MediaReply::File(file.into()));
     }
     let head = engine.media().head(name, now).await.map_err(unavailable)?;
     let head = head.ok_or_else(not_found)?;
     let text = |header: HeaderName| headers.get(header).and_then(|value| value.to_str().ok());
     if text(IF_NONE_MATCH).is_some_and(|condition| etag_matches(condition, &head.etag)) {
-        let mut file = MediaFile::whole(name, path, &head, now, nothing());
+        let mut file = MediaFile::of_head(name, path, &head, now, nothing());
         file.status = StatusCode::NOT_MODIFIED;
         file.headers.remove(CONTENT_LENGTH);
         return Ok(MediaReply::File(file.into()));
@@ -78,19 +78,19 @@ pub(super) async fn serve(
     let range = text(RANGE).filter(|_| range_applies(text(IF_RANGE), &head.etag));
     let part = requested_part(range, head.bytes);
     if method == Method::HEAD {
-        let file = MediaFile::whole(name, path, &head, now, nothing());
+        let file = MediaFile::of_head(name, path, &head, now, nothing());
         return Ok(MediaReply::File(file.into()));
     }
     match part {
         Part::BeyondEnd => Ok(MediaReply::RangeNotSatisfiable(head.bytes)),
         Part::Whole => {
             let body = read(engine, place, name, &head, 0..head.bytes).await?;
-            let file = MediaFile::whole(name, path, &head, now, body);
+            let file = MediaFile::of_head(name, path, &head, now, body);
             Ok(MediaReply::File(file.into()))
         }
         Part::Range(range) => {
             let body = read(engine, place, name, &head, range.clone()).await?;
-            let file = MediaFile::whole(name, path, &head, now, body);
+            let file = MediaFile::of_head(name, path, &head, now, body);
             let file = file.narrowed_to(&range, head.bytes);
             Ok(MediaReply::File(file.into()))
         }
@@ -111,7 +111,7 @@ async fn read(
 }
 
 impl MediaFile {
-    fn whole(
+    fn of_head(
         name: MediaName,
         path: MediaPath,
         head: &MediaHead,

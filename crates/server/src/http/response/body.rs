@@ -43,7 +43,7 @@ impl ResponseBody {
 
     /// Removes the content, for an answer to HEAD.
     pub(super) fn clear(&mut self) {
-        self.body = whole(Vec::new());
+        self.body = buffered(Vec::new());
     }
 
     /// Ends only this answer, because the connection may carry other requests (S10).
@@ -121,6 +121,6 @@ impl Body for ResponseBody {
 }
 
 /// A body that is already complete.
-pub(super) fn whole(document: Vec<u8>) -> AnswerBody {
+pub(super) fn buffered(document: Vec<u8>) -> AnswerBody {
     AnswerBody::Whole(ByteQueue::from(document))
 }

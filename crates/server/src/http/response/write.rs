@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use protocol::{ByteQueue, Failure};
 
-use super::body::{ResponseBody, whole};
+use super::body::{ResponseBody, buffered};
 use super::cors::Grant;
 use super::headers::{self, JSON};
 use crate::http::context::RequestContext;
@@ -54,12 +54,12 @@ pub(crate) fn file(context: RequestContext, file: Response<Bytes>) -> Response<R
 
 /// A JSON document that we wrote.
 pub(crate) fn json(context: RequestContext, document: Vec<u8>) -> Response<ResponseBody> {
-    build(context, StatusCode::OK, JSON, whole(document))
+    build(context, StatusCode::OK, JSON, buffered(document))
 }
 
 /// An answer without content.
 pub(crate) fn no_content(context: RequestContext) -> Response<ResponseBody> {
-    let mut response = build(context, StatusCode::NO_CONTENT, JSON, whole(Vec::new()));
+    let mut response = build(context, StatusCode::NO_CONTENT, JSON, buffered(Vec::new()));
     response.headers_mut().remove(CONTENT_TYPE);
     response
 }
@@ -71,7 +71,7 @@ pub(crate) fn switching_protocols(
 ) -> Response<ResponseBody> {
     let status = StatusCode::SWITCHING_PROTOCOLS;
     context.count_answered(status);
-    let mut response = Response::new(ResponseBody::new(whole(Vec::new()), None));
+    let mut response = Response::new(ResponseBody::new(buffered(Vec::new()), None));
     *response.status_mut() = status;
     *response.headers_mut() = headers::upgrade(context, upgrade);
     response
@@ -91,7 +91,7 @@ pub(crate) fn failure(context: RequestContext, failure: &Failure) -> Response<Re
     let document = failure.write(context.family, &context.request_id);
     let status =
         StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = build(context, status, JSON, whole(document));
+    let mut response = build(context, status, JSON, buffered(document));
     headers::write_failure(response.headers_mut(), failure);
     response
 }

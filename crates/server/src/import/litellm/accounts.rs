@@ -11,7 +11,7 @@ use super::budget::{Budget, period, time};
 use super::database::Tables;
 use crate::import::exact::Amount;
 use crate::import::hex::{self, hex};
-use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
+use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, SumKind};
 
 /// The wallet of keys that have neither a team nor a user.
 const DEFAULT_WALLET: &str = "wallets:default";
@@ -80,7 +80,7 @@ pub(super) fn read(
     for row in tables.keys.rows() {
         reader.key(row, &mut made, plan);
     }
-    reader.tell_other_budgets(&made, plan);
+    reader.report_other_budgets(&made, plan);
     plan.notes.push(
         "LiteLLM has no prepaid money: what is left of the budgets of teams and users was read as balances.".to_owned(),
     );
@@ -140,13 +140,13 @@ impl<'r> Reader<'r> {
         match (budget.max, self.choices.budgets_as) {
             (None, _) if budget.is_unreadable => {
                 let reason = "its budget cannot be read, so it is created disabled";
-                plan.tell(origin, reason);
+                plan.report(origin, reason);
                 wallet.is_enabled = false;
             }
             (None, _) => {
                 wallet.credit_limit = self.choices.credit_line;
                 if self.choices.credit_line == Micro::ZERO {
-                    plan.tell(
+                    plan.report(
                         origin,
                         "it has no budget: top it up, or name a line with --credit-line",
                     );
@@ -156,7 +156,12 @@ impl<'r> Reader<'r> {
                 let rest = max - budget.spend;
                 plan.money_read = plan.money_read + rest;
                 if rest < Amount::ZERO {
-                    plan.leave(origin, Sum::Money, rest, "more was spent than its budget");
+                    plan.leave(
+                        origin,
+                        SumKind::Money,
+                        rest,
+                        "more was spent than its budget",
+                    );
                 } else {
                     wallet.money = rest;
                 }
@@ -170,7 +175,7 @@ impl<'r> Reader<'r> {
         if let (Some(_), Some(duration)) = (budget.max, &budget.duration) {
             let reason =
                 format!("its budget begins again every {duration}; wallets do not, top it up");
-            plan.tell(origin, reason);
+            plan.report(origin, reason);
         }
         match wallet.money.down() {
             Some(balance) => {
@@ -179,7 +184,7 @@ impl<'r> Reader<'r> {
             }
             None => plan.leave_out(
                 origin,
-                Sum::Money,
+                SumKind::Money,
                 wallet.money,
                 "the balance is out of range",
             ),
@@ -205,7 +210,7 @@ impl<'r> Reader<'r> {
                     Some(_) => "a key of the console or the master key",
                     None => "its token is neither a digest nor a key",
                 };
-                plan.leave_out(&origin, Sum::Limits, rest, reason);
+                plan.leave_out(&origin, SumKind::Limits, rest, reason);
                 return;
             }
         };
@@ -238,7 +243,7 @@ impl<'r> Reader<'r> {
         self.limit(&mut key, &budget, plan);
         self.rates(&mut key, row, plan);
         self.models(&mut key, row, plan);
-        tell_others(&key.origin, row, plan);
+        report_other_settings(&key.origin, row, plan);
         plan.keys.push(key);
     }
 
@@ -266,7 +271,7 @@ impl<'r> Reader<'r> {
         let per = budget.duration.as_deref().and_then(period);
         if let Some(per) = per {
             let calendar = Calendar::new(per, self.time_zone).or_else(|_| {
-                plan.tell(
+                plan.report(
                     &key.origin,
                     format!("the time zone {} is unknown; UTC is used", self.time_zone),
                 );
@@ -281,19 +286,19 @@ impl<'r> Reader<'r> {
                     "{} of its {} are used in this period; here it begins with 0",
                     budget.spend, max
                 );
-                plan.tell(&key.origin, reason);
+                plan.report(&key.origin, reason);
             }
             return;
         }
         if let Some(duration) = &budget.duration {
             let reason =
                 format!("its budget begins again every {duration}; here it is a limit in all");
-            plan.tell(&key.origin, reason);
+            plan.report(&key.origin, reason);
         }
         if rest < Amount::ZERO {
             plan.leave(
                 &key.origin,
-                Sum::Limits,
+                SumKind::Limits,
                 rest,
                 "more was spent than its budget; its limit is 0",
             );
@@ -309,7 +314,7 @@ impl<'r> Reader<'r> {
         let mut rate = |column: &str| {
             let own = row.number(column).or_else(|| shared?.number(column))?;
             if own == 0 {
-                plan.tell(
+                plan.report(
                     &key.origin,
                     format!("{column} is 0, so it is created disabled"),
                 );
@@ -338,7 +343,7 @@ impl<'r> Reader<'r> {
         let unknown = names.iter().filter(is_unknown).count();
         if unknown > 0 {
             let reason = format!("{unknown} of its models are not among those that were read");
-            plan.tell(&key.origin, reason);
+            plan.report(&key.origin, reason);
         }
         let ids: Vec<String> = names
             .iter()
@@ -347,7 +352,7 @@ impl<'r> Reader<'r> {
         match ModelList::new(&ids) {
             Ok(Some(models)) => key.limits.models = Some(models),
             Ok(None) => {
-                plan.tell(
+                plan.report(
                     &key.origin,
                     "it may call no model, so it is created disabled",
                 );
@@ -356,19 +361,19 @@ impl<'r> Reader<'r> {
             Err(error) => {
                 let reason =
                     format!("its models cannot be carried ({error}); it is created disabled");
-                plan.tell(&key.origin, reason);
+                plan.report(&key.origin, reason);
                 key.is_enabled = false;
             }
         }
     }
 
     /// Reports budgets of levels that have no counterpart here.
-    fn tell_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
+    fn report_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
         for (id, row) in &self.users {
             let origin = format!("users:{id}");
             let budget = self.budget_of(*row);
             if let (false, Some(max)) = (made.contains(&origin), budget.max) {
-                plan.tell(
+                plan.report(
                     &origin,
                     format!(
                         "a budget of {max}: the user's keys belong to teams, or there are none"
@@ -379,7 +384,7 @@ impl<'r> Reader<'r> {
         for row in self.tables.organizations.rows() {
             let budget = self.budget_of(row);
             if let (Some(id), Some(max)) = (row.text("organization_id"), budget.max) {
-                plan.tell(
+                plan.report(
                     &format!("organizations:{id}"),
                     format!("a budget of {max}: only wallets and keys have limits here"),
                 );
@@ -397,12 +402,12 @@ impl<'r> Reader<'r> {
 
 /// Plans to create the key disabled, because it might otherwise be allowed more than before.
 fn disable(key: &mut PlannedKey, reason: &str, plan: &mut ImportPlan) {
-    plan.tell(&key.origin, format!("{reason}, so it is created disabled"));
+    plan.report(&key.origin, format!("{reason}, so it is created disabled"));
     key.is_enabled = false;
 }
 
 /// Reports settings of a key that are not imported.
-fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
+fn report_other_settings(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
     for column in [
         "aliases",
         "model_max_budget",
@@ -415,7 +420,7 @@ fn tell_others(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPlan) {
             .text(column)
             .is_some_and(|it| !matches!(it, "{}" | "[]" | "null"));
         if is_set {
-            plan.tell(origin, format!("its {column} is not carried"));
+            plan.report(origin, format!("its {column} is not carried"));
         }
     }
 }

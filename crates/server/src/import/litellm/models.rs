@@ -49,13 +49,13 @@ pub(super) fn read(
     let origin = &source.origin;
     let params = &entry["litellm_params"];
     let Some(public) = text(&entry["model_name"]) else {
-        plan.tell(origin, "it has no model_name");
+        plan.report(origin, "it has no model_name");
         return;
     };
     let route = match source.route(params) {
         Ok(route) => route,
         Err(reason) => {
-            plan.tell(origin, format!("model {public}: {reason}"));
+            plan.report(origin, format!("model {public}: {reason}"));
             return;
         }
     };
@@ -63,7 +63,7 @@ pub(super) fn read(
     let is_wildcard = public.contains('*') || route.model.contains('*');
     let channel = channels.find_or_add(&route, credential, is_wildcard, plan);
     if is_wildcard {
-        plan.tell(
+        plan.report(
             origin,
             format!("model {public} is a pattern: the channel {channel} offers all models that the catalog knows of it"),
         );

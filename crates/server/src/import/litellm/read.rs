@@ -67,7 +67,7 @@ pub(crate) async fn read(
 fn tell_of_config(config: &Config, has_database: bool, plan: &mut ImportPlan) {
     for (alias, target) in &config.aliases {
         let target = plan.catalog.known_id(SYSTEM, target);
-        plan.tell(
+        plan.report(
             &format!("aliases:{alias}"),
             format!("models have one id here; callers name {target}"),
         );

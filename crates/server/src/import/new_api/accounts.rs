@@ -9,12 +9,12 @@ use super::SYSTEM;
 use super::options::Options;
 use super::tables::Tables;
 use crate::import::exact::Amount;
-use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, Sum};
+use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, SumKind};
 
 /// The maximum quota that the other system can store. The true value may be larger.
 const QUOTA_MAX: i64 = 2_147_483_647;
 /// The end of the year 9999, in Unix milliseconds. The form of a key without `sk-` is accepted until then.
-const FOREVER: i64 = 253_402_300_799_000;
+const YEAR_9999_END_MS: i64 = 253_402_300_799_000;
 /// The number of characters after `sk-` that are stored to show the key.
 const SHOWN_CHARS: usize = 4;
 
@@ -26,7 +26,7 @@ pub(super) fn read(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
     for row in tables.tokens.rows() {
         read_token(row, options, &users, plan);
     }
-    not_carried(tables, options, plan);
+    report_other_money(tables, options, plan);
     plan.notes.push(
         "Keys are accepted as sk-KEY and as KEY. The form sk-KEY-CHANNEL, by which administrators chose a channel, is not."
             .to_owned(),
@@ -47,28 +47,33 @@ fn read_user(
         Some((_, amount)) => {
             plan.money_read = plan.money_read + amount;
             let reason = "invitation credit that was not moved to the balance";
-            plan.leave(&origin, Sum::Money, amount, reason);
+            plan.leave(&origin, SumKind::Money, amount, reason);
         }
-        None => plan.tell(&origin, "its invitation credit cannot be read"),
+        None => plan.report(&origin, "its invitation credit cannot be read"),
     }
     let Some((quota, money)) = options.quota(row, "quota") else {
         let reason = "its quota cannot be read";
-        plan.leave_out(&origin, Sum::Money, Amount::ZERO, reason);
+        plan.leave_out(&origin, SumKind::Money, Amount::ZERO, reason);
         return;
     };
     plan.money_read = plan.money_read + money;
     if row.text("deleted_at").is_some() {
-        plan.leave_out(&origin, Sum::Money, money, "the user is deleted");
+        plan.leave_out(&origin, SumKind::Money, money, "the user is deleted");
         return;
     }
     if quota >= QUOTA_MAX {
-        plan.tell(
+        plan.report(
             &origin,
             "the quota is the largest that is stored and may stand for more",
         );
     }
     let Some(balance) = money.down() else {
-        plan.leave_out(&origin, Sum::Money, money, "the balance is out of range");
+        plan.leave_out(
+            &origin,
+            SumKind::Money,
+            money,
+            "the balance is out of range",
+        );
         return;
     };
     let name = row.text("username").or(row.text("display_name"));
@@ -112,7 +117,7 @@ fn read_token(
         None
     };
     if let Some(reason) = refusal {
-        plan.leave_out(&origin, Sum::Limits, left, reason);
+        plan.leave_out(&origin, SumKind::Limits, left, reason);
         return;
     }
     let mut is_enabled = row.number("status") == Some(1);
@@ -121,7 +126,7 @@ fn read_token(
     if remain < 0 {
         plan.leave(
             &origin,
-            Sum::Limits,
+            SumKind::Limits,
             left,
             "the token has used more than its quota; its limit is 0",
         );
@@ -129,33 +134,33 @@ fn read_token(
     }
     if is_unreadable {
         let reason = "its quota cannot be read; its limit is 0 and it is created disabled";
-        plan.tell(&origin, reason);
+        plan.report(&origin, reason);
         is_enabled = false;
     }
     let addresses = row.text("allow_ips").or(row.text("subnet"));
     if addresses.is_some() {
         let reason = "limited to addresses, which keys here cannot be; it is created disabled";
-        plan.tell(&origin, reason);
+        plan.report(&origin, reason);
         is_enabled = false;
     }
     let models = match models(row, plan) {
         Ok(models) => models,
         Err(reason) => {
             let reason = format!("its models cannot be carried ({reason}); it is created disabled");
-            plan.tell(&origin, reason);
+            plan.report(&origin, reason);
             is_enabled = false;
             None
         }
     };
     if let Some(group) = row.text("group") {
-        plan.tell(
+        plan.report(
             &origin,
             format!("price group {group}: keys here have no groups"),
         );
     }
     let expires = row.number("expired_time");
     if expires.is_none() && row.text("expired_time").is_some() {
-        plan.tell(&origin, "its expiry cannot be read; it is created disabled");
+        plan.report(&origin, "its expiry cannot be read; it is created disabled");
         is_enabled = false;
     }
     let expires = expires.filter(|seconds| *seconds > 0);
@@ -166,7 +171,7 @@ fn read_token(
         name: row.text("name").map(str::to_owned),
         secret: PlannedSecret::Adopted {
             digest: Digest::of(secret.as_bytes()),
-            second: Some((Digest::of(key.as_bytes()), FOREVER)),
+            second: Some((Digest::of(key.as_bytes()), YEAR_9999_END_MS)),
             shown,
         },
         is_enabled,
@@ -202,7 +207,7 @@ fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, S
 }
 
 /// Reports money that is not the balance of a user, and so is not imported.
-fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
+fn report_other_money(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
     for row in tables.subscriptions.iter().flat_map(ForeignTable::rows) {
         if !matches!(row.text("status"), None | Some("active" | "1")) {
             continue;
@@ -212,7 +217,7 @@ fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
         let total = options.quota(row, "amount_total");
         let (Some((_, total)), Some((_, spent))) = (total, options.quota(row, "amount_used"))
         else {
-            plan.tell(&origin, "a subscription whose amounts cannot be read");
+            plan.report(&origin, "a subscription whose amounts cannot be read");
             continue;
         };
         let amount = total - spent;
@@ -221,7 +226,7 @@ fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
         }
         plan.money_read = plan.money_read + amount;
         let reason = format!("a subscription of user {}", user.unwrap_or_default());
-        plan.leave(&origin, Sum::Money, amount, reason);
+        plan.leave(&origin, SumKind::Money, amount, reason);
     }
     for row in tables.redemptions.iter().flat_map(ForeignTable::rows) {
         if row.number("status") != Some(1) || row.text("deleted_at").is_some() {
@@ -229,7 +234,7 @@ fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
         }
         let origin = format!("redemptions:{}", row.text("id").unwrap_or_default());
         let Some((quota, amount)) = options.quota(row, "quota") else {
-            plan.tell(&origin, "a code whose amount cannot be read");
+            plan.report(&origin, "a code whose amount cannot be read");
             continue;
         };
         if quota == 0 {
@@ -238,7 +243,7 @@ fn not_carried(tables: &Tables, options: &Options, plan: &mut ImportPlan) {
         plan.money_read = plan.money_read + amount;
         plan.leave(
             &origin,
-            Sum::Money,
+            SumKind::Money,
             amount,
             "a code that nobody has redeemed yet",
         );

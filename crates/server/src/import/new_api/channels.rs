@@ -7,7 +7,7 @@ use store::{ForeignRow, ForeignTable};
 use upstream::Preset;
 
 use super::SYSTEM;
-use super::presets::{Target, named, target};
+use super::presets::{Target, find_preset, target};
 use super::tables::{Project, Tables};
 use crate::import::draft::{
     ADDRESS_NOT_COPIED, DraftChannel, DraftRoute, may_hold_secret, needs_account,
@@ -47,13 +47,13 @@ fn read_channel(row: ForeignRow<'_>, project: Project, priority: u32, plan: &mut
     let id = row.text("id").unwrap_or_default();
     let origin = format!("channels:{id}");
     if row.number("status") != Some(1) {
-        plan.tell(&origin, "the channel is switched off");
+        plan.report(&origin, "the channel is switched off");
         return;
     }
     let account = match account(row, project) {
         Ok(account) => account,
         Err(reason) => {
-            plan.tell(&origin, reason);
+            plan.report(&origin, reason);
             return;
         }
     };
@@ -62,7 +62,7 @@ fn read_channel(row: ForeignRow<'_>, project: Project, priority: u32, plan: &mut
             .text(column)
             .is_some_and(|it| it != "{}" && it != "null")
         {
-            plan.tell(&origin, format!("its {column} is not carried"));
+            plan.report(&origin, format!("its {column} is not carried"));
         }
     }
     let keys = live_keys(row);
@@ -99,10 +99,10 @@ fn read_channel(row: ForeignRow<'_>, project: Project, priority: u32, plan: &mut
     }
     let mapping = mapping(row);
     for public in list(row, "models") {
-        let upstream = match followed(&mapping, public) {
+        let upstream = match mapped_name(&mapping, public) {
             Ok(upstream) => upstream,
             Err(reason) => {
-                plan.tell(&origin, format!("model {public}: {reason}"));
+                plan.report(&origin, format!("model {public}: {reason}"));
                 continue;
             }
         };
@@ -132,7 +132,8 @@ fn account(row: ForeignRow<'_>, project: Project) -> Result<Account, String> {
             _ => ("openai", "/v1"),
         },
     };
-    let preset = named(name).ok_or_else(|| format!("type {number}: no preset {name} here"))?;
+    let preset =
+        find_preset(name).ok_or_else(|| format!("type {number}: no preset {name} here"))?;
     if needs_account(preset) {
         return Err(format!(
             "an account of {name} has more settings than a key; write its channel by hand"
@@ -186,7 +187,7 @@ fn mapping(row: ForeignRow<'_>) -> BTreeMap<String, String> {
 }
 
 /// The upstream's name for a model. The mapping is followed until a name has no entry.
-fn followed(mapping: &BTreeMap<String, String>, public: &str) -> Result<String, String> {
+fn mapped_name(mapping: &BTreeMap<String, String>, public: &str) -> Result<String, String> {
     let mut name = public;
     for _ in 0..=mapping.len() {
         match mapping.get(name) {
@@ -207,9 +208,9 @@ fn check_ability(row: ForeignRow<'_>, plan: &mut ImportPlan) {
         return;
     }
     let origin = format!("channels:{channel}");
-    let is_told = plan.leftovers.iter().any(|it| it.origin == origin);
-    if !is_told {
-        plan.tell(
+    let is_reported = plan.leftovers.iter().any(|it| it.origin == origin);
+    if !is_reported {
+        plan.report(
             &origin,
             format!("model {model} is enabled there, but the channel does not list it"),
         );
@@ -232,7 +233,11 @@ mod tests {
             ("s", Some("s")),
             ("x", None),
         ] {
-            assert_eq!(followed(&mapping, name).ok().as_deref(), expected, "{name}");
+            assert_eq!(
+                mapped_name(&mapping, name).ok().as_deref(),
+                expected,
+                "{name}"
+            );
         }
     }
 }

@@ -28,7 +28,9 @@ impl Options {
         }
         let quota_per_unit = match values.get("QuotaPerUnit") {
             None => QUOTA_PER_UNIT,
-            Some(text) => whole(text).ok_or_else(|| ReadError::QuotaPerUnit(text.clone()))?,
+            Some(text) => {
+                whole_number(text).ok_or_else(|| ReadError::QuotaPerUnit(text.clone()))?
+            }
         };
         Ok(Self {
             quota_per_unit,
@@ -66,7 +68,7 @@ impl Options {
 }
 
 /// Parses `500000` or `500000.0`.
-fn whole(text: &str) -> Option<i64> {
+fn whole_number(text: &str) -> Option<i64> {
     let text = text.trim();
     let text = text.split_once('.').map_or(text, |(whole, zeros)| {
         if zeros.bytes().all(|byte| byte == b'0') {

@@ -146,7 +146,7 @@ impl Ratios {
             Ok::<_, String>(())
         };
         put("input", Some(input))?;
-        let (completion, told) = self.completion(name);
+        let (completion, note) = self.completion(name);
         put("output", input.times(completion))?;
         let audio = self.audio.get(name).and_then(|ratio| input.times(*ratio));
         for (key, ratio) in [
@@ -164,7 +164,7 @@ impl Ratios {
             let ratio = self.audio_completion.get(name).copied().unwrap_or(one);
             put("audio_output", audio.times(ratio))?;
         }
-        comments.extend(told);
+        comments.extend(note);
         Ok((prices, comments))
     }
 

@@ -58,8 +58,8 @@ mod tests {
             ("9", 6, "9000000"),
             ("1.0000000000001e-3", 6, "1000.0000000001"),
         ] {
-            let told = price(number, shift);
-            assert_eq!(told.as_deref(), Ok(expected), "{number}");
+            let parsed = price(number, shift);
+            assert_eq!(parsed.as_deref(), Ok(expected), "{number}");
         }
     }
 

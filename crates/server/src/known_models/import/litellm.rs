@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use upstream::Preset;
 
 use super::decimal;
-use super::proposal::{Foreign, Proposals, long_context};
+use super::proposal::{ForeignModel, Proposals, long_context};
 
 /// The entry that documents the members and is not a model.
 const SAMPLE: &str = "sample_spec";
@@ -55,7 +55,7 @@ fn read_model(
     name: &str,
     members: &Members<'_>,
     unmapped: &mut Vec<(String, String)>,
-) -> Result<Foreign, String> {
+) -> Result<ForeignModel, String> {
     let provider = text(members, "litellm_provider").ok_or("has no litellm_provider")?;
     let known = |preset: &Preset| preset.litellm_names().contains(&provider);
     let preset = Preset::all()
@@ -101,7 +101,7 @@ fn read_model(
         number(members, "max_input_tokens"),
         number(members, "max_output_tokens"),
     );
-    Ok(Foreign {
+    Ok(ForeignModel {
         preset,
         model: vendor_name(name, &provider).to_owned(),
         kind,

@@ -8,7 +8,7 @@ use serde_json::json;
 use upstream::{Preset, Protocol};
 
 use super::diff::{Change, changes};
-use super::proposal::{Foreign, Proposals, card};
+use super::proposal::{ForeignModel, Proposals, card};
 use crate::known_models::{KnownModel, KnownModels, Offer};
 
 /// The result of a comparison.
@@ -79,13 +79,13 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
 fn known_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
-    foreign: &Foreign,
+    foreign: &ForeignModel,
 ) -> Option<KnownModel> {
     let found = find(known, foreign)?;
     Some(entries.get(&found.id).unwrap_or(found).clone())
 }
 
-fn find<'k>(known: &'k KnownModels, foreign: &Foreign) -> Option<&'k KnownModel> {
+fn find<'k>(known: &'k KnownModels, foreign: &ForeignModel) -> Option<&'k KnownModel> {
     let mut models = known.of_preset(foreign.preset).map(|(model, _)| model);
     models.find(|model| {
         let offer = model.offer(foreign.preset);
@@ -94,13 +94,17 @@ fn find<'k>(known: &'k KnownModels, foreign: &Foreign) -> Option<&'k KnownModel>
 }
 
 /// Whether a proposal comes from the first vendor of a known model, which is its maker.
-fn is_of_maker(known: &KnownModels, foreign: &Foreign) -> bool {
+fn is_of_maker(known: &KnownModels, foreign: &ForeignModel) -> bool {
     let first = find(known, foreign).and_then(|model| model.vendors.first());
     first.is_some_and(|offer| offer.preset == foreign.preset)
 }
 
 /// Applies the prices and limits of a proposal to an entry. Values that the proposal lacks are kept.
-fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<KnownModel, String> {
+fn applied(
+    mut entry: KnownModel,
+    foreign: &ForeignModel,
+    source: &str,
+) -> Result<KnownModel, String> {
     if entry.kind != foreign.kind {
         return Err(format!(
             "is known as a model of kind {}",
@@ -151,7 +155,7 @@ fn applied(mut entry: KnownModel, foreign: &Foreign, source: &str) -> Result<Kno
 fn new_entry(
     known: &KnownModels,
     entries: &BTreeMap<String, KnownModel>,
-    foreign: &Foreign,
+    foreign: &ForeignModel,
     source: &str,
 ) -> Result<KnownModel, String> {
     let cost = card(&foreign.cost)?;
@@ -224,7 +228,7 @@ fn protocols(preset: Preset, kind: Kind) -> Vec<Protocol> {
     }
 }
 
-fn public_id(foreign: &Foreign) -> Result<String, String> {
+fn public_id(foreign: &ForeignModel) -> Result<String, String> {
     let id = match (foreign.model.contains('/'), foreign.preset.maker()) {
         (true, _) => foreign.model.clone(),
         (false, Some(maker)) => format!("{maker}/{}", foreign.model),

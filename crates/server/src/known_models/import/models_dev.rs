@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use upstream::Preset;
 
 use super::decimal;
-use super::proposal::{Foreign, Proposals, long_context};
+use super::proposal::{ForeignModel, Proposals, long_context};
 
 /// Members of `cost` that are prices of token classes, and their keys in our price cards.
 const TOKEN_PRICES: [(&str, &str); 6] = [
@@ -85,7 +85,7 @@ fn read_model(
     model: &Model<'_>,
     unmapped: &mut Vec<(String, String)>,
     full_name: &str,
-) -> Result<Foreign, String> {
+) -> Result<ForeignModel, String> {
     if model.modalities.output != ["text"] {
         return Err("only models whose output is text are imported".to_owned());
     }
@@ -113,7 +113,7 @@ fn read_model(
             ));
         }
     }
-    Ok(Foreign {
+    Ok(ForeignModel {
         preset,
         model: id.to_owned(),
         kind: Kind::Text,

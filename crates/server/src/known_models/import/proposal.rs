@@ -10,7 +10,7 @@ use crate::known_models::{Day, KnownModel};
 
 /// The entry of another catalog for a model of one vendor.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Foreign {
+pub(super) struct ForeignModel {
     pub(super) preset: Preset,
     /// The vendor's name for the model.
     pub(super) model: String,
@@ -30,7 +30,7 @@ pub(super) struct Foreign {
 pub(crate) struct Proposals {
     /// Whole entries, from a catalog in our own format.
     pub(super) whole: Vec<KnownModel>,
-    pub(super) foreign: Vec<Foreign>,
+    pub(super) foreign: Vec<ForeignModel>,
     /// Entries that could not be mapped to models, each with the reason.
     pub(crate) unmapped: Vec<(String, String)>,
 }

@@ -37,7 +37,7 @@ fn merged(text: &str, all: bool) -> (Form, Merged) {
 }
 
 /// The changes as `id what before after direction`.
-fn told(merged: &Merged) -> Vec<String> {
+fn change_lines(merged: &Merged) -> Vec<String> {
     let changes = merged.changes.iter().map(|it| {
         let text = |value: Option<&String>| value.map_or("-", String::as_str).to_owned();
         let (before, after) = (text(it.before.as_ref()), text(it.after.as_ref()));
@@ -78,7 +78,7 @@ fn prices_of_litellm_are_taken_exactly_and_the_rest_is_told() {
     let (form, some) = merged(&text, false);
     assert_eq!(form, Form::Litellm);
     assert_eq!(
-        told(&some),
+        change_lines(&some),
         [
             "openai/a price.cached_input 0.1 0.125 dearer",
             "openai/a price.input 1 1.25 dearer",
@@ -136,7 +136,7 @@ fn prices_of_models_dev_are_taken_with_windows_and_dates() {
     let (form, merged) = merged(&text, false);
     assert_eq!(form, Form::ModelsDev);
     assert_eq!(
-        told(&merged),
+        change_lines(&merged),
         [
             "openai/a created - 2026-09-22",
             "openai/a price.cached_input 0.1 0.05 cheaper",
@@ -181,7 +181,7 @@ fn figures_of_another_vendor_change_the_cost_at_that_vendor_alone() {
     let entry = &dearer.entries[0];
     assert_eq!(entry.profile.max_output_tokens, Some(100_000));
     assert_eq!(
-        told(&dearer),
+        change_lines(&dearer),
         [
             "openai/a vendors[1].cost.cached_input - 0.1 price",
             "openai/a vendors[1].cost.input - 2 price",

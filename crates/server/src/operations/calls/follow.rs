@@ -11,12 +11,12 @@ pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
 /// The positions of recently shown rows. They are needed because another node may write a row late, at an earlier
 /// position.
 #[derive(Debug, Default)]
-pub(crate) struct Shown(BTreeSet<JournalCursor>);
+pub(crate) struct ShownRows(BTreeSet<JournalCursor>);
 
-impl Shown {
+impl ShownRows {
     /// The position after which new rows may still appear, at which the next lookup starts.
     pub(crate) fn look_after(&self) -> Option<JournalCursor> {
-        self.0.last().map(|place| place.earlier(LATE_MAX))
+        self.0.last().map(|position| position.earlier(LATE_MAX))
     }
 
     /// The newest position that was shown.
@@ -27,8 +27,8 @@ impl Shown {
     /// Returns the rows that were not shown before, and records them as shown.
     pub(crate) fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
         rows.retain(|entry| self.0.insert(entry.cursor));
-        if let Some(place) = self.look_after() {
-            self.0 = self.0.split_off(&place);
+        if let Some(position) = self.look_after() {
+            self.0 = self.0.split_off(&position);
         }
         rows
     }
@@ -43,14 +43,14 @@ mod tests {
     #[test]
     fn a_late_row_is_shown_and_none_twice() {
         let second = 1_000 << 20;
-        let rows = |places: &[i64]| -> Vec<JournalEntry> {
-            let entry = |place: &i64| JournalEntry {
-                cursor: JournalCursor::new(*place),
+        let rows = |positions: &[i64]| -> Vec<JournalEntry> {
+            let entry = |position: &i64| JournalEntry {
+                cursor: JournalCursor::new(*position),
                 row: JournalRow::default(),
             };
-            places.iter().map(entry).collect()
+            positions.iter().map(entry).collect()
         };
-        let mut shown = Shown::default();
+        let mut shown = ShownRows::default();
         assert_eq!(shown.look_after(), None);
         for (come, new) in [
             (

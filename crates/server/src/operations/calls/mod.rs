@@ -8,6 +8,6 @@ mod search;
 
 pub(crate) use attempts::{RouteNotes, read_fallback};
 pub(crate) use explain::{Explanation, Priced};
-pub(crate) use follow::{LATE_MAX, Shown};
+pub(crate) use follow::{LATE_MAX, ShownRows};
 pub(crate) use names::names_of_calls;
 pub(crate) use search::{CallFilter, search, statuses};

@@ -10,7 +10,7 @@ use store::{
 };
 
 /// The maximum number of wallets, of keys and of models that a text may match.
-const MEANINGS_MAX: u32 = 8;
+const CONDITIONS_MAX: u32 = 8;
 /// The prefix of every request id.
 const REQUEST_PREFIX: &str = "req_";
 
@@ -56,15 +56,17 @@ pub(crate) async fn search(
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(cut(store.journal_page(query).await?, filter.limit as usize));
     };
-    let meanings = meanings(store, text, models).await?;
-    let queries = meanings.iter().filter_map(|meaning| meaning.narrow(&query));
+    let conditions = conditions(store, text, models).await?;
+    let queries = conditions
+        .iter()
+        .filter_map(|condition| condition.narrow(&query));
     let pages = try_join_all(queries.map(|query| store.journal_page(query))).await?;
     Ok(merge(pages, filter.limit as usize))
 }
 
-/// A possible meaning of a search text.
+/// A condition that a search text may stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Meaning {
+enum SearchCondition {
     Request(String),
     Wallet(WalletId),
     Key(KeyId),
@@ -72,7 +74,7 @@ enum Meaning {
     Code(String),
 }
 
-impl Meaning {
+impl SearchCondition {
     /// Adds this condition to a query. `None` if it contradicts the other conditions.
     fn narrow(&self, query: &JournalQuery) -> Option<JournalQuery> {
         let mut narrow = query.clone();
@@ -90,38 +92,41 @@ impl Meaning {
     }
 }
 
-async fn meanings(
+async fn conditions(
     store: &Store,
     text: &str,
     models: &[String],
-) -> Result<Vec<Meaning>, StoreError> {
+) -> Result<Vec<SearchCondition>, StoreError> {
     if text.starts_with(REQUEST_PREFIX) {
-        return Ok(vec![Meaning::Request(text.to_owned())]);
+        return Ok(vec![SearchCondition::Request(text.to_owned())]);
     }
-    let accounts = store.find_accounts(text, MEANINGS_MAX).await?;
-    let wallets = accounts.wallets.iter().map(|(id, _)| Meaning::Wallet(*id));
-    let keys = accounts.keys.iter().map(|key| Meaning::Key(key.id));
+    let accounts = store.find_accounts(text, CONDITIONS_MAX).await?;
+    let wallets = accounts
+        .wallets
+        .iter()
+        .map(|(id, _)| SearchCondition::Wallet(*id));
+    let keys = accounts.keys.iter().map(|key| SearchCondition::Key(key.id));
     let lower = text.to_lowercase();
     let models = models
         .iter()
         .filter(|model| model.to_lowercase().contains(&lower));
     let models = models
-        .take(MEANINGS_MAX as usize)
+        .take(CONDITIONS_MAX as usize)
         .cloned()
-        .map(Meaning::Model);
-    let mut meanings: Vec<Meaning> = wallets.chain(keys).chain(models).collect();
+        .map(SearchCondition::Model);
+    let mut conditions: Vec<SearchCondition> = wallets.chain(keys).chain(models).collect();
     // The text may be the full name of a model that is no longer in the catalog.
-    let whole = Meaning::Model(text.to_owned());
-    if text.contains('/') && !meanings.contains(&whole) {
-        meanings.push(whole);
+    let whole = SearchCondition::Model(text.to_owned());
+    if text.contains('/') && !conditions.contains(&whole) {
+        conditions.push(whole);
     }
     if lower
         .bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     {
-        meanings.push(Meaning::Code(lower));
+        conditions.push(SearchCondition::Code(lower));
     }
-    Ok(meanings)
+    Ok(conditions)
 }
 
 /// Merges the pages of several searches: every row once, newest first, without rows beyond the position that all
@@ -168,13 +173,13 @@ mod tests {
 
     use super::*;
 
-    fn page(places: &[i64], next: Option<i64>) -> JournalPage {
-        let entry = |place: &i64| JournalEntry {
-            cursor: JournalCursor::new(*place),
+    fn page(positions: &[i64], next: Option<i64>) -> JournalPage {
+        let entry = |position: &i64| JournalEntry {
+            cursor: JournalCursor::new(*position),
             row: JournalRow::default(),
         };
         JournalPage {
-            entries: places.iter().map(entry).collect(),
+            entries: positions.iter().map(entry).collect(),
             next: next.map(JournalCursor::new),
         }
     }
@@ -210,18 +215,18 @@ mod tests {
     }
 
     #[test]
-    fn a_meaning_that_contradicts_a_filter_finds_nothing() {
+    fn a_condition_that_contradicts_a_filter_finds_nothing() {
         let (wallet, other) = (WalletId::random(), WalletId::random());
         let of_wallet = JournalQuery {
             wallet: Some(wallet),
             ..JournalQuery::default()
         };
-        assert_eq!(Meaning::Wallet(other).narrow(&of_wallet), None);
+        assert_eq!(SearchCondition::Wallet(other).narrow(&of_wallet), None);
         assert_eq!(
-            Meaning::Wallet(wallet).narrow(&of_wallet),
+            SearchCondition::Wallet(wallet).narrow(&of_wallet),
             Some(of_wallet.clone())
         );
-        let code = Meaning::Code("rate_limit_exceeded".to_owned())
+        let code = SearchCondition::Code("rate_limit_exceeded".to_owned())
             .narrow(&of_wallet)
             .unwrap();
         assert_eq!((code.wallet, code.code.is_some()), (Some(wallet), true));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::{AccountNames, EntryRow, JournalRow, KeyId, TokenCounts, WalletId};
 use utoipa::ToSchema;
 
-use super::time::millis;
+use super::duration::millis;
 use crate::admin::{Credits, MicroText};
 use crate::operations::calls::{Explanation, Priced, RouteNotes};
 

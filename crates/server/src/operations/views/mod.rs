@@ -3,10 +3,10 @@
 mod alert;
 mod audit;
 mod call;
+mod duration;
 mod key;
 mod statement;
 mod task;
-mod time;
 mod token;
 mod usage;
 mod wallet;

@@ -53,12 +53,12 @@ pub(crate) struct EntryView {
 }
 
 impl From<StatementEntry> for EntryView {
-    fn from(told: StatementEntry) -> Self {
+    fn from(entry: StatementEntry) -> Self {
         let StatementEntry {
             entry,
             key_name,
             after,
-        } = told;
+        } = entry;
         let amount = Micro::new(entry.delta.total());
         let total = after.total();
         let (key, request_id) = entry
@@ -138,12 +138,12 @@ impl MonthView {
             let found = totals.kinds.iter().find(|total| total.kind == kind);
             found.map_or(Micro::ZERO, |total| total.total)
         };
-        let twins = |kind| (Credits(total(kind)), MicroText(total(kind)));
-        let (top_up, top_up_micro) = twins(EntryKind::TopUp);
-        let (gift, gift_micro) = twins(EntryKind::Gift);
-        let (debit, debit_micro) = twins(EntryKind::Debit);
-        let (refund, refund_micro) = twins(EntryKind::Refund);
-        let (adjustment, adjustment_micro) = twins(EntryKind::Adjustment);
+        let in_both_units = |kind| (Credits(total(kind)), MicroText(total(kind)));
+        let (top_up, top_up_micro) = in_both_units(EntryKind::TopUp);
+        let (gift, gift_micro) = in_both_units(EntryKind::Gift);
+        let (debit, debit_micro) = in_both_units(EntryKind::Debit);
+        let (refund, refund_micro) = in_both_units(EntryKind::Refund);
+        let (adjustment, adjustment_micro) = in_both_units(EntryKind::Adjustment);
         let (opening, closing) = (&range.opening, &range.closing);
         let charged = Micro::new(closing.charged.get().saturating_sub(opening.charged.get()));
         let calls = totals.keys.iter().map(|key| key.calls).sum();

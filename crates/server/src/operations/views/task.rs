@@ -257,13 +257,13 @@ mod tests {
             "succeeded",
             json!({"content": {"video_url": "https://us/media/v.mp4", "last_frame_url": "https://us/media/f?x=.mp4"}}),
         );
-        let told: Vec<_> = done
+        let results: Vec<_> = done
             .results
             .iter()
             .map(|result| (result.kind, &*result.url))
             .collect();
         assert_eq!(
-            told,
+            results,
             [
                 (ResultKind::Image, "https://us/media/f?x=.mp4"),
                 (ResultKind::Video, "https://us/media/v.mp4"),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::{AccountNames, Dimension, Histogram, KeyId, UsageRow, WalletId};
 use utoipa::ToSchema;
 
-use super::time::millis;
+use super::duration::millis;
 use crate::admin::{Credits, MicroText};
 
 /// The usage of one step and group. Members that the report is not grouped by are absent.

@@ -51,16 +51,16 @@ pub(crate) struct WalletView {
 impl From<&WalletRow> for WalletView {
     fn from(row: &WalletRow) -> Self {
         let wallet = &row.wallet;
-        let twins = |amount: Micro| (Credits(amount), MicroText(amount));
-        let (available, available_micro) = twins(wallet.available());
-        let (total_available, total_available_micro) = twins(wallet.total_available());
-        let (balance, balance_micro) = twins(wallet.balance);
-        let (gift_balance, gift_balance_micro) = twins(wallet.gift_balance);
-        let (frozen, frozen_micro) = twins(wallet.frozen);
-        let (credit_limit, credit_limit_micro) = twins(wallet.credit_limit);
-        let (credit_used, credit_used_micro) = twins(wallet.credit_used);
-        let (credit_remaining, credit_remaining_micro) = twins(wallet.credit_remaining());
-        let (exposed, exposed_micro) = twins(wallet.exposed);
+        let in_both_units = |amount: Micro| (Credits(amount), MicroText(amount));
+        let (available, available_micro) = in_both_units(wallet.available());
+        let (total_available, total_available_micro) = in_both_units(wallet.total_available());
+        let (balance, balance_micro) = in_both_units(wallet.balance);
+        let (gift_balance, gift_balance_micro) = in_both_units(wallet.gift_balance);
+        let (frozen, frozen_micro) = in_both_units(wallet.frozen);
+        let (credit_limit, credit_limit_micro) = in_both_units(wallet.credit_limit);
+        let (credit_used, credit_used_micro) = in_both_units(wallet.credit_used);
+        let (credit_remaining, credit_remaining_micro) = in_both_units(wallet.credit_remaining());
+        let (exposed, exposed_micro) = in_both_units(wallet.exposed);
         Self {
             id: row.id.to_string(),
             name: row.name.clone(),

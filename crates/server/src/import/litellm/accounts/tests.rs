@@ -89,11 +89,11 @@ async fn a_key_may_call_what_both_it_and_its_team_allow() {
     for ((team, user, models, expected), key) in cases.into_iter().zip(&plan.keys) {
         let case = format!("{team:?} {user:?} {models}");
         assert_eq!(key.is_enabled, expected.is_some(), "{case}");
-        let is_told = plan
+        let is_reported = plan
             .leftovers
             .iter()
             .any(|it| it.origin == key.origin && it.reason.contains("created disabled"));
-        assert_eq!(is_told, expected.is_none(), "{case}");
+        assert_eq!(is_reported, expected.is_none(), "{case}");
         let ids = expected.unwrap_or_default().iter();
         let ids = ids.map(|name| plan.catalog.known_id(SYSTEM, name));
         assert_eq!(key.limits.models, ModelList::new(ids).unwrap(), "{case}");
@@ -113,8 +113,10 @@ async fn a_key_whose_limits_cannot_be_read_is_disabled() {
     let enabled: Vec<bool> = plan.keys.iter().map(|key| key.is_enabled).collect();
     assert_eq!(enabled, [true, false, false, false]);
     for key in plan.keys.iter().filter(|key| !key.is_enabled) {
-        let mut told = plan.leftovers.iter();
-        assert!(told.any(|it| it.origin == key.origin && it.reason.contains("cannot be read")));
+        let mut leftovers = plan.leftovers.iter();
+        assert!(
+            leftovers.any(|it| it.origin == key.origin && it.reason.contains("cannot be read"))
+        );
     }
     let wallet = plan.wallets.iter().find(|it| it.origin == "teams:nan");
     assert!(wallet.is_some_and(|it| !it.is_enabled && it.balance == Micro::ZERO));

@@ -10,7 +10,9 @@ use super::billable;
 use super::channel::Channel;
 use super::model::Model;
 use crate::config::admin_token::AdminToken;
-use crate::config::document::{Environment, Found, Place, Problem, Tls, process_environment};
+use crate::config::document::{
+    Environment, FilePosition, Problem, SecretLookup, Tls, process_environment,
+};
 use crate::config::load::Config;
 use crate::config::settings::read_headers;
 
@@ -63,7 +65,7 @@ fn certificate_problems(config: &Config) -> Vec<Problem> {
         let message = crate::tls::load(&tls.files).err()?;
         Some(Problem {
             file: config.file.clone().unwrap_or_default(),
-            place: Some(tls.place),
+            position: Some(tls.position),
             key: key.to_owned(),
             message,
         })
@@ -92,7 +94,7 @@ pub(crate) fn resolve_in(
     for channel in &config.channels {
         match secrets.credentials.remove(channel.name.as_str()) {
             Some(Ok(found)) => {
-                plan.channels.push(spec_of(channel, found));
+                plan.channels.push(channel_spec_of(channel, found));
                 if !channel.enabled {
                     plan.idle.push((channel.name.clone(), DISABLED.to_owned()));
                 }
@@ -109,7 +111,7 @@ pub(crate) fn resolve_in(
         return Err(problems);
     }
     for model in &config.models {
-        match listed(model, &plan.idle) {
+        match model_spec_of(model, &plan.idle) {
             Ok(spec) => plan.models.push(spec),
             Err(reason) => plan.unlisted.push((model.id.clone(), reason)),
         }
@@ -125,7 +127,7 @@ fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
         let channel = channels.find(|channel| channel.name == spec.name)?;
         Some(Problem {
             file: config.file.clone().unwrap_or_default(),
-            place: channel.credential.as_ref().map(|it| it.place),
+            position: channel.credential.as_ref().map(|it| it.position),
             key: channel.key.clone(),
             message: fault.to_string(),
         })
@@ -154,11 +156,11 @@ pub(crate) fn secrets<'c>(
     environment: Environment<'_>,
 ) -> Result<Secrets<'c>, Vec<Problem>> {
     let mut problems = Vec::new();
-    let mut report = |place: Place, key: String, message: String| {
+    let mut report = |position: FilePosition, key: String, message: String| {
         let file = config.file.clone().unwrap_or_default();
         problems.push(Problem {
             file,
-            place: Some(place),
+            position: Some(position),
             key,
             message,
         });
@@ -169,11 +171,11 @@ pub(crate) fn secrets<'c>(
     };
     if let Some(token) = &config.admin.token {
         // Without a token, only created tokens work, which is safe. An empty token is an error (K8).
-        match token.look(environment) {
-            Ok(Found::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
-            Ok(Found::Absent(_)) => {}
-            Ok(Found::Empty(fault)) | Err(fault) => {
-                report(token.place, "admin.token".to_owned(), fault);
+        match token.look_up(environment) {
+            Ok(SecretLookup::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
+            Ok(SecretLookup::Absent(_)) => {}
+            Ok(SecretLookup::Empty(fault)) | Err(fault) => {
+                report(token.position, "admin.token".to_owned(), fault);
             }
         }
     }
@@ -184,31 +186,33 @@ pub(crate) fn secrets<'c>(
         ("media.secret_access_key", &config.media.secret_access_key),
     ] {
         let Some(source) = source else { continue };
-        match source.look(environment) {
-            Ok(Found::Text(_)) => {}
-            Ok(Found::Absent(fault) | Found::Empty(fault)) | Err(fault) => {
-                report(source.place, key.to_owned(), fault);
+        match source.look_up(environment) {
+            Ok(SecretLookup::Text(_)) => {}
+            Ok(SecretLookup::Absent(fault) | SecretLookup::Empty(fault)) | Err(fault) => {
+                report(source.position, key.to_owned(), fault);
             }
         }
     }
     if let Some(source) = &config.telemetry.headers {
-        let fault = match source.look(environment) {
-            Ok(Found::Text(text)) => read_headers(&text).err(),
-            Ok(Found::Absent(fault) | Found::Empty(fault)) | Err(fault) => Some(fault),
+        let fault = match source.look_up(environment) {
+            Ok(SecretLookup::Text(text)) => read_headers(&text).err(),
+            Ok(SecretLookup::Absent(fault) | SecretLookup::Empty(fault)) | Err(fault) => {
+                Some(fault)
+            }
         };
         if let Some(fault) = fault {
-            report(source.place, "telemetry.headers".to_owned(), fault);
+            report(source.position, "telemetry.headers".to_owned(), fault);
         }
     }
     for channel in &config.channels {
         let credential = match &channel.credential {
             None if channel.preset.needs_credential() => Err("no credential is named".to_owned()),
             None => Ok(channel.preset.default_credential().map(Secret::new)),
-            Some(named) => match named.look(environment) {
-                Ok(Found::Text(text)) => Ok(Some(Secret::new(&text))),
-                Ok(Found::Absent(reason) | Found::Empty(reason)) => Err(reason),
+            Some(named) => match named.look_up(environment) {
+                Ok(SecretLookup::Text(text)) => Ok(Some(Secret::new(&text))),
+                Ok(SecretLookup::Absent(reason) | SecretLookup::Empty(reason)) => Err(reason),
                 Err(fault) => {
-                    report(named.place, format!("{}.credential", channel.key), fault);
+                    report(named.position, format!("{}.credential", channel.key), fault);
                     continue;
                 }
             },
@@ -229,7 +233,7 @@ pub(crate) fn secrets<'c>(
     }
 }
 
-fn spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
+fn channel_spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
     ChannelSpec {
         name: channel.name.clone(),
         preset: channel.preset,
@@ -246,7 +250,7 @@ fn spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {
 }
 
 /// Converts the model for the engine, or returns the reason why it cannot be called (N2).
-fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
+fn model_spec_of(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
     if !model.enabled {
         return Err(DISABLED.to_owned());
     }

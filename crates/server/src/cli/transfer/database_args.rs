@@ -9,13 +9,13 @@ use crate::cli::terminal::CommandError;
 use crate::config::StoreUrl;
 
 /// A database on the command line, with the options that a server needs.
-pub(super) struct Named {
+pub(super) struct DatabaseArgs {
     pub(super) url: Option<StoreUrl>,
     pub(super) password_file: Option<PathBuf>,
     pub(super) ca_file: Option<PathBuf>,
 }
 
-impl Named {
+impl DatabaseArgs {
     /// The settings to open the database. If no URL is given, those of the configured store.
     pub(super) fn settings(self, context: &Context) -> Result<Settings, CommandError> {
         let location = match self.url {

@@ -14,23 +14,23 @@ const PROGRESS_BYTES: usize = 64 * 1024;
 
 /// A socket with a deadline for writes.
 #[derive(Debug)]
-pub(super) struct PatientSocket<S> {
+pub(super) struct WriteTimeoutSocket<S> {
     socket: S,
     /// The time that a client has to read [`PROGRESS_BYTES`] of an answer, or the rest of it.
-    patience: Duration,
+    write_timeout: Duration,
     /// When the connection is closed, if `behind` is set.
     deadline: Pin<Box<Sleep>>,
     /// The number of bytes that the client has read since it fell behind. `None` if it keeps up.
     behind: Option<usize>,
 }
 
-impl<S> PatientSocket<S> {
-    /// `patience` is the time that a client has to read 64 KiB of an answer, or the rest of it.
-    pub(super) fn new(socket: S, patience: Duration) -> Self {
+impl<S> WriteTimeoutSocket<S> {
+    /// `write_timeout` is the time that a client has to read 64 KiB of an answer, or the rest of it.
+    pub(super) fn new(socket: S, write_timeout: Duration) -> Self {
         Self {
             socket,
-            patience,
-            deadline: Box::pin(tokio::time::sleep(patience)),
+            write_timeout,
+            deadline: Box::pin(tokio::time::sleep(write_timeout)),
             behind: None,
         }
     }
@@ -39,7 +39,7 @@ impl<S> PatientSocket<S> {
     fn poll_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if self.behind.is_none() {
             self.behind = Some(0);
-            let deadline = Instant::now() + self.patience;
+            let deadline = Instant::now() + self.write_timeout;
             self.deadline.as_mut().reset(deadline);
         }
         ready!(self.deadline.as_mut().poll(cx));
@@ -70,7 +70,7 @@ impl<S> PatientSocket<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for PatientSocket<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -80,7 +80,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PatientSocket<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for PatientSocket<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -129,12 +129,12 @@ mod tests {
     use super::*;
 
     /// Short, to keep the tests fast.
-    const IMPATIENT: Duration = Duration::from_millis(50);
+    const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_given_up() {
         let (ours, _theirs) = tokio::io::duplex(1024);
-        let mut socket = PatientSocket::new(ours, IMPATIENT);
+        let mut socket = WriteTimeoutSocket::new(ours, WRITE_TIMEOUT);
         let failed = socket.write_all(&[0; 4096]).await.unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
     }
@@ -142,12 +142,12 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_too_little_is_given_up() {
         let (ours, mut theirs) = tokio::io::duplex(1024);
-        let mut socket = PatientSocket::new(ours, IMPATIENT);
+        let mut socket = WriteTimeoutSocket::new(ours, WRITE_TIMEOUT);
         let answer = vec![0; 1 << 20];
         // A few bytes now and then do not count as progress.
         let trickle = async {
             loop {
-                tokio::time::sleep(IMPATIENT / 10).await;
+                tokio::time::sleep(WRITE_TIMEOUT / 10).await;
                 theirs.read_exact(&mut [0; 16]).await.unwrap();
             }
         };
@@ -162,7 +162,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_keeps_up_is_never_behind_for_long() {
         let (ours, mut theirs) = tokio::io::duplex(1024);
-        let mut socket = PatientSocket::new(ours, Duration::from_secs(600));
+        let mut socket = WriteTimeoutSocket::new(ours, Duration::from_secs(600));
         let reader = tokio::spawn(async move {
             let mut taken = vec![0; 1 << 20];
             theirs.read_exact(&mut taken).await.unwrap();

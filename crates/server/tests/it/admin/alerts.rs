@@ -6,27 +6,33 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Database, Key, Plot, Receiver, Reply, Stage, Told, ask, eventually};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{
+    Database, Delivery, GatewayBuilder, Key, Receiver, Reply, TestGateway, ask, eventually,
+};
 
 /// The document that shows receivers how to verify a signature.
 const OPERATIONS: &str = include_str!("../../../../../docs/operations.md");
 
 /// Checks conditions often, retries soon, and allows webhooks on this machine.
-fn open(plot: Plot) -> Plot {
-    with_token(plot)
+fn open(builder: GatewayBuilder) -> GatewayBuilder {
+    with_token(builder)
         .setting("outbound", "allow = [\"127.0.0.0/8\"]")
         .setting("alerts", "check_every_ms = 50")
         .setting("alerts", "retry_ms = [10, 10, 10]")
 }
 
-async fn rule(admin: &Admin<'_>, kinds: &[&str], url: &str) -> Value {
+async fn rule(admin: &AdminClient<'_>, kinds: &[&str], url: &str) -> Value {
     let body = json!({"kinds": kinds, "url": url});
     admin.post("/alerts/rules", &body).await
 }
 
 /// Waits until the alerts of a kind satisfy `is_wanted`, and returns them.
-async fn alerts(admin: &Admin<'_>, kind: &str, is_wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+async fn alerts(
+    admin: &AdminClient<'_>,
+    kind: &str,
+    is_wanted: impl Fn(&[Value]) -> bool,
+) -> Vec<Value> {
     eventually(kind, async || {
         let list = admin.get(&format!("/alerts?kind={kind}")).await;
         let rows = list["data"].as_array().unwrap().clone();
@@ -44,15 +50,15 @@ fn were_delivered(rows: &[Value]) -> bool {
 }
 
 /// Books a manual entry on a wallet.
-async fn entry(admin: &Admin<'_>, wallet: &str, kind: &str, amount: &str, reference: &str) {
+async fn entry(admin: &AdminClient<'_>, wallet: &str, kind: &str, amount: &str, reference: &str) {
     let body = json!({"kind": kind, "amount": amount, "reference": reference});
     let path = format!("/wallets/{wallet}/entries");
     admin.post(&path, &body).await;
 }
 
-fn header<'t>(told: &'t Told, name: &str) -> &'t str {
+fn header<'t>(delivery: &'t Delivery, name: &str) -> &'t str {
     let prefix = format!("{name}: ");
-    let mut lines = told.head.lines();
+    let mut lines = delivery.head.lines();
     lines.find_map(|line| line.strip_prefix(&*prefix)).unwrap()
 }
 
@@ -81,9 +87,9 @@ async fn is_genuine(secret: &str, signature: &str, body: &[u8]) -> bool {
 
 #[tokio::test]
 async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
-    let stage = open(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    let wallet = stage.wallet("acme", &["--balance", "10"]).await;
+    let gateway = open(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    let wallet = gateway.wallet("acme", &["--balance", "10"]).await;
     let wallet = wallet["id"].as_str().unwrap();
     let receiver = Receiver::start(&[500, 302, 500, 200]).await;
     let made = rule(&admin, &["low_balance"], &receiver.url).await;
@@ -103,23 +109,26 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     let answer = admin.send("PATCH", &path, Some(&change)).await.ok();
     assert_eq!(answer.json()["alerts"]["below"], "5");
     entry(&admin, wallet, "debit", "6", "d1").await;
-    let told = receiver.heard(4).await;
+    let deliveries = receiver.wait_for(4).await;
     let begun = alerts(&admin, "low_balance", were_delivered).await;
     assert_eq!(begun.len(), 1);
     assert_eq!(begun[0]["subject"], *wallet);
     assert_eq!(begun[0]["ended_at"], Value::Null);
     let message = begun[0]["message"].as_str().unwrap();
     assert_eq!(message, "Wallet acme has 4 credits, which is less than 5.");
-    stage
+    gateway
         .logged("a line of the log", |line| line.contains(message))
         .await;
 
-    let body: Value = serde_json::from_slice(&told[3].body).unwrap();
+    let body: Value = serde_json::from_slice(&deliveries[3].body).unwrap();
     assert_eq!(body["type"], "alert.begin");
     assert_eq!(body["alert"]["id"], begun[0]["id"]);
     assert_eq!(body["alert"]["message"], *message);
-    for delivery in &told {
-        assert_eq!(delivery.body, told[0].body, "each attempt is the same");
+    for delivery in &deliveries {
+        assert_eq!(
+            delivery.body, deliveries[0].body,
+            "each attempt is the same"
+        );
         let id = body["id"].as_str().unwrap().to_lowercase();
         assert_eq!(header(delivery, "idempotency-key"), id);
         let signature = header(delivery, "tollgate-signature");
@@ -134,9 +143,9 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
         have_ended(rows) && were_delivered(rows)
     });
     assert_eq!(ended.await.len(), 1);
-    let told = receiver.told();
-    assert_eq!(told.len(), 5);
-    let body: Value = serde_json::from_slice(&told[4].body).unwrap();
+    let deliveries = receiver.deliveries();
+    assert_eq!(deliveries.len(), 5);
+    let body: Value = serde_json::from_slice(&deliveries[4].body).unwrap();
     assert_eq!(body["type"], "alert.end");
     assert!(body["alert"]["ended_at"].is_i64());
 
@@ -154,15 +163,15 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     let change = json!({"alerts": null});
     admin.send("PATCH", &path, Some(&change)).await.ok();
     alerts(&admin, "low_balance", have_ended).await;
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_rule_of_one_wallet_hears_of_it_alone() {
-    let stage = open(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = open(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     for name in ["acme", "other"] {
-        stage.wallet(name, &["--balance", "4"]).await;
+        gateway.wallet(name, &["--balance", "4"]).await;
     }
     let (all, one) = (Receiver::start(&[200]).await, Receiver::start(&[200]).await);
     let body = json!({"kinds": ["low_balance"], "url": one.url, "wallet": "acme", "below": "5"});
@@ -174,8 +183,8 @@ async fn a_rule_of_one_wallet_hears_of_it_alone() {
         rows.len() == 3 && were_delivered(rows)
     });
     rows.await;
-    assert_eq!((all.told().len(), one.told().len()), (2, 1));
-    let body: Value = serde_json::from_slice(&one.told()[0].body).unwrap();
+    assert_eq!((all.deliveries().len(), one.deliveries().len()), (2, 1));
+    let body: Value = serde_json::from_slice(&one.deliveries()[0].body).unwrap();
     assert_eq!(body["alert"]["wallet"], made["wallet"]);
     let of_acme = admin.get("/alerts?wallet=acme&open=true").await;
     assert_eq!(of_acme["data"].as_array().unwrap().len(), 2);
@@ -222,9 +231,9 @@ async fn a_rule_of_one_wallet_hears_of_it_alone() {
 
 #[tokio::test]
 async fn a_key_is_told_of_at_80_per_cent_and_when_its_limit_is_used_up() {
-    let (stage, key) = open(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
-    stage.chat(&key, &ask("reply with 100 words")).await.ok();
+    let (gateway, key) = open(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
+    gateway.chat(&key, &ask("reply with 100 words")).await.ok();
     let path = format!("/keys/{}", key.id);
     let used = eventually("the charge", async || {
         let used = admin.get(&path).await["usage_micro"].as_str()?.parse().ok();
@@ -250,10 +259,10 @@ async fn a_key_is_told_of_at_80_per_cent_and_when_its_limit_is_used_up() {
     assert_eq!(ended.len(), 2);
 }
 
-async fn fails(stage: &Stage, key: &Key, model: &str) {
+async fn fails(gateway: &TestGateway, key: &Key, model: &str) {
     let mut body = ask("hello");
     body["model"] = json!(model);
-    let answer = stage.chat(key, &body).await;
+    let answer = gateway.chat(key, &body).await;
     assert!(answer.status() >= 500, "{}", answer.status());
 }
 
@@ -267,12 +276,14 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
         price = { input = "1", output = "1" }
         profile = { context_tokens = 400000, max_output_tokens = 128000 }
     "#;
-    let (stage, key) = open(Plot::default().entries(failing)).funded().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = open(GatewayBuilder::default().entries(failing))
+        .funded()
+        .await;
+    let admin = AdminClient::new(&gateway);
     let receiver = Receiver::start(&[200]).await;
     rule(&admin, &["channel_down", "error_rate"], &receiver.url).await;
     for _ in 0..20 {
-        fails(&stage, &key, "maker/broken").await;
+        fails(&gateway, &key, "maker/broken").await;
     }
     let down = alerts(&admin, "channel_down", were_delivered).await;
     assert_eq!((down.len(), &down[0]["subject"]), (1, &json!("main")));
@@ -293,14 +304,14 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
 
     // The channel is tried again after its cooldown. Successful calls then end both alerts.
     eventually("the end of the outage", async || {
-        stage.chat(&key, &ask("hello")).await.ok();
+        gateway.chat(&key, &ask("hello")).await.ok();
         let list = admin.get("/alerts?kind=channel_down").await;
         have_ended(list["data"].as_array().unwrap()).then_some(())
     })
     .await;
     eventually("the end of the errors", async || {
         for _ in 0..50 {
-            stage.chat(&key, &ask("hello")).await.ok();
+            gateway.chat(&key, &ask("hello")).await.ok();
         }
         let list = admin.get("/alerts?kind=error_rate").await;
         have_ended(list["data"].as_array().unwrap()).then_some(())
@@ -312,14 +323,14 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
         alerts(&admin, "channel_down", were_delivered).await.len(),
         1
     );
-    assert_eq!(receiver.told().len(), 6);
+    assert_eq!(receiver.deliveries().len(), 6);
 }
 
 /// Rule A3 also applies to webhooks.
 #[tokio::test]
 async fn private_addresses_are_refused_unless_they_are_allowed() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     for url in [
         "http://127.0.0.1:9/x",
         "http://0x7f.1/",
@@ -334,7 +345,7 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
         let answer = admin.send("POST", "/alerts/rules", Some(&body)).await;
         let param = assert_refused(&answer, 400, "invalid_request");
         assert_eq!(param, "url", "{url}");
-        let refused = stage
+        let refused = gateway
             .cli(&["alert", "add", url, "--kinds", "low_balance"])
             .await;
         assert!(!refused.status.success(), "{url}");
@@ -347,7 +358,7 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
     // A rule that was stored while its address was allowed is refused at delivery.
     let sql = "INSERT INTO alert_rules (id, kinds, url, secret, created_at)
                VALUES ('rul_0123456789abcdef', 'low_balance', 'http://127.0.0.1:9/', 's', 1)";
-    stage.database().run(sql);
+    gateway.database().run(sql);
     let answer = admin
         .post("/alerts/rules/rul_0123456789abcdef/test", &json!({}))
         .await;
@@ -355,16 +366,16 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
     let problem = answer["problem"].as_str().unwrap();
     assert!(problem.contains("not public"), "{problem}");
     let test = ["--json", "alert", "test", "rul_0123456789abcdef"];
-    let answer = stage.cli(&test).await;
+    let answer = gateway.cli(&test).await;
     assert!(!answer.status.success() && answer.stdout.contains("not public"));
 }
 
 #[tokio::test]
 async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
-    let stage = open(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = open(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let receiver = Receiver::start(&[200, 500]).await;
-    let made = stage
+    let made = gateway
         .cli_json(&[
             "alert",
             "add",
@@ -377,23 +388,23 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
     let path = format!("/alerts/rules/{id}");
     let try_out = async || admin.post(&format!("{path}/test"), &json!({})).await;
     assert_eq!(try_out().await, json!({"delivered": true, "problem": null}));
-    let told = &receiver.told()[0];
-    let body: Value = serde_json::from_slice(&told.body).unwrap();
+    let delivery = &receiver.deliveries()[0];
+    let body: Value = serde_json::from_slice(&delivery.body).unwrap();
     assert_eq!(body["type"], "alert.test");
     let (secret, signature) = (
         made["secret"].as_str().unwrap(),
-        header(told, "tollgate-signature"),
+        header(delivery, "tollgate-signature"),
     );
-    assert!(is_genuine(secret, signature, &told.body).await);
+    assert!(is_genuine(secret, signature, &delivery.body).await);
     let failed = try_out().await;
     assert_eq!(failed["delivered"], false);
     assert!(failed["problem"].as_str().unwrap().contains("500"));
-    let failed = stage.cli(&["alert", "test", id]).await;
+    let failed = gateway.cli(&["alert", "test", id]).await;
     assert!(failed.stderr.contains("500"), "{}", failed.stderr);
 
     let token = json!({"name": "eyes", "role": "viewer"});
     let token = admin.post("/tokens", &token).await;
-    let viewer = Admin::with(&stage, token["secret"].as_str().unwrap());
+    let viewer = AdminClient::with_token(&gateway, token["secret"].as_str().unwrap());
     let seen = viewer.get("/alerts/rules").await;
     let url = seen["data"][0]["url"].as_str().unwrap();
     assert!(
@@ -411,9 +422,9 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
     assert_refused(&answer, 404, "not_found");
     let answer = admin.send("POST", &format!("{path}/test"), None).await;
     assert_refused(&answer, 404, "not_found");
-    assert_eq!(stage.cli_json(&["alert", "rules"]).await, json!([]));
-    let told = viewer.get(&format!("/audit?target={id}")).await;
-    let actions: Vec<_> = told["data"]
+    assert_eq!(gateway.cli_json(&["alert", "rules"]).await, json!([]));
+    let audit = viewer.get(&format!("/audit?target={id}")).await;
+    let actions: Vec<_> = audit["data"]
         .as_array()
         .unwrap()
         .iter()
@@ -429,7 +440,7 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
             "alert_rule.create"
         ]
     );
-    let text = told.to_string();
+    let text = audit.to_string();
     assert!(
         !text.contains("token=t") && !text.contains("whsec_"),
         "{text}"
@@ -440,9 +451,9 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
 /// the message again, with the same id.
 #[tokio::test]
 async fn killed_in_a_delivery_an_alert_is_delivered_again() {
-    let mut stage = open(Plot::default()).open().await;
+    let mut gateway = open(GatewayBuilder::default()).start().await;
     let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
-    stage.wallet("acme", &["--balance", "1"]).await;
+    gateway.wallet("acme", &["--balance", "1"]).await;
     let add = [
         "alert",
         "add",
@@ -452,19 +463,19 @@ async fn killed_in_a_delivery_an_alert_is_delivered_again() {
         "--below",
         "5",
     ];
-    stage.cli_json(&add).await;
-    receiver.heard(1).await;
-    stage.kill();
-    stage.restart().await;
-    let told = receiver.heard(2).await;
-    assert_eq!(told[0].body, told[1].body);
-    let admin = Admin::of(&stage);
+    gateway.cli_json(&add).await;
+    receiver.wait_for(1).await;
+    gateway.kill();
+    gateway.restart().await;
+    let deliveries = receiver.wait_for(2).await;
+    assert_eq!(deliveries[0].body, deliveries[1].body);
+    let admin = AdminClient::new(&gateway);
     let rows = alerts(&admin, "low_balance", were_delivered).await;
     assert_eq!(rows.len(), 1, "it has begun once");
-    let listed = stage.cli_json(&["alert", "list", "--open"]).await;
+    let listed = gateway.cli_json(&["alert", "list", "--open"]).await;
     assert_eq!(listed[0]["id"], rows[0]["id"]);
     // The wallet's own amount takes precedence over the rule's.
-    stage
+    gateway
         .cli_json(&["wallet", "alert-below", "acme", "0.5"])
         .await;
     alerts(&admin, "low_balance", have_ended).await;
@@ -473,8 +484,8 @@ async fn killed_in_a_delivery_an_alert_is_delivered_again() {
 /// A webhook that hangs delays its own messages for ten seconds, but not those of other rules.
 #[tokio::test]
 async fn webhooks_that_hang_delay_no_other() {
-    let stage = open(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = open(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let below = async |url: &str| {
         let body = json!({"kinds": ["low_balance"], "url": url, "below": "5"});
         admin.post("/alerts/rules", &body).await;
@@ -487,20 +498,20 @@ async fn webhooks_that_hang_delay_no_other() {
     }
     for number in 0..4 {
         let name = format!("w{number}");
-        stage.wallet(&name, &["--balance", "1"]).await;
+        gateway.wallet(&name, &["--balance", "1"]).await;
     }
     let before_any_ends = Duration::from_secs(9);
-    let told = tokio::time::timeout(before_any_ends, async {
+    let deliveries = tokio::time::timeout(before_any_ends, async {
         for receiver in &hanging {
-            receiver.heard(4).await;
+            receiver.wait_for(4).await;
         }
         let receiver = Receiver::start(&[200]).await;
         below(&receiver.url).await;
-        stage.wallet("last", &["--balance", "1"]).await;
-        receiver.heard(1).await
+        gateway.wallet("last", &["--balance", "1"]).await;
+        receiver.wait_for(1).await
     });
-    let told = told.await.expect("nobody waits for those that hang");
-    let body: Value = serde_json::from_slice(&told[0].body).unwrap();
+    let deliveries = deliveries.await.expect("nobody waits for those that hang");
+    let body: Value = serde_json::from_slice(&deliveries[0].body).unwrap();
     assert_eq!(body["type"], "alert.begin");
 }
 
@@ -510,16 +521,18 @@ async fn several_nodes_deliver_an_alert_once() {
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let mut stage = open(Plot::default().database(database)).open().await;
+    let mut gateway = open(GatewayBuilder::default().database(database))
+        .start()
+        .await;
     for _ in 0..2 {
-        stage.another_node().await;
+        gateway.another_node().await;
     }
-    let admin = Admin::of(&stage);
+    let admin = AdminClient::new(&gateway);
     let receiver = Receiver::start(&[200]).await;
     let body = json!({"kinds": ["low_balance"], "url": receiver.url, "below": "5"});
     admin.post("/alerts/rules", &body).await;
     for number in 0..10 {
-        stage
+        gateway
             .wallet(&format!("w{number}"), &["--balance", "1"])
             .await;
     }
@@ -527,5 +540,5 @@ async fn several_nodes_deliver_an_alert_once() {
         rows.len() == 10 && were_delivered(rows)
     });
     rows.await;
-    assert_eq!(receiver.told().len(), 10);
+    assert_eq!(receiver.deliveries().len(), 10);
 }

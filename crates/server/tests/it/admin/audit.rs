@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, run_in};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, run_in};
 
 #[tokio::test]
 async fn what_the_command_line_did_is_told_a_page_at_a_time() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     for name in ["one", "two", "three"] {
-        stage.wallet(name, &["--balance", "5"]).await;
+        gateway.wallet(name, &["--balance", "5"]).await;
     }
-    let admin = Admin::of(&stage);
+    let admin = AdminClient::new(&gateway);
     let first = admin.get("/audit?action=wallet.create&limit=2").await;
     let names = |page: &Value| -> Vec<String> {
         let rows = page["data"].as_array().unwrap().iter();
@@ -39,7 +39,7 @@ async fn what_the_command_line_did_is_told_a_page_at_a_time() {
 
 #[tokio::test]
 async fn a_query_that_cannot_be_obeyed_is_refused() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     for (query, param) in [
         ("limit=0", "limit"),
         ("limit=501", "limit"),
@@ -50,7 +50,7 @@ async fn a_query_that_cannot_be_obeyed_is_refused() {
         ("from=yesterday", "from"),
         ("colour=red", "colour"),
     ] {
-        let answer = Admin::of(&stage)
+        let answer = AdminClient::new(&gateway)
             .send("GET", &format!("/audit?{query}"), None)
             .await;
         assert_eq!(
@@ -64,10 +64,10 @@ async fn a_query_that_cannot_be_obeyed_is_refused() {
 /// W15: every command that changes something leaves exactly one row.
 #[tokio::test]
 async fn every_change_by_command_is_told_once() {
-    let stage = with_token(Plot::default()).open().await;
-    stage.wallet("acme", &[]).await;
-    let key = stage.key("acme", &[]).await.id;
-    let token = stage
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    gateway.wallet("acme", &[]).await;
+    let key = gateway.key("acme", &[]).await.id;
+    let token = gateway
         .cli_json(&["token", "create", "ops", "--role", "viewer"])
         .await;
     let token = token["id"].as_str().unwrap();
@@ -84,13 +84,13 @@ async fn every_change_by_command_is_told_once() {
         (&["token", "revoke", token], "token.revoke"),
         (&["token", "sign-in-link"], "sign_in_link.create"),
     ] {
-        stage.cli_json(command).await;
+        gateway.cli_json(command).await;
         expected.push(action);
     }
     // Commands that only read leave no row.
-    stage.cli_json(&["wallet", "list"]).await;
-    stage.cli_json(&["token", "list"]).await;
-    let told = stage.cli_json(&["audit"]).await;
+    gateway.cli_json(&["wallet", "list"]).await;
+    gateway.cli_json(&["token", "list"]).await;
+    let told = gateway.cli_json(&["audit"]).await;
     let rows = told.as_array().unwrap();
     let actions: Vec<_> = rows
         .iter()
@@ -105,9 +105,9 @@ async fn every_change_by_command_is_told_once() {
     // Services and containers have no login name, but their user has a name or a number.
     let command = ["--config", "tollgate.toml", "token", "sign-in-link"];
     let no_login = [("USER", ""), ("LOGNAME", "")];
-    let made = run_in(&command, stage.folder(), &no_login).await;
+    let made = run_in(&command, gateway.folder(), &no_login).await;
     assert!(made.status.success(), "{}", made.stderr);
-    let told = stage.cli_json(&["audit"]).await;
+    let told = gateway.cli_json(&["audit"]).await;
     let name = told[0]["actor_name"].as_str().unwrap();
     assert!(!name.is_empty() && name != "unknown", "{}", told[0]);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, ask, by_hand, eventually, with};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, ask, eventually, expected_cost, with};
 
 /// The request ids of a list.
 fn ids(page: &Value) -> Vec<String> {
@@ -13,7 +13,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 /// Waits until the journal has this many calls.
-async fn written(admin: &Admin<'_>, calls: usize) -> Value {
+async fn written(admin: &AdminClient<'_>, calls: usize) -> Value {
     eventually("the rows", async || {
         let page = admin.get("/calls?limit=500").await;
         (page["data"].as_array().unwrap().len() == calls).then_some(page)
@@ -23,14 +23,14 @@ async fn written(admin: &Admin<'_>, calls: usize) -> Value {
 
 #[tokio::test]
 async fn calls_are_found_by_every_filter_and_by_a_few_words() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    stage.wallet("Other Co", &["--balance", "5"]).await;
-    let other = stage.key("Other Co", &["--name", "robot"]).await;
-    let admin = Admin::of(&stage);
-    let first = stage.chat(&key, &ask("hello")).await.ok();
-    let second = stage.chat(&other, &ask("hello")).await.ok();
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    gateway.wallet("Other Co", &["--balance", "5"]).await;
+    let other = gateway.key("Other Co", &["--name", "robot"]).await;
+    let admin = AdminClient::new(&gateway);
+    let first = gateway.chat(&key, &ask("hello")).await.ok();
+    let second = gateway.chat(&other, &ask("hello")).await.ok();
     let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
-    let third = stage.chat(&key, &missing).await;
+    let third = gateway.chat(&key, &missing).await;
     assert_eq!(third.status(), 404);
     let id = |answer: &crate::harness::Answer| answer.header("x-request-id").unwrap().to_owned();
     let (first, second, third) = (id(&first), id(&second), id(&third));
@@ -94,7 +94,7 @@ async fn calls_are_found_by_every_filter_and_by_a_few_words() {
 
 #[tokio::test]
 async fn a_search_that_cannot_be_obeyed_is_refused() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     for (query, param) in [
         ("wallet=nobody", "wallet"),
         ("key=nobody", "key"),
@@ -106,30 +106,34 @@ async fn a_search_that_cannot_be_obeyed_is_refused() {
         (&*format!("q={}", "x".repeat(201)), "q"),
     ] {
         let path = format!("/calls?{query}");
-        let answer = Admin::of(&stage).send("GET", &path, None).await;
+        let answer = AdminClient::new(&gateway).send("GET", &path, None).await;
         assert_eq!(
             assert_refused(&answer, 400, "invalid_request"),
             param,
             "{query}"
         );
     }
-    let unknown = Admin::of(&stage).send("GET", "/calls/req_none", None).await;
+    let unknown = AdminClient::new(&gateway)
+        .send("GET", "/calls/req_none", None)
+        .await;
     assert_refused(&unknown, 404, "not_found");
-    let nobody = Admin::nobody(&stage).send("GET", "/calls", None).await;
+    let nobody = AdminClient::without_token(&gateway)
+        .send("GET", "/calls", None)
+        .await;
     assert_refused(&nobody, 401, "invalid_admin_token");
 }
 
 #[tokio::test]
 async fn a_call_is_explained_by_its_routes_times_and_price_lines() {
-    let plot = with_token(Plot::default()).setting("journal", "bodies = true");
-    let (stage, key) = plot.funded().await;
-    let admin = Admin::of(&stage);
-    let answer = stage.chat(&key, &ask("count to 7")).await.ok();
+    let builder = with_token(GatewayBuilder::default()).setting("journal", "bodies = true");
+    let (gateway, key) = builder.funded().await;
+    let admin = AdminClient::new(&gateway);
+    let answer = gateway.chat(&key, &ask("count to 7")).await.ok();
     let usage = answer.json()["usage"].clone();
     let id = answer.header("x-request-id").unwrap();
     written(&admin, 1).await;
     let call = admin.get(&format!("/calls/{id}")).await;
-    let charge = by_hand(&usage).to_string();
+    let charge = expected_cost(&usage).to_string();
     assert_eq!(
         (&call["request_id"], &call["charge_micro"]),
         (&json!(id), &json!(charge))

@@ -2,41 +2,45 @@
 
 use serde_json::Value;
 
-use crate::harness::{Answer, Connection, Plot, Request, Stage};
+use crate::harness::{Answer, Connection, GatewayBuilder, Request, TestGateway};
 
 /// The admin token that [`with_token`] configures.
 pub(crate) const TOKEN: &str = "a-long-admin-token-0123456789abcdef";
 
 /// Configures the admin API to accept [`TOKEN`].
-pub(crate) fn with_token(plot: Plot) -> Plot {
-    plot.setting("admin", "token = { file = \"admin-token\" }")
+pub(crate) fn with_token(builder: GatewayBuilder) -> GatewayBuilder {
+    builder
+        .setting("admin", "token = { file = \"admin-token\" }")
         .file("admin-token", TOKEN)
 }
 
 /// A client that sends its requests with a token or without one.
 #[derive(Debug, Clone)]
-pub(crate) struct Admin<'s> {
-    stage: &'s Stage,
+pub(crate) struct AdminClient<'s> {
+    gateway: &'s TestGateway,
     token: Option<String>,
 }
 
-impl<'s> Admin<'s> {
+impl<'s> AdminClient<'s> {
     /// A client with the configured token.
-    pub(crate) fn of(stage: &'s Stage) -> Self {
-        Self::with(stage, TOKEN)
+    pub(crate) fn new(gateway: &'s TestGateway) -> Self {
+        Self::with_token(gateway, TOKEN)
     }
 
     /// A client with this token.
-    pub(crate) fn with(stage: &'s Stage, token: &str) -> Self {
+    pub(crate) fn with_token(gateway: &'s TestGateway, token: &str) -> Self {
         Self {
-            stage,
+            gateway,
             token: Some(token.to_owned()),
         }
     }
 
     /// A client without a token.
-    pub(crate) fn nobody(stage: &'s Stage) -> Self {
-        Self { stage, token: None }
+    pub(crate) fn without_token(gateway: &'s TestGateway) -> Self {
+        Self {
+            gateway,
+            token: None,
+        }
     }
 
     /// Sends a request to a path under `/admin/v1`.
@@ -55,7 +59,7 @@ impl<'s> Admin<'s> {
             Some(token) => request.bearer(token),
             None => request,
         };
-        let mut connection = Connection::open(self.stage.admin()).await;
+        let mut connection = Connection::open(self.gateway.admin()).await;
         connection.send(&request).await;
         connection.answer().await
     }

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, Stage, UPSTREAM_KEY, ask, eventually, with};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, TestGateway, UPSTREAM_KEY, ask, eventually, with};
 
 fn text_model(id: &str, channel: &str) -> Value {
     json!({
@@ -26,12 +26,12 @@ fn with_model(config: &Value, id: &str, channel: &str) -> Value {
     config
 }
 
-async fn put(admin: &Admin<'_>, config: &Value) -> crate::harness::Answer {
+async fn put(admin: &AdminClient<'_>, config: &Value) -> crate::harness::Answer {
     admin.send("PUT", "/config", Some(config)).await
 }
 
-fn files(stage: &Stage) -> Vec<String> {
-    let folder = stage.folder().join("credentials");
+fn files(gateway: &TestGateway) -> Vec<String> {
+    let folder = gateway.folder().join("credentials");
     let found = std::fs::read_dir(folder).into_iter().flatten();
     found
         .map(|it| it.unwrap().file_name().into_string().unwrap())
@@ -40,10 +40,10 @@ fn files(stage: &Stage) -> Vec<String> {
 
 #[tokio::test]
 async fn a_model_that_is_added_answers_at_once_and_after_a_restart() {
-    let (mut stage, key) = with_token(Plot::default()).funded().await;
-    let before = std::fs::read_to_string(stage.config_file()).unwrap();
+    let (mut gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let before = std::fs::read_to_string(gateway.config_file()).unwrap();
     {
-        let admin = Admin::of(&stage);
+        let admin = AdminClient::new(&gateway);
         let config = admin.get("/config").await;
         assert_eq!(config["kept_in"], "file");
         assert_eq!(
@@ -62,13 +62,15 @@ async fn a_model_that_is_added_answers_at_once_and_after_a_restart() {
         assert_eq!(assert_refused(&late, 409, "version_conflict"), "version");
     }
     let body = with(ask("count to 3"), &json!({ "model": "maker/added" }));
-    stage.chat(&key, &body).await.ok();
-    let after = std::fs::read_to_string(stage.config_file()).unwrap();
+    gateway.chat(&key, &body).await.ok();
+    let after = std::fs::read_to_string(gateway.config_file()).unwrap();
     assert!(after.starts_with(before.trim_end()), "{after}");
-    stage.kill();
-    stage.restart().await;
-    stage.chat(&key, &body).await.ok();
-    let rows = Admin::of(&stage).get("/audit?action=config.replace").await;
+    gateway.kill();
+    gateway.restart().await;
+    gateway.chat(&key, &body).await.ok();
+    let rows = AdminClient::new(&gateway)
+        .get("/audit?action=config.replace")
+        .await;
     assert_eq!(rows["data"].as_array().unwrap().len(), 1);
     let row = &rows["data"][0];
     assert_eq!(row["after"]["models"][0]["id"], "maker/added", "{row}");
@@ -77,10 +79,10 @@ async fn a_model_that_is_added_answers_at_once_and_after_a_restart() {
 
 #[tokio::test]
 async fn entries_with_problems_change_nothing_and_all_are_told() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let config = admin.get("/config").await;
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
     let mut new = with_model(&config, "maker/added", "nowhere");
     new["models"][0]["kind"] = json!("poem");
     new["channels"][0]["colour"] = json!("red");
@@ -114,7 +116,10 @@ async fn entries_with_problems_change_nothing_and_all_are_told() {
     ] {
         assert_refused(&put(&admin, &body).await, 400, "invalid_request");
     }
-    assert_eq!(std::fs::read_to_string(stage.config_file()).unwrap(), text);
+    assert_eq!(
+        std::fs::read_to_string(gateway.config_file()).unwrap(),
+        text
+    );
     assert_eq!(admin.get("/config").await, config);
     assert!(
         admin.get("/audit?action=config.replace").await["data"]
@@ -126,8 +131,8 @@ async fn entries_with_problems_change_nothing_and_all_are_told() {
 
 #[tokio::test]
 async fn of_two_that_replace_the_same_version_one_is_told_so() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let config = admin.get("/config").await;
     let (one, two) = (
         with_model(&config, "maker/one", "main"),
@@ -147,8 +152,8 @@ async fn of_two_that_replace_the_same_version_one_is_told_so() {
 #[tokio::test]
 async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
     const SECRET: &str = "sk-pasted-secret-0815";
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
     let mut new = with_model(&admin.get("/config").await, "maker/added", "second");
     let base_url = new["channels"][0]["base_url"].clone();
     let second =
@@ -157,20 +162,20 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
     let answer = put(&admin, &new).await.ok();
     assert!(!answer.text().contains(SECRET));
     let named = answer.json()["channels"][1]["credential"]["file"].clone();
-    let file = stage.folder().join(named.as_str().unwrap());
+    let file = gateway.folder().join(named.as_str().unwrap());
     assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), SECRET);
     assert_eq!(
         std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
     let body = with(ask("count to 3"), &json!({ "model": "maker/added" }));
-    stage.chat(&key, &body).await.ok();
+    gateway.chat(&key, &body).await.ok();
     // A new credential replaces the file. A change without a credential keeps it.
     let mut again = answer.json();
     again.as_object_mut().unwrap().remove("kept_in");
     again["channels"][1]["credential"] = json!("sk-other");
     let mut third = put(&admin, &again).await.ok().json();
-    assert_eq!(files(&stage).len(), 1);
+    assert_eq!(files(&gateway).len(), 1);
     third.as_object_mut().unwrap().remove("kept_in");
     third["channels"][1]
         .as_object_mut()
@@ -178,11 +183,11 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
         .remove("credential");
     third["models"][0]["enabled"] = json!(false);
     put(&admin, &third).await.ok();
-    assert_eq!(files(&stage).len(), 1);
+    assert_eq!(files(&gateway).len(), 1);
     // A refused change leaves no file.
     third["channels"][1]["credential"] = json!("sk-refused");
     assert_refused(&put(&admin, &third).await, 409, "version_conflict");
-    assert_eq!(files(&stage).len(), 1);
+    assert_eq!(files(&gateway).len(), 1);
     for path in [
         "/config",
         "/audit?limit=500",
@@ -196,12 +201,12 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
         }
     }
     assert!(
-        !std::fs::read_to_string(stage.config_file())
+        !std::fs::read_to_string(gateway.config_file())
             .unwrap()
             .contains("sk-")
     );
     assert!(
-        !stage
+        !gateway
             .log()
             .iter()
             .any(|line| line.contains("sk-pasted") || line.contains("sk-other"))
@@ -210,7 +215,7 @@ async fn a_pasted_credential_is_kept_in_a_private_file_and_never_shown() {
 
 #[tokio::test]
 async fn models_and_channels_say_why_they_cannot_be_used() {
-    let plot = with_token(Plot::default()).entries(
+    let builder = with_token(GatewayBuilder::default()).entries(
         r#"
 [[channel]]
 name = "keyless"
@@ -224,9 +229,9 @@ price = { input = "1", output = "2" }
 profile = { max_output_tokens = 10 }
 "#,
     );
-    let (stage, key) = plot.funded().await;
-    let admin = Admin::of(&stage);
-    stage.chat(&key, &ask("count to 3")).await.ok();
+    let (gateway, key) = builder.funded().await;
+    let admin = AdminClient::new(&gateway);
+    gateway.chat(&key, &ask("count to 3")).await.ok();
     let models = admin.get("/models").await;
     let models = models["data"].as_array().unwrap();
     let of = |id: &str| models.iter().find(|it| it["id"] == id).unwrap();
@@ -270,17 +275,17 @@ profile = { max_output_tokens = 10 }
 
 #[tokio::test]
 async fn a_probe_calls_the_upstream_once_and_charges_nobody() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
     let probe = admin.post("/channels/main/probe", &json!({})).await;
     assert_eq!(
         (&probe["ok"], &probe["status"]),
         (&json!(true), &json!(200)),
         "{probe}"
     );
-    assert_eq!(stage.upstream_calls(), 1);
-    assert_eq!(stage.usage(&key).await, 0);
-    stage.sim.queue_faults("*", "status=503", 1).unwrap();
+    assert_eq!(gateway.upstream_calls(), 1);
+    assert_eq!(gateway.usage(&key).await, 0);
+    gateway.sim.queue_faults("*", "status=503", 1).unwrap();
     let probe = admin.post("/channels/main/probe", &json!({})).await;
     assert_eq!(
         (&probe["ok"], &probe["status"]),
@@ -300,26 +305,26 @@ async fn a_probe_calls_the_upstream_once_and_charges_nobody() {
     let rows = admin.get("/audit?action=channel.probe").await;
     assert_eq!(rows["data"].as_array().unwrap().len(), 2);
     assert_eq!(rows["data"][0]["target"], "main");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Two nodes that share a database use the same catalog. The file counts only until the first change.
 #[tokio::test]
 async fn nodes_that_keep_their_catalog_in_the_store_converge() {
-    let plot = with_token(Plot::default()).setting("admin", "config = \"store\"");
-    let (mut stage, key) = plot.funded().await;
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
-    let config = Admin::of(&stage).get("/config").await;
+    let builder = with_token(GatewayBuilder::default()).setting("admin", "config = \"store\"");
+    let (mut gateway, key) = builder.funded().await;
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
+    let config = AdminClient::new(&gateway).get("/config").await;
     assert_eq!(
         (&config["kept_in"], &config["version"]),
         (&json!("store"), &json!(0))
     );
     let body = with(ask("count to 3"), &json!({ "model": "maker/added" }));
-    if stage.database().is_shared() {
-        let second = stage.another_node().await;
+    if gateway.database().is_shared() {
+        let second = gateway.another_node().await;
         let new = with_model(&config, "maker/added", "main");
         assert_eq!(
-            put(&Admin::of(&stage), &new).await.ok().json()["version"],
+            put(&AdminClient::new(&gateway), &new).await.ok().json()["version"],
             1
         );
         eventually("the other node has the model", async || {
@@ -332,41 +337,44 @@ async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     } else {
         let new = with_model(&config, "maker/added", "main");
         assert_eq!(
-            put(&Admin::of(&stage), &new).await.ok().json()["version"],
+            put(&AdminClient::new(&gateway), &new).await.ok().json()["version"],
             1
         );
     }
     let late = put(
-        &Admin::of(&stage),
+        &AdminClient::new(&gateway),
         &with_model(&config, "maker/late", "main"),
     )
     .await;
     assert_refused(&late, 409, "version_conflict");
     // A pasted secret would be stored on one node only, so it is refused.
-    let mut pasted = Admin::of(&stage).get("/config").await;
+    let mut pasted = AdminClient::new(&gateway).get("/config").await;
     pasted.as_object_mut().unwrap().remove("kept_in");
     pasted["channels"][0]["credential"] = json!("sk-pasted");
     assert_refused(
-        &put(&Admin::of(&stage), &pasted).await,
+        &put(&AdminClient::new(&gateway), &pasted).await,
         400,
         "invalid_request",
     );
-    stage.chat(&key, &body).await.ok();
-    stage.kill();
-    stage.restart().await;
-    stage.chat(&key, &body).await.ok();
-    assert_eq!(std::fs::read_to_string(stage.config_file()).unwrap(), text);
+    gateway.chat(&key, &body).await.ok();
+    gateway.kill();
+    gateway.restart().await;
+    gateway.chat(&key, &body).await.ok();
+    assert_eq!(
+        std::fs::read_to_string(gateway.config_file()).unwrap(),
+        text
+    );
 }
 
 /// K16: the token of an owner gives no access to the machine's environment or files.
 #[tokio::test]
 async fn only_credentials_of_upstreams_can_be_named() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let mut config = admin.get("/config").await;
     config.as_object_mut().unwrap().remove("kept_in");
-    let pipe = stage.folder().join("credentials/pipe");
-    std::fs::create_dir(stage.folder().join("credentials")).unwrap();
+    let pipe = gateway.folder().join("credentials/pipe");
+    std::fs::create_dir(gateway.folder().join("credentials")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     for (credential, rule) in [
@@ -386,7 +394,7 @@ async fn only_credentials_of_upstreams_can_be_named() {
         assert!(problem.contains(rule), "{checked}");
     }
     // Allowed are the file that the configuration already names, and files in the `credentials` folder.
-    std::fs::write(stage.folder().join("credentials/main"), UPSTREAM_KEY).unwrap();
+    std::fs::write(gateway.folder().join("credentials/main"), UPSTREAM_KEY).unwrap();
     for file in ["upstream-key", "credentials/main"] {
         config["channels"][0]["credential"] = json!({ "file": file });
         config["version"] = admin.get("/config").await["version"].clone();

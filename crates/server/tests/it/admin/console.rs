@@ -4,25 +4,27 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 
-use super::{Admin, TOKEN, assert_refused, with_token};
-use crate::harness::{Answer, Connection, Plot, Request, Stage, UPSTREAM_KEY};
+use super::{AdminClient, TOKEN, assert_refused, with_token};
+use crate::harness::{Answer, Connection, GatewayBuilder, Request, TestGateway, UPSTREAM_KEY};
 
-async fn stage() -> Stage {
-    with_token(Plot::default()).open().await
+async fn gateway() -> TestGateway {
+    with_token(GatewayBuilder::default()).start().await
 }
 
 /// A request to the admin listener, without a token.
-async fn send(stage: &Stage, request: Request) -> Answer {
-    Admin::nobody(stage).send_as_is(request).await
+async fn send(gateway: &TestGateway, request: Request) -> Answer {
+    AdminClient::without_token(gateway)
+        .send_as_is(request)
+        .await
 }
 
-async fn get(stage: &Stage, path: &str) -> Answer {
-    send(stage, Request::get(path)).await
+async fn get(gateway: &TestGateway, path: &str) -> Answer {
+    send(gateway, Request::get(path)).await
 }
 
 /// Checks that a matching ETag is answered with 304 and no body, so that the next answer follows directly.
-async fn assert_held(stage: &Stage, path: &str, tag: &str) {
-    let mut connection = Connection::open(stage.admin()).await;
+async fn assert_held(gateway: &TestGateway, path: &str, tag: &str) {
+    let mut connection = Connection::open(gateway.admin()).await;
     let request = Request::get(path).header("if-none-match", tag);
     connection.send(&request).await;
     assert_eq!(connection.head().await.unwrap().status, 304, "{path}");
@@ -39,8 +41,8 @@ fn named(page: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn the_page_needs_no_token_and_loads_nothing_from_elsewhere() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     assert_eq!(
         page.header("content-type"),
         Some("text/html; charset=utf-8")
@@ -62,7 +64,7 @@ async fn the_page_needs_no_token_and_loads_nothing_from_elsewhere() {
         );
     }
     // The public listener serves the media of tasks.
-    let media = format!("http://{}", stage.address());
+    let media = format!("http://{}", gateway.address());
     assert!(policy.contains(&format!("media-src 'self' data: blob: {media};")));
     assert!(
         !policy.contains("unsafe") && !policy.contains('*'),
@@ -81,37 +83,37 @@ async fn the_page_needs_no_token_and_loads_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn files_are_named_by_their_content_and_kept_for_ever() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     assert_eq!(page.header("cache-control"), Some("no-cache"));
     let files = named(page.text());
     assert!(files.len() > 5, "{files:?}");
     for file in &files {
-        let answer = get(&stage, file).await.ok();
+        let answer = get(&gateway, file).await.ok();
         let cache = answer.header("cache-control").unwrap();
         assert_eq!(cache, "public, max-age=31536000, immutable", "{file}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let tag = answer.header("etag").unwrap();
-        assert_held(&stage, file, tag).await;
+        assert_held(&gateway, file, tag).await;
     }
     let tag = page.header("etag").unwrap();
-    assert_held(&stage, "/", tag).await;
-    let changed = send(&stage, Request::get("/").header("if-none-match", "\"x\"")).await;
+    assert_held(&gateway, "/", tag).await;
+    let changed = send(&gateway, Request::get("/").header("if-none-match", "\"x\"")).await;
     assert_eq!(changed.ok().body, page.body);
 }
 
 #[tokio::test]
 async fn files_are_compressed_for_those_who_read_gzip() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     for file in named(page.text())
         .iter()
         .filter(|it| it.rsplit('.').next() == Some("js"))
     {
-        let plain = get(&stage, file).await.ok();
+        let plain = get(&gateway, file).await.ok();
         assert_eq!(plain.header("content-encoding"), None);
         let request = Request::get(file).header("accept-encoding", "br, gzip");
-        let answer = send(&stage, request).await.ok();
+        let answer = send(&gateway, request).await.ok();
         assert!(answer.header("vary").unwrap().contains("accept-encoding"));
         if answer.header("content-encoding").is_none() {
             // Compression does not make a file of a few bytes smaller.
@@ -126,19 +128,19 @@ async fn files_are_compressed_for_those_who_read_gzip() {
             .unwrap();
         assert_eq!(read, plain.body, "{file}");
         let request = Request::get(file).header("accept-encoding", "gzip;q=0");
-        let answer = send(&stage, request).await.ok();
+        let answer = send(&gateway, request).await.ok();
         assert_eq!(answer.header("content-encoding"), None, "{file}");
     }
 }
 
 #[tokio::test]
 async fn head_has_the_headers_and_no_content() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     let file = named(page.text()).remove(0);
     for path in ["/", &file] {
-        let shown = get(&stage, path).await.ok();
-        let mut connection = Connection::open(stage.admin()).await;
+        let shown = get(&gateway, path).await.ok();
+        let mut connection = Connection::open(gateway.admin()).await;
         connection.send(&Request::new("HEAD", path)).await;
         let head = connection.head().await.unwrap();
         assert_eq!(head.status, 200);
@@ -153,8 +155,8 @@ async fn head_has_the_headers_and_no_content() {
 
 #[tokio::test]
 async fn other_paths_and_methods_are_not_the_console_s() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     let file = named(page.text()).remove(0);
     let (folder, name) = file.rsplit_once('/').unwrap();
     let version = folder.trim_start_matches("/console/");
@@ -169,12 +171,14 @@ async fn other_paths_and_methods_are_not_the_console_s() {
         "/favicon.ico",
     ] {
         // Without a token, the answer does not reveal what exists.
-        assert_refused(&get(&stage, path).await, 401, "invalid_admin_token");
-        let answer = Admin::of(&stage).send_as_is(Request::get(path)).await;
+        assert_refused(&get(&gateway, path).await, 401, "invalid_admin_token");
+        let answer = AdminClient::new(&gateway)
+            .send_as_is(Request::get(path))
+            .await;
         assert_refused(&answer, 404, "not_found");
     }
     for path in ["/", &file] {
-        let answer = send(&stage, Request::post(path).body("x")).await;
+        let answer = send(&gateway, Request::post(path).body("x")).await;
         assert_refused(&answer, 401, "invalid_admin_token");
     }
 }
@@ -182,11 +186,11 @@ async fn other_paths_and_methods_are_not_the_console_s() {
 /// The page is the same on every gateway, so it must not contain this one's secrets.
 #[tokio::test]
 async fn nothing_that_is_served_is_a_secret() {
-    let stage = stage().await;
-    let page = get(&stage, "/").await.ok();
+    let gateway = gateway().await;
+    let page = get(&gateway, "/").await.ok();
     let mut texts = vec![page.text().to_owned()];
     for file in named(page.text()) {
-        texts.push(get(&stage, &file).await.ok().text().to_owned());
+        texts.push(get(&gateway, &file).await.ok().text().to_owned());
     }
     for text in texts {
         for secret in [TOKEN, UPSTREAM_KEY] {

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Key, Plot, Request, Stage, ask};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, ask};
 
-async fn audit_rows(admin: &Admin<'_>) -> usize {
+async fn audit_rows(admin: &AdminClient<'_>) -> usize {
     let rows = admin.get("/audit?limit=500").await;
     rows["data"].as_array().unwrap().len()
 }
@@ -19,20 +19,20 @@ fn key_of(made: &Value) -> Key {
 }
 
 /// Creates a funded wallet `w` and a key of that wallet which the node has just authenticated and cached.
-async fn with_recognised_key(stage: &Stage) -> Key {
-    stage.wallet("w", &["--balance", "5"]).await;
-    let made = Admin::of(stage)
+async fn with_recognised_key(gateway: &TestGateway) -> Key {
+    gateway.wallet("w", &["--balance", "5"]).await;
+    let made = AdminClient::new(gateway)
         .post("/keys", &json!({"wallet": "w"}))
         .await;
     let key = key_of(&made);
-    stage.get(&key, "/v1/models").await.ok();
+    gateway.get(&key, "/v1/models").await.ok();
     key
 }
 
 #[tokio::test]
 async fn nul_is_refused_in_every_text() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let wallet = admin.post("/wallets", &json!({"name": "w"})).await;
     let wallet = format!("/wallets/{}", wallet["id"].as_str().unwrap());
     let key = admin.post("/keys", &json!({"wallet": "w"})).await;
@@ -95,9 +95,9 @@ async fn nul_is_refused_in_every_text() {
 
 #[tokio::test]
 async fn a_body_is_an_object_and_no_list_of_its_members() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    let wallet = stage.wallet("w", &[]).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    let wallet = gateway.wallet("w", &[]).await;
     let wallet = format!("/wallets/{}", wallet["id"].as_str().unwrap());
     let key = key_of(&admin.post("/keys", &json!({"wallet": "w"})).await);
     let path = format!("/keys/{}", key.id);
@@ -128,8 +128,8 @@ async fn a_body_is_an_object_and_no_list_of_its_members() {
 
 #[tokio::test]
 async fn a_change_without_effect_writes_nothing() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let body = json!({"name": "w", "balance": "5", "credit_limit": "2"});
     let wallet = admin.post("/wallets", &body).await;
     let wallet = format!("/wallets/{}", wallet["id"].as_str().unwrap());
@@ -143,7 +143,7 @@ async fn a_change_without_effect_writes_nothing() {
     admin.send("DELETE", &token, None).await;
     let mut config = admin.get("/config").await;
     config.as_object_mut().unwrap().remove("kept_in");
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
     let entries = async || admin.get(&format!("{wallet}/entries")).await;
     let before = (audit_rows(&admin).await, entries().await);
 
@@ -168,51 +168,54 @@ async fn a_change_without_effect_writes_nothing() {
         assert!(answer.status() < 300, "{method} {path}: {}", answer.text());
     }
     assert_eq!((audit_rows(&admin).await, entries().await), before);
-    assert_eq!(std::fs::read_to_string(stage.config_file()).unwrap(), text);
+    assert_eq!(
+        std::fs::read_to_string(gateway.config_file()).unwrap(),
+        text
+    );
     assert_eq!(admin.get("/config").await["version"], config["version"]);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// K2: the node that changes a key does not use its cached copy afterwards.
 #[tokio::test]
 async fn a_change_of_a_key_holds_at_once_on_the_node_that_made_it() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    let old = with_recognised_key(&stage).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    let old = with_recognised_key(&gateway).await;
     let path = format!("/keys/{}", old.id);
     let made = admin.post(&format!("{path}/rotate"), &json!({})).await;
     let key = key_of(&made);
-    assert_eq!(stage.get(&old, "/v1/models").await.status(), 401);
-    assert_eq!(stage.chat(&old, &ask("hello")).await.status(), 401);
-    stage.chat(&key, &ask("hello")).await.ok();
+    assert_eq!(gateway.get(&old, "/v1/models").await.status(), 401);
+    assert_eq!(gateway.chat(&old, &ask("hello")).await.status(), 401);
+    gateway.chat(&key, &ask("hello")).await.ok();
 
     let change = json!({"models": ["nobody/*"]});
     admin.send("PATCH", &path, Some(&change)).await.ok();
-    assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 404);
+    assert_eq!(gateway.chat(&key, &ask("hello")).await.status(), 404);
     let change = json!({"models": null, "enabled": false});
     admin.send("PATCH", &path, Some(&change)).await.ok();
-    assert_eq!(stage.get(&key, "/v1/models").await.status(), 401);
+    assert_eq!(gateway.get(&key, "/v1/models").await.status(), 401);
     let change = json!({"enabled": true});
     admin.send("PATCH", &path, Some(&change)).await.ok();
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
 }
 
 #[tokio::test]
 async fn a_second_rotation_ends_the_overlap_of_the_first() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    let first = with_recognised_key(&stage).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    let first = with_recognised_key(&gateway).await;
     let path = format!("/keys/{}/rotate", first.id);
     let overlap = json!({"overlap_seconds": 3600});
     let second = key_of(&admin.post(&path, &overlap).await);
     for key in [&first, &second] {
-        stage.get(key, "/v1/models").await.ok();
+        gateway.get(key, "/v1/models").await.ok();
     }
     let made = admin.post(&path, &overlap).await;
     let third = key_of(&made);
-    assert_eq!(stage.get(&first, "/v1/models").await.status(), 401);
+    assert_eq!(gateway.get(&first, "/v1/models").await.status(), 401);
     for key in [&second, &third] {
-        stage.get(key, "/v1/models").await.ok();
+        gateway.get(key, "/v1/models").await.ok();
     }
     // The audit shows the overlap that has ended.
     let rows = admin.get("/audit?action=key.rotate").await;
@@ -226,12 +229,14 @@ async fn a_second_rotation_ends_the_overlap_of_the_first() {
 
 #[tokio::test]
 async fn whoever_guesses_sessions_is_locked_out_and_an_ended_session_is_no_guess() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let by_cookie = async |cookie: &str| {
         let cookie = format!("tollgate_admin={cookie}");
         let request = Request::get("/admin/v1/session").header("cookie", &cookie);
-        Admin::nobody(&stage).send_as_is(request).await
+        AdminClient::without_token(&gateway)
+            .send_as_is(request)
+            .await
     };
     // A browser may still send the cookie of a session that has ended.
     for _ in 0..30 {

@@ -3,18 +3,19 @@
 use serde_json::Value;
 
 use super::client::TOKEN;
-use super::{Admin, assert_refused, with_token};
+use super::{AdminClient, assert_refused, with_token};
 use crate::harness::{
-    Connection, Event, Plot, Request, Stage, Streaming, ask, eventually, signal, within,
+    Connection, Event, GatewayBuilder, Request, Streaming, TestGateway, ask, eventually, signal,
+    within,
 };
 use crate::tasks::videos;
 
-async fn listen(stage: &Stage, last: Option<&str>) -> Streaming {
+async fn listen(gateway: &TestGateway, last: Option<&str>) -> Streaming {
     let mut request = Request::get("/admin/v1/events").bearer(TOKEN);
     if let Some(last) = last {
         request = request.header("last-event-id", last);
     }
-    let mut connection = Connection::open(stage.admin()).await;
+    let mut connection = Connection::open(gateway.admin()).await;
     connection.send(&request).await;
     let head = connection.head().await.expect("an answer");
     assert_eq!(head.status, 200);
@@ -40,12 +41,12 @@ fn last_id(stream: &Streaming) -> String {
 
 #[tokio::test]
 async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let (mut one, mut other) = (listen(&stage, None).await, listen(&stage, None).await);
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let (mut one, mut other) = (listen(&gateway, None).await, listen(&gateway, None).await);
     // The poller's first pass records what exists already and sends no event. Calls are repeated until an event
     // arrives.
     let first = eventually("a first event", async || {
-        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        let answer = gateway.chat(&key, &ask("hello")).await.ok();
         let event = tokio::time::timeout(std::time::Duration::from_secs(3), next(&mut one, "call"));
         event.await.ok().map(|event| (answer, event))
     })
@@ -58,14 +59,16 @@ async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
     );
     let last = last_id(&one);
     one.leave();
-    let missed = stage.chat(&key, &ask("again")).await.ok();
+    let missed = gateway.chat(&key, &ask("again")).await.ok();
     let id = missed.header("x-request-id").unwrap();
     eventually("the row", async || {
-        let found = Admin::of(&stage).get(&format!("/calls?q={id}")).await;
+        let found = AdminClient::new(&gateway)
+            .get(&format!("/calls?q={id}"))
+            .await;
         found["data"].as_array().unwrap().first().cloned()
     })
     .await;
-    let mut back = listen(&stage, Some(&last)).await;
+    let mut back = listen(&gateway, Some(&last)).await;
     let mut found = next(&mut back, "call").await.json();
     while found["request_id"] != id {
         found = next(&mut back, "call").await.json();
@@ -74,10 +77,10 @@ async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
 
 #[tokio::test]
 async fn the_progress_of_tasks_is_told() {
-    let (stage, key) = with_token(videos::plot()).funded().await;
-    let mut stream = listen(&stage, None).await;
+    let (gateway, key) = with_token(videos::builder()).funded().await;
+    let mut stream = listen(&gateway, None).await;
     let ended: Value = eventually("an event of a task", async || {
-        videos::create(&stage, &key, &videos::film("a boat")).await;
+        videos::create(&gateway, &key, &videos::film("a boat")).await;
         let event = tokio::time::timeout(std::time::Duration::from_secs(3), async {
             loop {
                 let task = next(&mut stream, "task").await.json();
@@ -95,15 +98,17 @@ async fn the_progress_of_tasks_is_told() {
 
 #[tokio::test]
 async fn listeners_are_bounded_and_streams_end_with_the_node() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     let mut streams = Vec::new();
     for _ in 0..64 {
-        streams.push(listen(&stage, None).await);
+        streams.push(listen(&gateway, None).await);
     }
-    let refused = Admin::of(&stage).send("GET", "/events", None).await;
+    let refused = AdminClient::new(&gateway)
+        .send("GET", "/events", None)
+        .await;
     assert_refused(&refused, 429, "rate_limit_exceeded");
     let wrong = Request::get("/admin/v1/events").header("last-event-id", "x");
-    let wrong = Admin::of(&stage).send_as_is(wrong).await;
+    let wrong = AdminClient::new(&gateway).send_as_is(wrong).await;
     assert_eq!(
         assert_refused(&wrong, 400, "invalid_request"),
         "last-event-id"
@@ -112,13 +117,13 @@ async fn listeners_are_bounded_and_streams_end_with_the_node() {
     streams.pop().unwrap().leave();
     eventually("room for another", async || {
         let request = Request::get("/admin/v1/events").bearer(TOKEN);
-        let mut connection = Connection::open(stage.admin()).await;
+        let mut connection = Connection::open(gateway.admin()).await;
         connection.send(&request).await;
         let head = connection.head().await?;
         (head.status == 200).then(|| streams.push(Streaming::with_ids(head, connection)))
     })
     .await;
-    signal("TERM", stage.pid());
+    signal("TERM", gateway.pid());
     for mut stream in streams {
         while within("the end", stream.next()).await.is_some() {}
     }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::client::TOKEN;
-use super::{Admin, with_token};
-use crate::harness::{Answer, Plot, Request, Stage, ask};
+use super::{AdminClient, with_token};
+use crate::harness::{Answer, GatewayBuilder, Request, TestGateway, ask};
 
 /// The audit row that a successful operation leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ExpectedAudit {
     /// A row with this action. Creations and sent messages have no `before`; removals have no `after`.
     Created(&'static str),
     Changed(&'static str),
@@ -30,7 +30,7 @@ struct Operation {
     template: &'static str,
     path: String,
     body: Option<Value>,
-    told: Told,
+    audit: ExpectedAudit,
 }
 
 fn operation(
@@ -38,26 +38,26 @@ fn operation(
     template: &'static str,
     path: &str,
     body: Option<Value>,
-    told: Told,
+    audit: ExpectedAudit,
 ) -> Operation {
     Operation {
         method,
         template,
         path: format!("/admin/v1{path}"),
         body,
-        told,
+        audit,
     }
 }
 
 /// All operations, in an order in which each succeeds.
-async fn operations(admin: &Admin<'_>) -> Vec<Operation> {
+async fn operations(admin: &AdminClient<'_>) -> Vec<Operation> {
     let mut operations = changes_of_accounts(admin).await;
     operations.extend(changes_of_alerts(admin).await);
     operations.extend(changes_of_the_gateway(admin).await);
     operations
 }
 
-async fn changes_of_alerts(admin: &Admin<'_>) -> Vec<Operation> {
+async fn changes_of_alerts(admin: &AdminClient<'_>) -> Vec<Operation> {
     // Nothing listens at this address: a test message that cannot be delivered is audited too.
     let rule = json!({"kinds": ["low_balance"], "url": "http://127.0.0.1:9/hook"});
     let made = admin.post("/alerts/rules", &rule).await;
@@ -68,26 +68,26 @@ async fn changes_of_alerts(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/alerts/rules",
             "/alerts/rules",
             Some(rule),
-            Told::Created("alert_rule.create"),
+            ExpectedAudit::Created("alert_rule.create"),
         ),
         operation(
             "post",
             "/admin/v1/alerts/rules/{id}/test",
             &format!("{path}/test"),
             None,
-            Told::Created("alert_rule.test"),
+            ExpectedAudit::Created("alert_rule.test"),
         ),
         operation(
             "delete",
             "/admin/v1/alerts/rules/{id}",
             &path,
             None,
-            Told::Ended("alert_rule.remove"),
+            ExpectedAudit::Ended("alert_rule.remove"),
         ),
     ]
 }
 
-async fn changes_of_accounts(admin: &Admin<'_>) -> Vec<Operation> {
+async fn changes_of_accounts(admin: &AdminClient<'_>) -> Vec<Operation> {
     let wallet = admin.post("/wallets", &json!({"name": "acme"})).await;
     let wallet = wallet["id"].as_str().unwrap();
     let key = admin.post("/keys", &json!({"wallet": "acme"})).await;
@@ -98,47 +98,47 @@ async fn changes_of_accounts(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/wallets",
             "/wallets",
             Some(json!({"name": "new", "balance": "5"})),
-            Told::Created("wallet.create"),
+            ExpectedAudit::Created("wallet.create"),
         ),
         operation(
             "patch",
             "/admin/v1/wallets/{id}",
             &format!("/wallets/{wallet}"),
             Some(json!({"credit_limit": "3"})),
-            Told::Changed("wallet.update"),
+            ExpectedAudit::Changed("wallet.update"),
         ),
         operation(
             "post",
             "/admin/v1/wallets/{id}/entries",
             &format!("/wallets/{wallet}/entries"),
             Some(json!({"kind": "top_up", "amount": "4", "reference": "r"})),
-            Told::Changed("wallet.top_up"),
+            ExpectedAudit::Changed("wallet.top_up"),
         ),
         operation(
             "post",
             "/admin/v1/keys",
             "/keys",
             Some(json!({"wallet": "acme", "name": "k"})),
-            Told::Created("key.create"),
+            ExpectedAudit::Created("key.create"),
         ),
         operation(
             "patch",
             "/admin/v1/keys/{id}",
             &format!("/keys/{key}"),
             Some(json!({"enabled": false})),
-            Told::Changed("key.update"),
+            ExpectedAudit::Changed("key.update"),
         ),
         operation(
             "post",
             "/admin/v1/keys/{id}/rotate",
             &format!("/keys/{key}/rotate"),
             Some(json!({"overlap_seconds": 60})),
-            Told::Changed("key.rotate"),
+            ExpectedAudit::Changed("key.rotate"),
         ),
     ]
 }
 
-async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
+async fn changes_of_the_gateway(admin: &AdminClient<'_>) -> Vec<Operation> {
     let token = json!({"name": "old", "role": "viewer"});
     let token = admin.post("/tokens", &token).await;
     let token = token["id"].as_str().unwrap();
@@ -156,56 +156,56 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/tokens",
             "/tokens",
             Some(json!({"name": "t", "role": "viewer"})),
-            Told::Created("token.create"),
+            ExpectedAudit::Created("token.create"),
         ),
         operation(
             "delete",
             "/admin/v1/tokens/{id}",
             &format!("/tokens/{token}"),
             None,
-            Told::Changed("token.revoke"),
+            ExpectedAudit::Changed("token.revoke"),
         ),
         operation(
             "post",
             "/admin/v1/channels/{name}/probe",
             "/channels/main/probe",
             None,
-            Told::Done("channel.probe"),
+            ExpectedAudit::Done("channel.probe"),
         ),
         operation(
             "post",
             "/admin/v1/channels/discover",
             "/channels/discover",
             Some(account.clone()),
-            Told::Called("channel.discover"),
+            ExpectedAudit::Called("channel.discover"),
         ),
         operation(
             "post",
             "/admin/v1/channels/try",
             "/channels/try",
             Some(json!({"channel": account, "model": "sim-chat"})),
-            Told::Called("channel.try"),
+            ExpectedAudit::Called("channel.try"),
         ),
         operation(
             "post",
             "/admin/v1/config/check",
             "/config/check",
             Some(proposed),
-            Told::Nothing,
+            ExpectedAudit::Nothing,
         ),
         operation(
             "put",
             "/admin/v1/config",
             "/config",
             Some(replaced),
-            Told::Changed("config.replace"),
+            ExpectedAudit::Changed("config.replace"),
         ),
         operation(
             "post",
             "/admin/v1/session",
             "/session",
             Some(json!({"token": TOKEN})),
-            Told::Created("session.create"),
+            ExpectedAudit::Created("session.create"),
         ),
         // Without a cookie there is no session to end. `DELETE` with a cookie has its own test.
         operation(
@@ -213,7 +213,7 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/session",
             "/session",
             None,
-            Told::Nothing,
+            ExpectedAudit::Nothing,
         ),
         // A call is recorded in the journal, not in the audit.
         operation(
@@ -221,14 +221,14 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/play/{path}",
             "/play/v1/chat/completions",
             Some(ask("hello")),
-            Told::Nothing,
+            ExpectedAudit::Nothing,
         ),
         operation(
             "delete",
             "/admin/v1/play/{path}",
             "/play/v1/contents/generations/tasks/none",
             None,
-            Told::Nothing,
+            ExpectedAudit::Nothing,
         ),
         // The last one, because the calls above need the channel.
         operation(
@@ -236,12 +236,12 @@ async fn changes_of_the_gateway(admin: &Admin<'_>) -> Vec<Operation> {
             "/admin/v1/channels/{name}",
             "/channels/main",
             Some(json!({"enabled": false})),
-            Told::Changed("channel.disable"),
+            ExpectedAudit::Changed("channel.disable"),
         ),
     ]
 }
 
-async fn rows(admin: &Admin<'_>) -> Vec<Value> {
+async fn rows(admin: &AdminClient<'_>) -> Vec<Value> {
     let page = admin.get("/audit?limit=500").await;
     assert_eq!(page["next_cursor"], Value::Null);
     page["data"].as_array().unwrap().clone()
@@ -259,12 +259,12 @@ impl Operation {
 
     /// Checks actor, action, `before`, `after` and request id of the newest row.
     fn assert_told(&self, row: &Value, answer: &Answer) {
-        let (action, before, after) = match self.told {
-            Told::Created(action) | Told::Called(action) => (action, false, true),
-            Told::Changed(action) => (action, true, true),
-            Told::Ended(action) => (action, true, false),
-            Told::Done(action) => (action, false, false),
-            Told::Nothing => unreachable!("there is no row"),
+        let (action, before, after) = match self.audit {
+            ExpectedAudit::Created(action) | ExpectedAudit::Called(action) => (action, false, true),
+            ExpectedAudit::Changed(action) => (action, true, true),
+            ExpectedAudit::Ended(action) => (action, true, false),
+            ExpectedAudit::Done(action) => (action, false, false),
+            ExpectedAudit::Nothing => unreachable!("there is no row"),
         };
         assert_eq!(row["action"], action, "{row}");
         assert_eq!(
@@ -283,8 +283,8 @@ impl Operation {
     }
 }
 
-async fn described(stage: &Stage) -> BTreeSet<(String, String)> {
-    let description = stage.admin_get("/openapi.json").await.ok().json();
+async fn described(gateway: &TestGateway) -> BTreeSet<(String, String)> {
+    let description = gateway.admin_get("/openapi.json").await.ok().json();
     let mut operations = BTreeSet::new();
     for (template, item) in description["paths"].as_object().unwrap() {
         for method in ["post", "put", "patch", "delete"] {
@@ -298,18 +298,18 @@ async fn described(stage: &Stage) -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
-    let plot = Plot::default().setting("outbound", "allow = [\"127.0.0.0/8\"]");
-    let (stage, key) = with_token(plot).funded().await;
-    let admin = Admin::of(&stage);
+    let builder = GatewayBuilder::default().setting("outbound", "allow = [\"127.0.0.0/8\"]");
+    let (gateway, key) = with_token(builder).funded().await;
+    let admin = AdminClient::new(&gateway);
     let viewer = json!({"name": "eyes", "role": "viewer"});
     let viewer = admin.post("/tokens", &viewer).await;
-    let viewer = Admin::with(&stage, viewer["secret"].as_str().unwrap());
+    let viewer = AdminClient::with_token(&gateway, viewer["secret"].as_str().unwrap());
     let operations = operations(&admin).await;
     let known: BTreeSet<_> = operations
         .iter()
         .map(|it| (it.method.to_owned(), it.template.to_owned()))
         .collect();
-    assert_eq!(known, described(&stage).await);
+    assert_eq!(known, described(&gateway).await);
 
     for operation in operations {
         let what = format!("{} {}", operation.method, operation.path);
@@ -332,7 +332,7 @@ async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
         let is_fine = answer.status() < 300 || operation.path.ends_with("/none");
         assert!(is_fine, "{what}: {}", answer.text());
         let after = rows(&admin).await;
-        if operation.told == Told::Nothing {
+        if operation.audit == ExpectedAudit::Nothing {
             assert_eq!(after, before, "{what}");
             continue;
         }
@@ -344,8 +344,8 @@ async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
 
 #[tokio::test]
 async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let wallet = admin
         .post("/wallets", &json!({"name": "w", "balance": "50"}))
         .await;
@@ -373,14 +373,16 @@ async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own
     let end = Request::new("DELETE", "/admin/v1/session")
         .header("cookie", cookie.unwrap())
         .header("x-csrf-token", session["csrf"].as_str().unwrap());
-    let answer = Admin::nobody(&stage).send_as_is(end.clone()).await;
+    let answer = AdminClient::without_token(&gateway)
+        .send_as_is(end.clone())
+        .await;
     assert_eq!(answer.status(), 204);
     let after = rows(&admin).await;
     assert_eq!(after.len(), before.len() + 1);
-    let ended = operation("delete", "", "", None, Told::Ended("session.end"));
+    let ended = operation("delete", "", "", None, ExpectedAudit::Ended("session.end"));
     ended.assert_told(&after[0], &answer);
     // The session has ended, so it cannot be ended again.
-    let again = Admin::nobody(&stage).send_as_is(end).await;
+    let again = AdminClient::without_token(&gateway).send_as_is(end).await;
     assert_eq!(again.status(), 401);
     assert_eq!(rows(&admin).await, after);
 }
@@ -388,27 +390,27 @@ async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own
 /// If the configuration cannot be written, no audit row and no credential file remain.
 #[tokio::test]
 async fn a_configuration_that_cannot_be_written_is_not_told() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let mut config = admin.get("/config").await;
     config.as_object_mut().unwrap().remove("kept_in");
     config["channels"][0]["credential"] = json!("sk-pasted");
     let before = rows(&admin).await;
     // A folder takes the name of the new file.
-    std::fs::create_dir(stage.folder().join(".tollgate.toml.new")).unwrap();
+    std::fs::create_dir(gateway.folder().join(".tollgate.toml.new")).unwrap();
     let failed = admin.send("PUT", "/config", Some(&config)).await;
     assert_eq!(failed.status(), 500);
     assert_eq!(rows(&admin).await, before);
-    let credentials = std::fs::read_dir(stage.folder().join("credentials")).unwrap();
+    let credentials = std::fs::read_dir(gateway.folder().join("credentials")).unwrap();
     assert_eq!(credentials.count(), 0);
-    std::fs::remove_dir(stage.folder().join(".tollgate.toml.new")).unwrap();
+    std::fs::remove_dir(gateway.folder().join(".tollgate.toml.new")).unwrap();
     admin.send("PUT", "/config", Some(&config)).await.ok();
     assert_eq!(rows(&admin).await.len(), before.len() + 1);
 }
 
 /// The names of the subcommands in the help of a command.
-async fn subcommands(stage: &Stage, group: &str) -> BTreeSet<String> {
-    let help = stage.cli(&[group, "--help"]).await.stdout;
+async fn subcommands(gateway: &TestGateway, group: &str) -> BTreeSet<String> {
+    let help = gateway.cli(&[group, "--help"]).await.stdout;
     let (_, list) = help.split_once("Commands:\n").unwrap();
     let names = list.lines().take_while(|line| line.starts_with("  "));
     let names = names.filter_map(|line| line.split_whitespace().next());
@@ -420,12 +422,12 @@ async fn subcommands(stage: &Stage, group: &str) -> BTreeSet<String> {
 #[tokio::test]
 async fn every_command_that_changes_accounts_is_told_once() {
     const READS: [&str; 5] = ["list", "show", "statement", "follow", "verify"];
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    stage.wallet("w", &["--balance", "50"]).await;
-    let key = stage.key("w", &[]).await.id;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    gateway.wallet("w", &["--balance", "50"]).await;
+    let key = gateway.key("w", &[]).await.id;
     let token = ["token", "create", "old", "--role", "viewer"];
-    let token = stage.cli_json(&token).await["id"].clone();
+    let token = gateway.cli_json(&token).await["id"].clone();
     let token = token.as_str().unwrap();
     let commands: [(&str, &[&str], &str); 21] = [
         ("wallet", &["create", "new"], "wallet.create"),
@@ -455,7 +457,7 @@ async fn every_command_that_changes_accounts_is_told_once() {
         ("channel", &["enable", "main"], "channel.enable"),
     ];
     for group in ["wallet", "key", "token", "channel"] {
-        let mut names = subcommands(&stage, group).await;
+        let mut names = subcommands(&gateway, group).await;
         names.retain(|name| !READS.contains(&name.as_str()));
         let known = commands.iter().filter(|(of, ..)| *of == group);
         let known: BTreeSet<String> = known.map(|(_, words, _)| words[0].to_owned()).collect();
@@ -464,7 +466,7 @@ async fn every_command_that_changes_accounts_is_told_once() {
     for (group, words, action) in commands {
         let before = rows(&admin).await;
         let command = [&[group], words].concat();
-        stage.cli_json(&command).await;
+        gateway.cli_json(&command).await;
         let after = rows(&admin).await;
         assert_eq!(after.len(), before.len() + 1, "{command:?}");
         let row = &after[0];
@@ -489,7 +491,7 @@ async fn every_command_that_changes_accounts_is_told_once() {
         (&["token", "revoke", "tok_0000000000000000"], false),
         (&["token", "revoke", token], true),
     ] {
-        let output = stage.cli(command).await;
+        let output = gateway.cli(command).await;
         assert_eq!(output.status.success(), is_fine, "{command:?}");
     }
     assert_eq!(rows(&admin).await, before);

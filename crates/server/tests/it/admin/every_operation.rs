@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Answer, Plot, Request, Stage};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{Answer, GatewayBuilder, Request, TestGateway};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -71,8 +71,8 @@ impl Operation {
     }
 }
 
-async fn operations(stage: &Stage) -> Vec<Operation> {
-    let description = stage.admin_get("/openapi.json").await.ok().json();
+async fn operations(gateway: &TestGateway) -> Vec<Operation> {
+    let description = gateway.admin_get("/openapi.json").await.ok().json();
     let mut operations = Vec::new();
     for (template, item) in description["paths"].as_object().unwrap() {
         let parts = template
@@ -94,23 +94,25 @@ async fn operations(stage: &Stage) -> Vec<Operation> {
 
 #[tokio::test]
 async fn every_operation_needs_a_token() {
-    let stage = with_token(Plot::default()).open().await;
-    for operation in operations(&stage).await {
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    for operation in operations(&gateway).await {
         if operation.is_sign_in() {
             continue;
         }
-        let answer = Admin::nobody(&stage).send_as_is(operation.request()).await;
+        let answer = AdminClient::without_token(&gateway)
+            .send_as_is(operation.request())
+            .await;
         operation.assert_refused(&answer, 401, "invalid_admin_token");
     }
 }
 
 #[tokio::test]
 async fn no_viewer_changes_anything() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     let body = json!({"name": "eyes", "role": "viewer"});
-    let made = Admin::of(&stage).post("/tokens", &body).await;
-    let viewer = Admin::with(&stage, made["secret"].as_str().unwrap());
-    for operation in operations(&stage).await {
+    let made = AdminClient::new(&gateway).post("/tokens", &body).await;
+    let viewer = AdminClient::with_token(&gateway, made["secret"].as_str().unwrap());
+    for operation in operations(&gateway).await {
         if operation.method == "get" || operation.template == "/admin/v1/session" {
             continue;
         }
@@ -122,9 +124,9 @@ async fn no_viewer_changes_anything() {
 
 #[tokio::test]
 async fn no_operation_takes_a_body_that_is_not_one() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    for operation in operations(&stage).await {
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    for operation in operations(&gateway).await {
         if !operation.has_body() || operation.is_play() {
             continue;
         }
@@ -157,9 +159,9 @@ async fn no_operation_takes_a_body_that_is_not_one() {
 
 #[tokio::test]
 async fn no_list_takes_a_query_that_is_not_one() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    for operation in operations(&stage).await {
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    for operation in operations(&gateway).await {
         let mut queries = Vec::new();
         if operation.has_parameter("limit") {
             queries.extend(["limit=0", "limit=501", "limit=x", "no_such_parameter=1"]);
@@ -178,8 +180,8 @@ async fn no_list_takes_a_query_that_is_not_one() {
 
 #[tokio::test]
 async fn a_method_that_a_path_does_not_have_is_told_with_those_it_has() {
-    let stage = with_token(Plot::default()).open().await;
-    let operations = operations(&stage).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let operations = operations(&gateway).await;
     for operation in &operations {
         let of_path = || {
             operations
@@ -191,7 +193,7 @@ async fn a_method_that_a_path_does_not_have_is_told_with_those_it_has() {
             continue;
         };
         let request = Request::new(&missing.to_uppercase(), &operation.path);
-        let answer = Admin::of(&stage).send_as_is(request).await;
+        let answer = AdminClient::new(&gateway).send_as_is(request).await;
         assert_refused(&answer, 405, "method_not_allowed");
         let allowed = answer.header("allow").unwrap();
         for known in of_path() {

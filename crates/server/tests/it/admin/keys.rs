@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Key, Plot, Request, Stage, ask, eventually, micro};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, ask, eventually, micro};
 
-async fn stage() -> Stage {
-    let stage = with_token(Plot::default()).open().await;
-    stage.wallet("w", &["--balance", "100"]).await;
-    stage
+async fn gateway() -> TestGateway {
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    gateway.wallet("w", &["--balance", "100"]).await;
+    gateway
 }
 
 fn key_of(made: &Value) -> Key {
@@ -21,8 +21,8 @@ fn key_of(made: &Value) -> Key {
 
 #[tokio::test]
 async fn a_key_is_created_used_changed_and_disabled() {
-    let stage = stage().await;
-    let admin = Admin::of(&stage);
+    let gateway = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let answer = admin
         .send(
             "POST",
@@ -46,7 +46,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     let key = key_of(&made);
     assert!(made["window"]["resets_at"].as_i64() > made["created_at"].as_i64());
     assert!(key.secret.starts_with(made["prefix"].as_str().unwrap()));
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
 
     let path = format!("/keys/{}", key.id);
     // Reads see committed data only, and the commit may follow the answer.
@@ -57,7 +57,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     .await;
     assert!(shown.get("secret").is_none());
     // The command line shows the same.
-    assert_eq!(shown, stage.cli_json(&["key", "show", &key.id]).await);
+    assert_eq!(shown, gateway.cli_json(&["key", "show", &key.id]).await);
     let used = micro(&shown["window"], "used");
     assert!(used > 0 && shown["last_used_at"].is_i64());
     for (member, expected) in [
@@ -102,14 +102,14 @@ async fn a_key_is_created_used_changed_and_disabled() {
         (&changed["limit"], &changed["enabled"]),
         (&json!("0"), &json!(true))
     );
-    let refused = stage.chat(&key, &ask("hello")).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
     let changed = change(json!({"enabled": false, "limit": null}))
         .await
         .ok()
         .json();
     assert_eq!(changed["enabled"], false);
-    assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 401);
+    assert_eq!(gateway.chat(&key, &ask("hello")).await.status(), 401);
     assert_eq!(change(json!({})).await.ok().json(), changed);
 
     // Each change leaves an audit row; a request that changes nothing leaves none.
@@ -123,27 +123,27 @@ async fn a_key_is_created_used_changed_and_disabled() {
     let before = &audit["data"][2]["before"];
     assert_eq!(before["window"]["time_zone"], "Europe/Berlin");
     assert!(!audit.to_string().contains(&key.secret));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_rotation_answers_the_new_secret_once() {
-    let stage = stage().await;
-    let admin = Admin::of(&stage);
+    let gateway = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let old = key_of(&admin.post("/keys", &json!({"wallet": "w"})).await);
     let path = format!("/keys/{}/rotate", old.id);
     let made = admin.post(&path, &json!({"overlap_seconds": 3600})).await;
     let new = key_of(&made);
     assert!(made["old_secret_until"].as_i64().unwrap() > made["created_at"].as_i64().unwrap());
     for key in [&old, &new] {
-        stage.chat(key, &ask("hello")).await.ok();
+        gateway.chat(key, &ask("hello")).await.ok();
     }
     // Without a body, the old secret expires immediately.
     let answer = admin.send("POST", &path, None).await.ok().json();
     let newest = key_of(&answer);
     assert_eq!(answer["old_secret_until"], Value::Null);
     assert_ne!(newest.secret, new.secret);
-    stage.chat(&newest, &ask("hello")).await.ok();
+    gateway.chat(&newest, &ask("hello")).await.ok();
     for (body, param) in [
         (json!({"overlap_seconds": -1}), "overlap_seconds"),
         (json!({"overlap_seconds": 40_000_000}), "overlap_seconds"),
@@ -164,9 +164,9 @@ async fn a_rotation_answers_the_new_secret_once() {
 
 #[tokio::test]
 async fn keys_are_searched_a_page_at_a_time() {
-    let stage = stage().await;
-    stage.wallet("other", &[]).await;
-    let admin = Admin::of(&stage);
+    let gateway = gateway().await;
+    gateway.wallet("other", &[]).await;
+    let admin = AdminClient::new(&gateway);
     for (wallet, name, tag) in [
         ("w", "one", "a"),
         ("w", "two", "b"),
@@ -216,8 +216,8 @@ async fn keys_are_searched_a_page_at_a_time() {
 
 #[tokio::test]
 async fn a_key_that_makes_no_sense_is_refused() {
-    let stage = stage().await;
-    let admin = Admin::of(&stage);
+    let gateway = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let made = admin.post("/keys", &json!({"wallet": "w"})).await;
     let path = format!("/keys/{}", made["id"].as_str().unwrap());
     let window = |amount: Value, per: &str, zone: &str| json!({"amount": amount, "per": per, "time_zone": zone});
@@ -279,7 +279,9 @@ async fn a_key_that_makes_no_sense_is_refused() {
     }
     let huge = Request::post("/admin/v1/keys").json(&json!({"wallet": "w".repeat(2_000_000)}));
     assert_refused(&admin.send_as_is(huge).await, 413, "request_too_large");
-    let nobody = Admin::nobody(&stage).send("GET", "/keys", None).await;
+    let nobody = AdminClient::without_token(&gateway)
+        .send("GET", "/keys", None)
+        .await;
     assert_refused(&nobody, 401, "invalid_admin_token");
     assert_eq!(
         admin.get("/keys").await["data"].as_array().unwrap().len(),

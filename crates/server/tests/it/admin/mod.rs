@@ -22,4 +22,4 @@ mod tokens;
 mod usage;
 mod wallets;
 
-pub(crate) use client::{Admin, TOKEN, assert_refused, with_token};
+pub(crate) use client::{AdminClient, TOKEN, assert_refused, with_token};

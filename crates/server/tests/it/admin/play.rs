@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Key, Plot, Request, Stage, ask, eventually, with};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, ask, eventually, with};
 
 const VOICE: &str = r#"
     [[model]]
@@ -13,8 +13,11 @@ const VOICE: &str = r#"
     price = { tts_characters = "15" }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    with_token(Plot::default()).entries(VOICE).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    with_token(GatewayBuilder::default())
+        .entries(VOICE)
+        .funded()
+        .await
 }
 
 fn play(method: &str, path: &str, key: &str) -> Request {
@@ -27,26 +30,26 @@ fn chat(key: &str, body: &Value) -> Request {
 
 #[tokio::test]
 async fn a_call_is_made_billed_and_recorded_as_the_keys_own() {
-    let (stage, key) = stage().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let answer = admin.send_as_is(chat(&key.id, &ask("hello"))).await.ok();
     let shown = answer.json();
     assert_eq!(shown["object"], "chat.completion");
     assert_eq!(shown["model"], "maker/chat");
-    assert!(stage.usage(&key).await > 0);
+    assert!(gateway.usage(&key).await > 0);
     let id = answer.header("x-request-id").unwrap();
     eventually("the row of the call", async || {
-        let rows = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
+        let rows = gateway.cli(&["logs", "--key", &key.id, "--json"]).await;
         rows.stdout.contains(id).then_some(())
     })
     .await;
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn streams_speech_and_reads_arrive_as_the_public_listener_sends_them() {
-    let (stage, key) = stage().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let streamed = with(ask("hello"), &json!({ "stream": true }));
     let stream = admin.send_as_is(chat(&key.id, &streamed)).await.ok();
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
@@ -69,8 +72,8 @@ async fn streams_speech_and_reads_arrive_as_the_public_listener_sends_them() {
 
 #[tokio::test]
 async fn a_call_is_refused_as_the_keys_own_would_be() {
-    let (stage, key) = stage().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let unknown = with(ask("hello"), &json!({ "model": "maker/none" }));
     let refused = admin.send_as_is(chat(&key.id, &unknown)).await;
     assert_eq!(refused.failure(), (404, "model_not_found".to_owned()));
@@ -83,16 +86,16 @@ async fn a_call_is_refused_as_the_keys_own_would_be() {
         .await;
     assert_eq!(refused.status(), 400);
     assert_eq!(refused.json()["type"], "error");
-    stage.cli(&["key", "disable", &key.id]).await;
+    gateway.cli(&["key", "disable", &key.id]).await;
     let refused = admin.send_as_is(chat(&key.id, &ask("hello"))).await;
     assert_eq!(refused.failure(), (401, "invalid_api_key".to_owned()));
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn only_operators_reach_only_endpoints_that_take_a_key() {
-    let (stage, key) = stage().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = gateway().await;
+    let admin = AdminClient::new(&gateway);
     for path in [
         "/",
         "/v1/nothing",
@@ -116,28 +119,28 @@ async fn only_operators_reach_only_endpoints_that_take_a_key() {
             "what may be a secret is not repeated"
         );
     }
-    let stranger = Admin::nobody(&stage)
+    let stranger = AdminClient::without_token(&gateway)
         .send_as_is(chat(&key.id, &ask("hello")))
         .await;
     assert_refused(&stranger, 401, "invalid_admin_token");
     let low = admin
         .post("/tokens", &json!({ "name": "low", "role": "support" }))
         .await;
-    let low = Admin::with(&stage, low["secret"].as_str().unwrap());
+    let low = AdminClient::with_token(&gateway, low["secret"].as_str().unwrap());
     let answer = low.send_as_is(chat(&key.id, &ask("hello"))).await;
     assert_refused(&answer, 403, "role_not_sufficient");
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 /// Only the admin listener accepts a key id instead of a secret.
 #[tokio::test]
 async fn the_public_listener_takes_no_key_by_its_id() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let by_header = Request::chat(&ask("hello")).header("x-play-key", &key.id);
     let by_secret = Request::chat(&ask("hello")).bearer(&key.id);
     let by_path = chat(&key.id, &ask("hello"));
     for (request, status) in [(by_header, 401), (by_secret, 401), (by_path, 404)] {
-        assert_eq!(stage.send(&request).await.status(), status, "{request:?}");
+        assert_eq!(gateway.send(&request).await.status(), status, "{request:?}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }

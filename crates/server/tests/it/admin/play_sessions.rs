@@ -8,8 +8,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::{Admin, TOKEN, with_token};
-use crate::harness::{Key, Plot, Request, Stage, eventually, within};
+use super::{AdminClient, TOKEN, with_token};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, eventually, within};
 
 const VOICE: &str = r#"
     [[model]]
@@ -22,8 +22,11 @@ const REALTIME: &str = "/v1/realtime?model=maker/voice&x=1";
 
 type Socket = WebSocketStream<TcpStream>;
 
-async fn stage() -> (Stage, Key) {
-    with_token(Plot::default()).entries(VOICE).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    with_token(GatewayBuilder::default())
+        .entries(VOICE)
+        .funded()
+        .await
 }
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -35,14 +38,14 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 
 /// Performs a handshake with the admin listener. Returns the socket and the chosen subprotocol.
 async fn open(
-    stage: &Stage,
+    gateway: &TestGateway,
     target: &str,
     given: &[(&str, &str)],
 ) -> Result<(Socket, Option<String>), Error> {
-    let url = format!("ws://{}/admin/v1/play{target}", stage.admin());
+    let url = format!("ws://{}/admin/v1/play{target}", gateway.admin());
     let mut request = url.into_client_request()?;
     request.headers_mut().extend(headers(given));
-    let tcp = TcpStream::connect(stage.admin()).await.unwrap();
+    let tcp = TcpStream::connect(gateway.admin()).await.unwrap();
     let handshake = tokio_tungstenite::client_async(request, tcp);
     let (socket, answer) = within("a handshake", handshake).await?;
     let chosen = answer.headers().get("sec-websocket-protocol");
@@ -51,7 +54,7 @@ async fn open(
 }
 
 /// Status and code of a refused handshake.
-async fn refusal(stage: &Stage, target: &str, given: &[(&str, &str)]) -> (u16, String) {
+async fn refusal(gateway: &TestGateway, target: &str, given: &[(&str, &str)]) -> (u16, String) {
     let handshake = [
         ("connection", "upgrade"),
         ("upgrade", "websocket"),
@@ -62,7 +65,9 @@ async fn refusal(stage: &Stage, target: &str, given: &[(&str, &str)]) -> (u16, S
     for (name, value) in handshake.iter().chain(given) {
         request = request.header(name, value);
     }
-    let answer = Admin::nobody(stage).send_as_is(request).await;
+    let answer = AdminClient::without_token(gateway)
+        .send_as_is(request)
+        .await;
     let code = answer.json()["error"]["code"].clone();
     (
         answer.status(),
@@ -83,10 +88,12 @@ async fn until(socket: &mut Socket, kind: &str) -> Value {
 }
 
 /// Signs in like a browser, and returns the session's cookie and CSRF token.
-async fn signed_in(stage: &Stage) -> (String, String) {
+async fn signed_in(gateway: &TestGateway) -> (String, String) {
     let body = json!({ "token": TOKEN });
     let request = Request::post("/admin/v1/session").json(&body);
-    let answer = Admin::nobody(stage).send_as_is(request).await;
+    let answer = AdminClient::without_token(gateway)
+        .send_as_is(request)
+        .await;
     let cookie = answer.header("set-cookie").unwrap();
     let cookie = cookie.split(';').next().unwrap().to_owned();
     let csrf = answer.json()["csrf"].as_str().unwrap().to_owned();
@@ -95,13 +102,13 @@ async fn signed_in(stage: &Stage) -> (String, String) {
 
 #[tokio::test]
 async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
-    let (stage, key) = stage().await;
-    let (cookie, csrf) = signed_in(&stage).await;
-    let origin = format!("http://{}", stage.admin());
+    let (gateway, key) = gateway().await;
+    let (cookie, csrf) = signed_in(&gateway).await;
+    let origin = format!("http://{}", gateway.admin());
     let offered = format!("realtime, csrf.{csrf}");
     let target = format!("{REALTIME}&play_key={}", key.id);
     let (mut socket, chosen) = open(
-        &stage,
+        &gateway,
         &target,
         &[
             ("cookie", &cookie),
@@ -126,37 +133,37 @@ async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
     socket.close(None).await.unwrap();
     while let Some(Ok(_)) = within("the end", socket.next()).await {}
     eventually("the hold is closed", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    assert!(stage.usage(&key).await >= 4_000);
+    assert!(gateway.usage(&key).await >= 4_000);
     // The upstream sees neither the key nor the operator's token.
-    let call = stage.sim.calls().remove(0);
+    let call = gateway.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("model=sim-voice&x=1"));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_program_opens_a_session_with_its_token() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let bearer = format!("Bearer {TOKEN}");
     let given = [("authorization", &*bearer), ("x-play-key", &*key.id)];
-    let (mut socket, chosen) = open(&stage, REALTIME, &given).await.unwrap();
+    let (mut socket, chosen) = open(&gateway, REALTIME, &given).await.unwrap();
     assert_eq!(chosen, None);
     until(&mut socket, "session.created").await;
     // The session ends when its client disappears.
     drop(socket);
     eventually("the session is settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_session_that_another_site_may_have_caused_is_refused() {
-    let (stage, key) = stage().await;
-    let (cookie, csrf) = signed_in(&stage).await;
+    let (gateway, key) = gateway().await;
+    let (cookie, csrf) = signed_in(&gateway).await;
     let target = format!("{REALTIME}&play_key={}", key.id);
     let own = "http://gateway".to_owned();
     let right = format!("realtime, csrf.{csrf}");
@@ -172,34 +179,34 @@ async fn a_session_that_another_site_may_have_caused_is_refused() {
             ("origin", origin),
             ("sec-websocket-protocol", offered),
         ];
-        let refused = refusal(&stage, &target, &given).await;
+        let refused = refusal(&gateway, &target, &given).await;
         assert_eq!(refused, (403, "cross_site_request".to_owned()), "{offered}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn refusals_come_before_the_upgrade_as_the_public_listener_sends_them() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let bearer = format!("Bearer {TOKEN}");
     let given = [("authorization", &*bearer), ("x-play-key", &*key.id)];
-    let unknown = refusal(&stage, "/v1/realtime?model=maker/none", &given).await;
+    let unknown = refusal(&gateway, "/v1/realtime?model=maker/none", &given).await;
     assert_eq!(unknown, (404, "model_not_found".to_owned()));
-    let nowhere = refusal(&stage, "/v1/nothing", &given).await;
+    let nowhere = refusal(&gateway, "/v1/nothing", &given).await;
     assert_eq!(nowhere, (404, "not_found".to_owned()));
-    let nobody = refusal(&stage, REALTIME, &[]).await;
+    let nobody = refusal(&gateway, REALTIME, &[]).await;
     assert_eq!(nobody, (401, "invalid_admin_token".to_owned()));
-    let keyless = refusal(&stage, REALTIME, &[("authorization", &bearer)]).await;
+    let keyless = refusal(&gateway, REALTIME, &[("authorization", &bearer)]).await;
     assert_eq!(keyless, (400, "invalid_request".to_owned()));
-    let admin = Admin::of(&stage);
+    let admin = AdminClient::new(&gateway);
     let low = json!({ "name": "low", "role": "support" });
     let low = admin.post("/tokens", &low).await;
     let low = format!("Bearer {}", low["secret"].as_str().unwrap());
     let given = [("authorization", &*low), ("x-play-key", &*key.id)];
-    let low = refusal(&stage, REALTIME, &given).await;
+    let low = refusal(&gateway, REALTIME, &given).await;
     assert_eq!(low, (403, "role_not_sufficient".to_owned()));
     // Without an upgrade, the answer is the public listener's answer to a plain request.
     let plain = Request::get(&format!("/admin/v1/play{REALTIME}")).header("x-play-key", &key.id);
     assert_eq!(admin.send_as_is(plain).await.status(), 426);
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }

@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Canned, Plot, Stage};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{CannedUpstream, GatewayBuilder, TestGateway};
 
 /// The upstream key that an owner types into the form.
 const TYPED: &str = "sk-typed-into-the-form-4711";
 
-/// The stage's upstream, proposed as a second channel.
-async fn proposed(admin: &Admin<'_>) -> Value {
+/// The test gateway's upstream, proposed as a second channel.
+async fn proposed(admin: &AdminClient<'_>) -> Value {
     let config = admin.get("/config").await;
     let base_url = config["channels"][0]["base_url"].clone();
     json!({ "name": "second", "preset": "sim", "base_url": base_url, "credential": TYPED })
 }
 
 /// Checks that the typed key is in no file, no database row and no log line.
-async fn assert_not_kept(stage: &Stage, admin: &Admin<'_>) {
-    let log = stage.log().join("\n");
+async fn assert_not_kept(gateway: &TestGateway, admin: &AdminClient<'_>) {
+    let log = gateway.log().join("\n");
     assert!(!log.contains(TYPED), "{log}");
     let audit = admin.get("/audit").await.to_string();
     assert!(!audit.contains(TYPED), "{audit}");
-    for file in std::fs::read_dir(stage.folder()).unwrap() {
+    for file in std::fs::read_dir(gateway.folder()).unwrap() {
         let file = file.unwrap().path();
         let bytes = std::fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
@@ -32,8 +32,8 @@ async fn assert_not_kept(stage: &Stage, admin: &Admin<'_>) {
 
 #[tokio::test]
 async fn an_account_tells_its_models_and_what_is_known_of_them() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let proposed = proposed(&admin).await;
     let answer = admin.post("/channels/discover", &proposed).await;
     assert_eq!(answer["ok"], true, "{answer}");
@@ -58,13 +58,13 @@ async fn an_account_tells_its_models_and_what_is_known_of_them() {
     let row = admin.get("/audit?action=channel.discover").await["data"][0].clone();
     assert_eq!(row["target"], "second", "{row}");
     assert_eq!(row["after"]["base_url"], proposed["base_url"], "{row}");
-    assert_not_kept(&stage, &admin).await;
+    assert_not_kept(&gateway, &admin).await;
 }
 
 #[tokio::test]
 async fn a_call_is_tried_without_money_and_without_a_row_of_the_journal() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
     let channel = proposed(&admin).await;
     for (model, kind, dialect) in [
         ("sim-chat", "text", Value::Null),
@@ -82,7 +82,7 @@ async fn a_call_is_tried_without_money_and_without_a_row_of_the_journal() {
     assert_eq!(answer["status"], 404, "{answer}");
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("missing-model"), "{message}");
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
     assert_eq!(admin.get("/calls").await["data"], json!([]));
     let rows = admin.get("/audit?action=channel.try").await;
     let rows = rows["data"].as_array().unwrap().iter().rev();
@@ -91,16 +91,17 @@ async fn a_call_is_tried_without_money_and_without_a_row_of_the_journal() {
         models,
         ["sim-chat", "sim-chat", "sim-embed", "missing-model"]
     );
-    assert_not_kept(&stage, &admin).await;
-    stage.verify().await;
+    assert_not_kept(&gateway, &admin).await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_refused_key_and_an_answer_that_is_no_list_are_told_plainly() {
-    let upstream = Canned::json("{}").await;
-    let plot = with_token(Plot::default()).setting("outbound", "allow = [\"127.0.0.1\"]");
-    let stage = plot.open().await;
-    let admin = Admin::of(&stage);
+    let upstream = CannedUpstream::json("{}").await;
+    let builder =
+        with_token(GatewayBuilder::default()).setting("outbound", "allow = [\"127.0.0.1\"]");
+    let gateway = builder.start().await;
+    let admin = AdminClient::new(&gateway);
     let base_url = format!("http://{}/v1", upstream.address());
     let channel = json!({ "preset": "openai", "base_url": base_url, "credential": TYPED });
     let answer = admin.post("/channels/discover", &channel).await;
@@ -127,13 +128,13 @@ async fn a_refused_key_and_an_answer_that_is_no_list_are_told_plainly() {
     let answer = admin.post("/channels/discover", &channel).await;
     assert_eq!(answer["ok"], false, "{answer}");
     assert_eq!(answer["status"], Value::Null, "{answer}");
-    assert_not_kept(&stage, &admin).await;
+    assert_not_kept(&gateway, &admin).await;
 }
 
 #[tokio::test]
 async fn an_address_that_is_not_public_is_not_called() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let private = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = private.local_addr().unwrap().port();
     for host in ["127.0.0.1", "localhost", "[::1]"] {
@@ -163,23 +164,23 @@ async fn an_address_that_is_not_public_is_not_called() {
 /// The gateway refuses to be its own upstream, even where `outbound.allow` permits the address.
 #[tokio::test]
 async fn the_gateway_itself_is_no_channel() {
-    let plot = with_token(Plot::default());
-    let plot = plot.setting("outbound", "allow = [\"127.0.0.0/8\", \"::1/128\"]");
-    let stage = plot.open().await;
-    let admin = Admin::of(&stage);
+    let builder = with_token(GatewayBuilder::default());
+    let builder = builder.setting("outbound", "allow = [\"127.0.0.0/8\", \"::1/128\"]");
+    let gateway = builder.start().await;
+    let admin = AdminClient::new(&gateway);
     let channel = |host: &str, port: u16| {
         let base_url = format!("http://{host}:{port}/v1");
         json!({ "preset": "openai", "base_url": base_url, "credential": TYPED })
     };
     // By its public address.
-    let own = channel("127.0.0.1", stage.address().port());
+    let own = channel("127.0.0.1", gateway.address().port());
     let answer = admin.send("POST", "/channels/discover", Some(&own)).await;
     assert_eq!(assert_refused(&answer, 400, "invalid_request"), "base_url");
     // By other names and listeners.
     for (host, address) in [
-        ("localhost", stage.address()),
-        ("127.0.0.1", stage.admin()),
-        ("localhost", stage.admin()),
+        ("localhost", gateway.address()),
+        ("127.0.0.1", gateway.admin()),
+        ("localhost", gateway.admin()),
     ] {
         let channel = channel(host, address.port());
         let trial = json!({ "channel": channel, "model": "large" });
@@ -196,8 +197,8 @@ async fn the_gateway_itself_is_no_channel() {
 
 #[tokio::test]
 async fn what_cannot_be_a_channel_is_refused_at_its_member() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let vendor = json!({ "preset": "openai", "credential": TYPED });
     for (change, param) in [
         (json!({ "preset": "nobody" }), json!("preset")),
@@ -242,10 +243,10 @@ async fn what_cannot_be_a_channel_is_refused_at_its_member() {
     }
     let body = json!({ "name": "hands", "role": "operator" });
     let made = admin.post("/tokens", &body).await;
-    let operator = Admin::with(&stage, made["secret"].as_str().unwrap());
+    let operator = AdminClient::with_token(&gateway, made["secret"].as_str().unwrap());
     let answer = operator
         .send("POST", "/channels/discover", Some(&vendor))
         .await;
     assert_refused(&answer, 403, "role_not_sufficient");
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }

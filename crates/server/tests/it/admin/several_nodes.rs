@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::client::TOKEN;
-use super::{Admin, with_token};
-use crate::harness::{Connection, Database, Plot, Request};
+use super::{AdminClient, with_token};
+use crate::harness::{Connection, Database, GatewayBuilder, Request};
 
 /// A payment that is retried because answers were lost is booked once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -14,12 +14,14 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let mut stage = with_token(Plot::default().database(database)).open().await;
-    stage.another_node().await;
-    stage.another_node().await;
-    let nodes = stage.admins();
+    let mut gateway = with_token(GatewayBuilder::default().database(database))
+        .start()
+        .await;
+    gateway.another_node().await;
+    gateway.another_node().await;
+    let nodes = gateway.admins();
     assert_eq!(nodes.len(), 3);
-    let admin = Admin::of(&stage);
+    let admin = AdminClient::new(&gateway);
     let wallet = admin.post("/wallets", &json!({"name": "w"})).await;
     let path = format!(
         "/admin/v1/wallets/{}/entries",
@@ -59,5 +61,5 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
     assert_eq!(wallet["balance"], "5");
     let told = admin.get("/audit?action=wallet.top_up").await;
     assert_eq!(told["data"].as_array().unwrap().len(), 1);
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::Plot;
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::GatewayBuilder;
 use crate::tasks::videos;
 
 #[tokio::test]
 async fn tasks_of_all_wallets_are_listed_with_their_results() {
-    let (stage, key) = with_token(videos::plot()).funded().await;
-    stage.wallet("other", &["--balance", "5"]).await;
-    let other = stage.key("other", &[]).await;
-    let admin = Admin::of(&stage);
-    let done = videos::create(&stage, &key, &videos::film("a boat")).await;
-    let shown = videos::ended(&stage, &key, &done).await.json();
-    let failed = videos::create(&stage, &other, &videos::film("a boat [fail]")).await;
-    videos::ended(&stage, &other, &failed).await;
+    let (gateway, key) = with_token(videos::builder()).funded().await;
+    gateway.wallet("other", &["--balance", "5"]).await;
+    let other = gateway.key("other", &[]).await;
+    let admin = AdminClient::new(&gateway);
+    let done = videos::create(&gateway, &key, &videos::film("a boat")).await;
+    let shown = videos::ended(&gateway, &key, &done).await.json();
+    let failed = videos::create(&gateway, &other, &videos::film("a boat [fail]")).await;
+    videos::ended(&gateway, &other, &failed).await;
 
     let one = admin.get(&format!("/tasks/{done}")).await;
     assert_eq!(
@@ -26,7 +26,7 @@ async fn tasks_of_all_wallets_are_listed_with_their_results() {
         one["results"],
         json!([{ "kind": "video", "url": shown["video"]["url"] }])
     );
-    assert_eq!(one["charge_micro"], stage.usage(&key).await.to_string());
+    assert_eq!(one["charge_micro"], gateway.usage(&key).await.to_string());
     assert!(one["ended_at"].as_i64() >= one["created_at"].as_i64());
     assert_eq!(one["error"], Value::Null);
 
@@ -71,10 +71,10 @@ async fn tasks_of_all_wallets_are_listed_with_their_results() {
 
 #[tokio::test]
 async fn anything_is_found_by_a_few_letters() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
-    let wallet = stage.wallet("Main Street", &["--balance", "5"]).await;
-    let key = stage.key("Main Street", &["--name", "mainframe"]).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
+    let wallet = gateway.wallet("Main Street", &["--balance", "5"]).await;
+    let key = gateway.key("Main Street", &["--name", "mainframe"]).await;
     let found = admin.get("/search?q=main").await;
     let told: Vec<(&str, &str)> = found["data"]
         .as_array()

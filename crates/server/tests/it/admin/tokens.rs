@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, Stage, eventually};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, TestGateway, eventually};
 
 #[tokio::test]
 async fn a_token_works_until_it_is_revoked_and_its_secret_is_shown_once() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let body = json!({"name": "till", "role": "viewer"});
     let answer = admin.send("POST", "/tokens", Some(&body)).await;
     assert_eq!(answer.status(), 201);
@@ -20,7 +20,7 @@ async fn a_token_works_until_it_is_revoked_and_its_secret_is_shown_once() {
         (&json!("till"), &json!("viewer"))
     );
 
-    let till = Admin::with(&stage, secret);
+    let till = AdminClient::with_token(&gateway, secret);
     till.get("/audit").await;
     let listed = eventually("the use of the token to be noted", async || {
         let list = admin.get("/tokens").await;
@@ -50,22 +50,24 @@ async fn a_token_works_until_it_is_revoked_and_its_secret_is_shown_once() {
 
 #[tokio::test]
 async fn the_command_line_makes_tokens_and_no_token_need_be_configured() {
-    let stage = Stage::open().await;
-    let answer = Admin::with(&stage, "").send("GET", "/audit", None).await;
+    let gateway = TestGateway::start().await;
+    let answer = AdminClient::with_token(&gateway, "")
+        .send("GET", "/audit", None)
+        .await;
     assert_refused(&answer, 401, "invalid_admin_token");
-    let made = stage
+    let made = gateway
         .cli_json(&["token", "create", "ops", "--role", "owner"])
         .await;
-    let admin = Admin::with(&stage, made["secret"].as_str().unwrap());
+    let admin = AdminClient::with_token(&gateway, made["secret"].as_str().unwrap());
     let told = admin.get("/audit?actor=cli&limit=1").await;
     assert_eq!(told["data"][0]["action"], "token.create");
     let id = made["id"].as_str().unwrap();
-    let list = stage.cli_json(&["token", "list"]).await;
+    let list = gateway.cli_json(&["token", "list"]).await;
     assert_eq!(list[0]["id"], *id);
-    stage.cli_json(&["token", "revoke", id]).await;
+    gateway.cli_json(&["token", "revoke", id]).await;
     let answer = admin.send("GET", "/audit", None).await;
     assert_refused(&answer, 401, "invalid_admin_token");
-    let told = stage.cli_json(&["audit", "--target", id]).await;
+    let told = gateway.cli_json(&["audit", "--target", id]).await;
     let actions: Vec<_> = told
         .as_array()
         .unwrap()
@@ -77,13 +79,13 @@ async fn the_command_line_makes_tokens_and_no_token_need_be_configured() {
 
 #[tokio::test]
 async fn a_role_that_is_too_low_is_refused() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     for role in ["viewer", "support", "operator"] {
         let made = admin
             .post("/tokens", &json!({"name": role, "role": role}))
             .await;
-        let low = Admin::with(&stage, made["secret"].as_str().unwrap());
+        let low = AdminClient::with_token(&gateway, made["secret"].as_str().unwrap());
         low.get("/audit").await;
         let answer = low.send("GET", "/tokens", None).await;
         assert_refused(&answer, 403, "role_not_sufficient");
@@ -104,8 +106,8 @@ async fn a_role_that_is_too_low_is_refused() {
 
 #[tokio::test]
 async fn a_token_that_makes_no_sense_is_refused() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     for (body, param) in [
         (json!({"name": "", "role": "viewer"}), json!("name")),
         (

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, ask, by_hand, eventually, with};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, ask, eventually, expected_cost, with};
 
 #[tokio::test]
 async fn usage_counts_what_calls_said() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    stage.wallet("other", &["--balance", "5"]).await;
-    let other = stage.key("other", &[]).await;
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    gateway.wallet("other", &["--balance", "5"]).await;
+    let other = gateway.key("other", &[]).await;
     let mut charge = 0;
     let mut output = 0;
     for key in [&key, &key, &other] {
-        let usage = stage.chat(key, &ask("count to 5")).await.ok().json()["usage"].clone();
-        charge += by_hand(&usage);
+        let usage = gateway.chat(key, &ask("count to 5")).await.ok().json()["usage"].clone();
+        charge += expected_cost(&usage);
         output += usage["completion_tokens"].as_u64().unwrap();
     }
     let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
-    assert_eq!(stage.chat(&key, &missing).await.status(), 404);
-    let admin = Admin::of(&stage);
+    assert_eq!(gateway.chat(&key, &missing).await.status(), 404);
+    let admin = AdminClient::new(&gateway);
     let whole = eventually("the counts", async || {
         let report = admin.get("/usage").await;
         let row = report["data"][0].clone();
@@ -80,7 +80,7 @@ async fn usage_counts_what_calls_said() {
 
 #[tokio::test]
 async fn a_report_that_cannot_be_made_is_refused() {
-    let stage = with_token(Plot::default()).open().await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
     for (query, param) in [
         ("step=week", "step"),
         ("by=colour", "by"),
@@ -90,7 +90,7 @@ async fn a_report_that_cannot_be_made_is_refused() {
         ("wallet=nobody", "wallet"),
         ("colour=red", "colour"),
     ] {
-        let answer = Admin::of(&stage)
+        let answer = AdminClient::new(&gateway)
             .send("GET", &format!("/usage?{query}"), None)
             .await;
         assert_eq!(
@@ -103,12 +103,12 @@ async fn a_report_that_cannot_be_made_is_refused() {
 
 #[tokio::test]
 async fn failing_calls_need_attention() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
     assert_eq!(admin.get("/attention").await["data"], json!([]));
     let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
     for _ in 0..25 {
-        assert_eq!(stage.chat(&key, &missing).await.status(), 404);
+        assert_eq!(gateway.chat(&key, &missing).await.status(), 404);
     }
     let notice = eventually("a notice", async || {
         let found = admin.get("/attention").await;
@@ -125,14 +125,17 @@ async fn failing_calls_need_attention() {
 
 #[tokio::test]
 async fn a_failed_call_is_counted_for_the_channel_that_failed() {
-    let (stage, key) = with_token(Plot::default()).funded().await;
-    let admin = Admin::of(&stage);
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.sim.queue_faults("sim-chat", "status=500", 1).unwrap();
-    let failed = stage.chat(&key, &ask("hello")).await;
+    let (gateway, key) = with_token(GatewayBuilder::default()).funded().await;
+    let admin = AdminClient::new(&gateway);
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway
+        .sim
+        .queue_faults("sim-chat", "status=500", 1)
+        .unwrap();
+    let failed = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(failed.status(), 502);
     let missing = with(ask("hello"), &json!({ "model": "maker/none" }));
-    assert_eq!(stage.chat(&key, &missing).await.status(), 404);
+    assert_eq!(gateway.chat(&key, &missing).await.status(), 404);
     let rows = eventually("the counts", async || {
         let rows = admin.get("/usage?by=channel").await["data"].clone();
         let requests = |row: &Value| row["requests"].as_u64().unwrap();

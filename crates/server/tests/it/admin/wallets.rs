@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, assert_refused, with_token};
-use crate::harness::{Plot, ask};
+use super::{AdminClient, assert_refused, with_token};
+use crate::harness::{GatewayBuilder, ask};
 
-async fn wallet(admin: &Admin<'_>, name: &str, balance: &str) -> String {
+async fn wallet(admin: &AdminClient<'_>, name: &str, balance: &str) -> String {
     let new = json!({"name": name, "balance": balance});
     let wallet = admin.post("/wallets", &new).await;
     wallet["id"].as_str().unwrap().to_owned()
@@ -13,8 +13,8 @@ async fn wallet(admin: &Admin<'_>, name: &str, balance: &str) -> String {
 
 #[tokio::test]
 async fn a_wallet_is_created_found_and_changed() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let new = json!({"name": "Acme", "balance": "10.5", "gift": "2", "credit_limit": "3"});
     let answer = admin.send("POST", "/wallets", Some(&new)).await;
     assert_eq!(answer.status(), 201);
@@ -38,7 +38,7 @@ async fn a_wallet_is_created_found_and_changed() {
     );
     assert_eq!(changed["credit_limit"], "7");
     // The command line shows the same members.
-    let told = stage.cli_json(&["wallet", "show", "Acme Inc"]).await;
+    let told = gateway.cli_json(&["wallet", "show", "Acme Inc"]).await;
     for (name, value) in told.as_object().unwrap() {
         assert_eq!(&changed[name], value, "{name}");
     }
@@ -99,8 +99,8 @@ async fn a_wallet_is_created_found_and_changed() {
 
 #[tokio::test]
 async fn wallets_are_listed_and_searched_by_pages() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let mut ids = Vec::new();
     for n in 0..5 {
         ids.push(wallet(&admin, &format!("Customer {n}"), "1").await);
@@ -127,8 +127,8 @@ async fn wallets_are_listed_and_searched_by_pages() {
 
 #[tokio::test]
 async fn a_payment_is_booked_once_however_often_it_is_sent() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let id = wallet(&admin, "acme", "1").await;
     let path = format!("/wallets/{id}/entries");
     let payment = json!({"kind": "top_up", "amount": "5", "reference": "pay_1", "note": "card"});
@@ -174,8 +174,8 @@ async fn a_payment_is_booked_once_however_often_it_is_sent() {
 
 #[tokio::test]
 async fn credits_are_taken_as_far_as_there_are_any() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let id = wallet(&admin, "acme", "0").await;
     let path = format!("/wallets/{id}/entries");
     for (body, balance) in [
@@ -273,17 +273,17 @@ async fn credits_are_taken_as_far_as_there_are_any() {
     let rest = admin.get(&format!("{path}?cursor={cursor}")).await;
     assert_eq!(rest["data"].as_array().unwrap().len(), 4);
     assert_eq!(rest["data"][0]["refund_of"], 1);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_statement_tells_calls_payments_and_months() {
-    let stage = with_token(Plot::default()).open().await;
-    let admin = Admin::of(&stage);
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    let admin = AdminClient::new(&gateway);
     let id = wallet(&admin, "acme", "10").await;
-    let key = stage.key("acme", &["--name", "app"]).await;
+    let key = gateway.key("acme", &["--name", "app"]).await;
     for _ in 0..3 {
-        stage.chat(&key, &ask("hello")).await.ok();
+        gateway.chat(&key, &ask("hello")).await.ok();
     }
     let note =
         json!({"kind": "top_up", "amount": "1", "reference": "=HYPERLINK(1,2)", "note": "a \"b\""});
@@ -372,8 +372,8 @@ async fn a_statement_tells_calls_payments_and_months() {
 
 #[tokio::test]
 async fn the_command_line_moves_credits_and_prints_statements() {
-    let stage = with_token(Plot::default()).open().await;
-    stage.wallet("acme", &["--balance", "10"]).await;
+    let gateway = with_token(GatewayBuilder::default()).start().await;
+    gateway.wallet("acme", &["--balance", "10"]).await;
     for _ in 0..2 {
         let topup = [
             "wallet",
@@ -385,7 +385,7 @@ async fn the_command_line_moves_credits_and_prints_statements() {
             "--note",
             "invoice",
         ];
-        assert_eq!(stage.cli_json(&topup).await["balance"], "15");
+        assert_eq!(gateway.cli_json(&topup).await["balance"], "15");
     }
     for (command, balance) in [
         (
@@ -397,7 +397,7 @@ async fn the_command_line_moves_credits_and_prints_statements() {
         (vec!["wallet", "rename", "acme", "Acme Inc"], "7.5"),
     ] {
         assert_eq!(
-            stage.cli_json(&command).await["balance"],
+            gateway.cli_json(&command).await["balance"],
             balance,
             "{command:?}"
         );
@@ -409,9 +409,9 @@ async fn the_command_line_moves_credits_and_prints_statements() {
         vec!["wallet", "adjust", "Acme Inc", "0"],
         vec!["wallet", "rename", "Acme Inc", ""],
     ] {
-        assert!(!stage.cli(&refused).await.status.success(), "{refused:?}");
+        assert!(!gateway.cli(&refused).await.status.success(), "{refused:?}");
     }
-    let statement = stage.cli_json(&["wallet", "statement", "Acme Inc"]).await;
+    let statement = gateway.cli_json(&["wallet", "statement", "Acme Inc"]).await;
     let kinds: Vec<_> = statement["data"]
         .as_array()
         .unwrap()
@@ -425,5 +425,5 @@ async fn the_command_line_moves_credits_and_prints_statements() {
         (&json!("-2"), &json!("-4"))
     );
     assert_eq!(statement["closing"]["balance"], "7.5");
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::connection::Ended;
+use super::connection::BodyEnd;
 
 /// The head of an answer.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Head {
 pub(crate) struct Answer {
     pub(crate) head: Head,
     pub(crate) body: Vec<u8>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: BodyEnd,
 }
 
 impl Answer {

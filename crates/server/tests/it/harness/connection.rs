@@ -11,11 +11,11 @@ use super::wait::within;
 
 /// Whether a body arrived completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BodyEnd {
     /// The body was complete according to its framing.
-    Cleanly,
+    Complete,
     /// The connection closed before the body was complete.
-    Broken,
+    Truncated,
 }
 
 /// How the bytes of a body are framed.
@@ -134,7 +134,7 @@ impl Connection {
 #[derive(Debug)]
 pub(crate) enum Piece {
     Data(Vec<u8>),
-    End(Ended),
+    End(BodyEnd),
 }
 
 /// Removes the framing of a body, piece by piece as the bytes arrive.
@@ -165,8 +165,8 @@ impl BodyReader {
             }
             if !connection.fill().await {
                 let ended = match self.0 {
-                    Framing::UntilClose => Ended::Cleanly,
-                    Framing::Length(_) | Framing::Chunked => Ended::Broken,
+                    Framing::UntilClose => BodyEnd::Complete,
+                    Framing::Length(_) | Framing::Chunked => BodyEnd::Truncated,
                 };
                 return Piece::End(ended);
             }
@@ -176,7 +176,7 @@ impl BodyReader {
     /// The next piece that the buffered bytes contain, if there is one.
     fn take(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
         match &mut self.0 {
-            Framing::Length(0) => Some(Piece::End(Ended::Cleanly)),
+            Framing::Length(0) => Some(Piece::End(BodyEnd::Complete)),
             Framing::Length(left) => {
                 let count = buffer.len().min(*left);
                 *left -= count;
@@ -195,7 +195,7 @@ impl BodyReader {
                 }
                 let chunk: Vec<u8> = buffer.drain(..end).collect();
                 if size == 0 {
-                    return Some(Piece::End(Ended::Cleanly));
+                    return Some(Piece::End(BodyEnd::Complete));
                 }
                 Some(Piece::Data(chunk[line + 2..line + 2 + size].to_vec()))
             }

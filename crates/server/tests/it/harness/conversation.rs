@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
+use super::chat_calls::with;
 use super::dialect::Dialect;
-use super::talk::with;
 
 /// The history of one caller.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Conversation {
 
 /// The content of an answer: tool calls or text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum AnswerContent {
     /// The model calls these functions: id and name of each.
     Calls(Vec<(String, String)>),
     Text(String),
@@ -60,19 +60,19 @@ impl Conversation {
     }
 
     /// Adds an answer to the history as the library does.
-    pub(crate) fn hear(&mut self, answer: &Answer, stream: bool) -> Said {
+    pub(crate) fn add_answer(&mut self, answer: &Answer, stream: bool) -> AnswerContent {
         let turns = if stream {
-            self.folded(&events(answer.text()))
+            self.turns_of_stream(&events(answer.text()))
         } else {
-            self.kept(&answer.json())
+            self.turns_of_answer(&answer.json())
         };
-        let said = self.said(&turns);
+        let content = self.content_of(&turns);
         self.history.extend(turns);
-        said
+        content
     }
 
     /// The turns that a library keeps of a whole answer.
-    fn kept(&self, answer: &Value) -> Vec<Value> {
+    fn turns_of_answer(&self, answer: &Value) -> Vec<Value> {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         match self.dialect {
             Dialect::Chat => {
@@ -93,13 +93,13 @@ impl Conversation {
     }
 
     /// The turns that a library accumulates from a stream.
-    fn folded(&self, events: &[Value]) -> Vec<Value> {
+    fn turns_of_stream(&self, events: &[Value]) -> Vec<Value> {
         match self.dialect {
             Dialect::Chat => vec![chat_message(events)],
             Dialect::Responses => {
                 let last = events.last().expect("an end");
                 assert_eq!(last["type"], "response.completed", "{last}");
-                self.kept(&last["response"])
+                self.turns_of_answer(&last["response"])
             }
             Dialect::Messages => {
                 vec![json!({ "role": "assistant", "content": blocks(events) })]
@@ -113,7 +113,7 @@ impl Conversation {
         }
     }
 
-    fn said(&self, turns: &[Value]) -> Said {
+    fn content_of(&self, turns: &[Value]) -> AnswerContent {
         let parts: Vec<&Value> = match self.dialect {
             Dialect::Chat | Dialect::Responses | Dialect::Interactions => turns.iter().collect(),
             Dialect::Messages => turns
@@ -127,37 +127,37 @@ impl Conversation {
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut calls = Vec::new();
-        let mut said = String::new();
+        let mut spoken = String::new();
         for part in parts {
             match self.dialect {
                 Dialect::Chat => {
                     for call in items(&part["tool_calls"]) {
                         calls.push((text(&call["id"]), text(&call["function"]["name"])));
                     }
-                    said.push_str(&text(&part["content"]));
+                    spoken.push_str(&text(&part["content"]));
                 }
                 Dialect::Responses => match part["type"].as_str() {
                     Some("function_call") => {
                         calls.push((text(&part["call_id"]), text(&part["name"])));
                     }
-                    Some("message") => said.push_str(&text(&part["content"][0]["text"])),
+                    Some("message") => spoken.push_str(&text(&part["content"][0]["text"])),
                     _ => {}
                 },
                 Dialect::Messages => match part["type"].as_str() {
                     Some("tool_use") => calls.push((text(&part["id"]), text(&part["name"]))),
-                    Some("text") => said.push_str(&text(&part["text"])),
+                    Some("text") => spoken.push_str(&text(&part["text"])),
                     _ => {}
                 },
                 Dialect::Generate => match part.get("functionCall") {
                     Some(call) => calls.push((text(&call["id"]), text(&call["name"]))),
-                    None if part["thought"] != true => said.push_str(&text(&part["text"])),
+                    None if part["thought"] != true => spoken.push_str(&text(&part["text"])),
                     None => {}
                 },
                 Dialect::Interactions => match part["type"].as_str() {
                     Some("function_call") => calls.push((text(&part["id"]), text(&part["name"]))),
                     Some("model_output") => {
                         for content in items(&part["content"]) {
-                            said.push_str(&text(&content["text"]));
+                            spoken.push_str(&text(&content["text"]));
                         }
                     }
                     _ => {}
@@ -165,14 +165,14 @@ impl Conversation {
             }
         }
         if calls.is_empty() {
-            Said::Text(said)
+            AnswerContent::Text(spoken)
         } else {
-            Said::Calls(calls)
+            AnswerContent::Calls(calls)
         }
     }
 
     /// Adds the results of function calls to the history.
-    pub(crate) fn answer(&mut self, calls: &[(String, String)], result: &str) {
+    pub(crate) fn add_tool_results(&mut self, calls: &[(String, String)], result: &str) {
         let results = calls.iter().map(|(id, name)| match self.dialect {
             Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": result }),
             Dialect::Responses => {
@@ -296,8 +296,8 @@ fn steps(events: &[Value]) -> Vec<Value> {
             "step.delta" => {
                 let (step, delta) = (steps.last_mut().unwrap(), &event["delta"]);
                 match delta["type"].as_str().unwrap() {
-                    "text" => grow(step, "content", delta.clone()),
-                    "thought_summary" => grow(step, "summary", delta["content"].clone()),
+                    "text" => append_item(step, "content", delta.clone()),
+                    "thought_summary" => append_item(step, "summary", delta["content"].clone()),
                     "thought_signature" => step["signature"] = delta["signature"].clone(),
                     "arguments_delta" => arguments.push_str(delta["arguments"].as_str().unwrap()),
                     other => panic!("an unknown delta: {other}"),
@@ -313,7 +313,7 @@ fn steps(events: &[Value]) -> Vec<Value> {
 }
 
 /// Appends an item to a list member of a step.
-fn grow(step: &mut Value, name: &str, item: Value) {
+fn append_item(step: &mut Value, name: &str, item: Value) {
     let mut list = step[name].as_array().cloned().unwrap_or_default();
     list.push(item);
     step[name] = list.into();

@@ -1,4 +1,4 @@
-//! The database of a stage: a `SQLite` file, or a schema on a `PostgreSQL` test server.
+//! The database of a test gateway: a `SQLite` file, or a schema on a `PostgreSQL` test server.
 //!
 //! With `TOLLGATE_TEST_STORE=postgres`, all tests run on the server that `TOLLGATE_TEST_POSTGRES` names
 //! (`scripts/with-postgres`).
@@ -49,19 +49,19 @@ impl Database {
     }
 
     /// The same database, used through a separate role whose permissions a test can revoke.
-    pub(crate) fn by_a_guest(self) -> (Self, Guest) {
+    pub(crate) fn with_own_role(self) -> (Self, DatabaseRole) {
         let Self::Postgres { server, schema } = self else {
             panic!("a server is needed");
         };
-        let guest = Guest {
+        let role = DatabaseRole {
             name: format!("guest_of_{schema}"),
             server: server.clone(),
         };
-        let name = &guest.name;
+        let name = &role.name;
         let made = format!("CREATE ROLE {name} LOGIN; GRANT ALL ON SCHEMA {schema} TO {name}");
         psql(&server, &made).unwrap();
         let server = server.replace("tollgate@", &format!("{name}@"));
-        (Self::Postgres { server, schema }, guest)
+        (Self::Postgres { server, schema }, role)
     }
 
     /// The same database, reached through a new proxy.
@@ -153,12 +153,12 @@ impl Database {
 
 /// A role with which a gateway connects to its database.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct DatabaseRole {
     name: String,
     server: String,
 }
 
-impl Guest {
+impl DatabaseRole {
     /// Changes the role; its open sessions continue.
     pub(crate) fn alter(&self, change: &str) {
         psql(&self.server, &format!("ALTER ROLE {} {change}", self.name)).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::answer::Head;
-use super::connection::{BodyReader, Connection, Ended, Piece};
+use super::connection::{BodyEnd, BodyReader, Connection, Piece};
 
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) struct Streaming {
     rest: Vec<u8>,
     /// Every byte of the body so far.
     pub(crate) raw: Vec<u8>,
-    ended: Option<Ended>,
+    ended: Option<BodyEnd>,
     /// Whether events may have ids, from which a client can resume.
     has_ids: bool,
 }
@@ -90,7 +90,7 @@ impl Streaming {
     }
 
     /// All remaining events, and how the body ended.
-    pub(crate) async fn rest(&mut self) -> (Vec<Event>, Ended) {
+    pub(crate) async fn rest(&mut self) -> (Vec<Event>, BodyEnd) {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);

@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use super::stage::Key;
+use super::test_gateway::Key;
 use super::wait::within;
 
 /// One connection, which carries any number of calls.

@@ -1,12 +1,12 @@
-//! A stage for all pairs of dialects: one upstream for each dialect, each serving one model.
+//! A test gateway for all pairs of dialects: one upstream for each dialect, each serving one model.
 
 use std::fmt::Write as _;
 
 use super::dialect::Dialect;
-use super::stage::{Key, Plot, Stage};
+use super::test_gateway::{GatewayBuilder, Key, TestGateway};
 
 /// The public id of the model whose upstream uses this dialect.
-pub(crate) fn via(upstream: Dialect) -> String {
+pub(crate) fn model_via(upstream: Dialect) -> String {
     format!("maker/via-{}", upstream.name())
 }
 
@@ -16,12 +16,12 @@ pub(crate) fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     Dialect::ALL.into_iter().flat_map(upstreams)
 }
 
-impl Plot {
+impl GatewayBuilder {
     /// Adds a channel at `address` that uses this dialect, and a model that the upstream calls `name`. The address
     /// `SIM` stands for the simulated upstream.
     pub(crate) fn upstream(self, dialect: Dialect, address: &str, name: &str) -> Self {
         let mut entries = String::new();
-        let (speaks, model) = (dialect.name(), via(dialect));
+        let (speaks, model) = (dialect.name(), model_via(dialect));
         let _ = write!(
             entries,
             "[[channel]]
@@ -40,9 +40,9 @@ impl Plot {
         self.entries(&entries)
     }
 
-    /// Opens a stage with the simulated upstream behind every dialect.
-    pub(crate) async fn paired(self, name: &str) -> (Stage, Key) {
-        let add = |plot: Self, dialect| plot.upstream(dialect, "SIM", name);
+    /// Opens a test gateway with the simulated upstream behind every dialect.
+    pub(crate) async fn paired(self, name: &str) -> (TestGateway, Key) {
+        let add = |builder: Self, dialect| builder.upstream(dialect, "SIM", name);
         Dialect::ALL.into_iter().fold(self, add).funded().await
     }
 }

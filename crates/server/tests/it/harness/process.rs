@@ -58,7 +58,7 @@ pub(crate) fn signal(name: &str, pid: u32) {
     assert!(sent.success(), "kill -{name} {pid}");
 }
 
-/// A file in the stage's folder with the offset of the gateway's wall clock.
+/// A file in the test gateway's folder with the offset of the gateway's wall clock.
 pub(crate) const CLOCK_FILE: &str = "clock";
 
 /// The library of Debian's `faketime` package, if it is installed.
@@ -119,11 +119,11 @@ impl Running {
         };
         let mut child = command.spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&lines);
+        let written = Arc::clone(&lines);
         let listen = move |output: &mut dyn std::io::Read| {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { return };
-                heard.lock().unwrap().push(line);
+                written.lock().unwrap().push(line);
             }
         };
         match (child.stdout.take(), child.stderr.take()) {

@@ -11,7 +11,7 @@ use super::wait::eventually;
 
 /// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Delivery {
     /// The request line and the headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) enum Reply {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) url: String,
-    told: Arc<Mutex<Vec<Told>>>,
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
     _listening: JoinSet<()>,
 }
 
@@ -42,32 +42,32 @@ impl Receiver {
     pub(crate) async fn replying(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/told?token=t", listener.local_addr().unwrap());
-        let told = Arc::default();
+        let deliveries = Arc::default();
         let mut listening = JoinSet::new();
-        listening.spawn(listen(listener, replies, Arc::clone(&told)));
+        listening.spawn(listen(listener, replies, Arc::clone(&deliveries)));
         Self {
             url,
-            told,
+            deliveries,
             _listening: listening,
         }
     }
 
     /// All deliveries so far.
-    pub(crate) fn told(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    pub(crate) fn deliveries(&self) -> Vec<Delivery> {
+        self.deliveries.lock().unwrap().clone()
     }
 
     /// Waits until there are this many deliveries, and returns them.
-    pub(crate) async fn heard(&self, count: usize) -> Vec<Told> {
+    pub(crate) async fn wait_for(&self, count: usize) -> Vec<Delivery> {
         eventually("the deliveries", async || {
-            let told = self.told();
-            (told.len() >= count).then_some(told)
+            let deliveries = self.deliveries();
+            (deliveries.len() >= count).then_some(deliveries)
         })
         .await
     }
 }
 
-async fn listen(listener: TcpListener, replies: Vec<Reply>, told: Arc<Mutex<Vec<Told>>>) {
+async fn listen(listener: TcpListener, replies: Vec<Reply>, deliveries: Arc<Mutex<Vec<Delivery>>>) {
     // Sockets that get no reply stay open.
     let mut silent = Vec::new();
     loop {
@@ -76,9 +76,12 @@ async fn listen(listener: TcpListener, replies: Vec<Reply>, told: Arc<Mutex<Vec<
             continue;
         };
         let reply = {
-            let mut told = told.lock().unwrap();
-            told.push(Told { head, body });
-            *replies.get(told.len() - 1).or(replies.last()).unwrap()
+            let mut deliveries = deliveries.lock().unwrap();
+            deliveries.push(Delivery { head, body });
+            *replies
+                .get(deliveries.len() - 1)
+                .or(replies.last())
+                .unwrap()
         };
         match reply {
             Reply::Status(status) => answer(&mut socket, status).await,

@@ -6,26 +6,26 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Nothing in these tests takes longer than this, even on a slow machine under load.
-const PATIENCE: Duration = Duration::from_secs(90);
-const LOOK: Duration = Duration::from_millis(5);
+const WAIT_MAX: Duration = Duration::from_secs(90);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The result of a future that must complete in time.
 pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    let outcome = timeout(PATIENCE, future).await;
-    outcome.unwrap_or_else(|_| panic!("{what} took longer than {PATIENCE:?}"))
+    let outcome = timeout(WAIT_MAX, future).await;
+    outcome.unwrap_or_else(|_| panic!("{what} took longer than {WAIT_MAX:?}"))
 }
 
-/// Polls until `look` returns a value.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+/// Polls until `poll` returns a value.
+pub(crate) async fn eventually<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + WAIT_MAX;
     loop {
-        if let Some(seen) = look().await {
+        if let Some(seen) = poll().await {
             return seen;
         }
         assert!(
             Instant::now() < end,
-            "{what} did not happen in {PATIENCE:?}"
+            "{what} did not happen in {WAIT_MAX:?}"
         );
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Connection, Key, Plot, Request, Stage, ask, eventually};
+use crate::harness::{
+    Answer, Connection, GatewayBuilder, Key, Request, TestGateway, ask, eventually,
+};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -14,7 +16,7 @@ fn refused(answer: &Answer) -> bool {
 
 #[tokio::test]
 async fn each_family_takes_its_own_credentials_and_no_other() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let secret = key.secret.as_str();
     let bearer = format!("Bearer {secret}");
     let bearer = ("authorization", bearer.as_str());
@@ -48,7 +50,7 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
             .fold(Request::get(target), |it, (name, value)| {
                 it.header(name, value)
             });
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         let status = if *accepted { 200 } else { 401 };
         assert_eq!(answer.status(), status, "{target} {headers:?}");
     }
@@ -57,7 +59,7 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
 /// A caller with a valid key gets an error about the body; a caller without one gets 401.
 #[tokio::test]
 async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let secret = key.secret.as_str();
     let bearer = format!("Bearer {secret}");
     let bearer = ("authorization", bearer.as_str());
@@ -107,7 +109,7 @@ async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
             .fold(Request::post(target), |it, (name, value)| {
                 it.header(name, value)
             });
-        let answer = stage.send(&request.body("not JSON")).await;
+        let answer = gateway.send(&request.body("not JSON")).await;
         let status = if *accepted { 400 } else { 401 };
         assert_eq!(
             answer.status(),
@@ -116,36 +118,36 @@ async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
             answer.text()
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 /// Input limits: a request has exactly one caller.
 #[tokio::test]
 async fn credentials_that_differ_are_refused() {
-    let (stage, key) = Stage::funded().await;
-    let other = stage.key("w", &[]).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let other = gateway.key("w", &[]).await;
     let both = Request::get("/v1beta/models")
         .bearer(&key.secret)
         .header("x-goog-api-key", &other.secret);
-    assert!(refused(&stage.send(&both).await));
+    assert!(refused(&gateway.send(&both).await));
     let in_query =
         Request::get(&format!("/v1beta/models?key={}", other.secret)).bearer(&key.secret);
-    assert!(refused(&stage.send(&in_query).await));
+    assert!(refused(&gateway.send(&in_query).await));
     let twice = Request::chat(&ask("hello"))
         .bearer(&key.secret)
         .bearer(&other.secret);
-    assert!(refused(&stage.send(&twice).await));
-    assert_eq!(stage.upstream_calls(), 0);
+    assert!(refused(&gateway.send(&twice).await));
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
-    let (stage, _) = Stage::funded().await;
-    let disabled = stage.key("w", &[]).await;
-    stage.cli_json(&["key", "disable", &disabled.id]).await;
-    let expired = stage.key("w", &["--expires", "1s"]).await;
+    let (gateway, _) = TestGateway::funded().await;
+    let disabled = gateway.key("w", &[]).await;
+    gateway.cli_json(&["key", "disable", &disabled.id]).await;
+    let expired = gateway.key("w", &["--expires", "1s"]).await;
     eventually("the expiry", async || {
-        refused(&stage.get(&expired, "/v1/models").await).then_some(())
+        refused(&gateway.get(&expired, "/v1/models").await).then_some(())
     })
     .await;
     let unknown = Key {
@@ -168,9 +170,9 @@ async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
         &odd("' OR 1=1 --"),
     ] {
         for answer in [
-            stage.get(key, "/v1/models").await,
-            stage.get(key, "/v1/balance").await,
-            stage.chat(key, &ask("hello")).await,
+            gateway.get(key, "/v1/models").await,
+            gateway.get(key, "/v1/balance").await,
+            gateway.chat(key, &ask("hello")).await,
         ] {
             assert_eq!(
                 answer.failure(),
@@ -185,37 +187,37 @@ async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
     // All reasons have the same message, so that keys cannot be probed.
     texts.dedup();
     assert_eq!(texts.len(), 1, "{texts:?}");
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 /// K2: a revoked key is refused at the next admission and by the balance endpoint, and by other reads within five
 /// seconds.
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once_where_money_moves() {
-    let (stage, key) = Stage::funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.cli_json(&["key", "disable", &key.id]).await;
-    let called = stage.chat(&key, &ask("hello")).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.cli_json(&["key", "disable", &key.id]).await;
+    let called = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(called.failure(), (401, "invalid_api_key".to_owned()));
-    assert_eq!(stage.upstream_calls(), 1);
-    assert!(refused(&stage.get(&key, "/v1/balance").await));
+    assert_eq!(gateway.upstream_calls(), 1);
+    assert!(refused(&gateway.get(&key, "/v1/balance").await));
     let since = std::time::Instant::now();
     eventually("a refused read", async || {
-        refused(&stage.get(&key, "/v1/models").await).then_some(())
+        refused(&gateway.get(&key, "/v1/models").await).then_some(())
     })
     .await;
     assert!(since.elapsed() < Duration::from_secs(30));
-    stage.cli_json(&["key", "enable", &key.id]).await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.get(&key, "/v1/balance").await.ok();
+    gateway.cli_json(&["key", "enable", &key.id]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.get(&key, "/v1/balance").await.ok();
 }
 
 /// A proxy in front of the gateway may send the calls of many callers over one connection.
 #[tokio::test]
 async fn callers_on_one_connection_are_told_apart() {
-    let (stage, one) = Stage::funded().await;
-    let other = stage.key("w", &[]).await;
-    let mut connection = Connection::open(stage.address()).await;
+    let (gateway, one) = TestGateway::funded().await;
+    let other = gateway.key("w", &[]).await;
+    let mut connection = Connection::open(gateway.address()).await;
     for (secret, status) in [
         (&one.secret, 200),
         (&one.secret, 200),
@@ -228,17 +230,17 @@ async fn callers_on_one_connection_are_told_apart() {
         connection.send(&request).await;
         assert_eq!(connection.answer().await.status(), status);
     }
-    let each = stage.usage(&one).await / 3;
+    let each = gateway.usage(&one).await / 3;
     assert!(each > 0);
-    assert_eq!(stage.usage(&one).await, 3 * each);
-    assert_eq!(stage.usage(&other).await, 2 * each);
+    assert_eq!(gateway.usage(&one).await, 3 * each);
+    assert_eq!(gateway.usage(&other).await, 2 * each);
 }
 
 /// K2: a connection does not cache its last key for longer either.
 #[tokio::test]
 async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
-    let (stage, key) = Stage::funded().await;
-    let mut connection = Connection::open(stage.address()).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let mut connection = Connection::open(gateway.address()).await;
     let mut read = async || {
         let request = Request::get("/v1/models").bearer(&key.secret);
         connection.send(&request).await;
@@ -246,7 +248,7 @@ async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
     };
     read().await.ok();
     read().await.ok();
-    stage.cli_json(&["key", "disable", &key.id]).await;
+    gateway.cli_json(&["key", "disable", &key.id]).await;
     let since = std::time::Instant::now();
     eventually("a refused read", async || {
         refused(&read().await).then_some(())
@@ -258,52 +260,56 @@ async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
 /// K2: a lookup that fails is answered with 503, never with 401.
 #[tokio::test]
 async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
-    let (stage, key) = Stage::funded().await;
-    stage.database().run("ALTER TABLE keys RENAME TO keys_away");
-    let answer = stage.get(&key, "/v1/models").await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
+        .database()
+        .run("ALTER TABLE keys RENAME TO keys_away");
+    let answer = gateway.get(&key, "/v1/models").await;
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
     assert!(answer.header("retry-after").is_some());
-    stage.database().run("ALTER TABLE keys_away RENAME TO keys");
+    gateway
+        .database()
+        .run("ALTER TABLE keys_away RENAME TO keys");
     eventually("the store's return", async || {
-        (stage.get(&key, "/v1/models").await.status() == 200).then_some(())
+        (gateway.get(&key, "/v1/models").await.status() == 200).then_some(())
     })
     .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
 /// R8: while the database is locked, calls are refused within a bounded time. Afterwards they succeed again.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "queue_wait_ms = 100")
         .funded()
         .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    let spent = stage.usage(&key).await;
-    let lock = stage.database().lock();
-    let answer = stage.chat(&key, &ask("hello")).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let spent = gateway.usage(&key).await;
+    let lock = gateway.database().lock();
+    let answer = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
     assert!(answer.header("retry-after").is_some());
     assert_eq!(
-        stage.upstream_calls(),
+        gateway.upstream_calls(),
         1,
         "nothing was sent for a call without a hold"
     );
     drop(lock);
     eventually("an admitted call", async || {
-        (stage.chat(&key, &ask("hello")).await.status() == 200).then_some(())
+        (gateway.chat(&key, &ask("hello")).await.status() == 200).then_some(())
     })
     .await;
-    assert_eq!(stage.usage(&key).await, 2 * spent);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 2 * spent);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// Headers that SDKs add are ignored.
 #[tokio::test]
 async fn unknown_headers_are_ignored() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let request = Request::chat(&ask("say exactly: fine"))
         .bearer(&key.secret)
         .header("x-stainless-retry-count", "1")
@@ -312,6 +318,6 @@ async fn unknown_headers_are_ignored() {
         .header("user-agent", "one")
         .header("user-agent", "two")
         .header("accept", "application/json");
-    let answer = stage.send(&request).await.ok().json();
+    let answer = gateway.send(&request).await.ok().json();
     assert_eq!(answer["choices"][0]["message"]["content"], json!("fine"));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Connection, Key, MODEL, Plot, Request, Stage, eventually};
+use crate::harness::{Connection, GatewayBuilder, Key, MODEL, Request, TestGateway, eventually};
 
 fn post(key: &Key) -> Request {
     Request::post("/v1/chat/completions").bearer(&key.secret)
@@ -17,23 +17,23 @@ fn call_of(key: &Key, bytes: usize) -> Request {
 }
 
 /// Opens a connection that announces a body, sends a part of it and then nothing more.
-async fn stall(stage: &Stage, key: &Key, announced: usize, sent: usize) -> Connection {
-    let mut connection = Connection::open(stage.address()).await;
+async fn stall(gateway: &TestGateway, key: &Key, announced: usize, sent: usize) -> Connection {
+    let mut connection = Connection::open(gateway.address()).await;
     let head = post(key).header("content-length", &announced.to_string());
     connection.write(&head.head()).await;
     connection.write(&vec![b' '; sent]).await;
     connection
 }
 
-async fn key_of(stage: &Stage, wallet: &str, balance: &str) -> Key {
-    stage.wallet(wallet, &["--balance", balance]).await;
-    stage.key(wallet, &[]).await
+async fn key_of(gateway: &TestGateway, wallet: &str, balance: &str) -> Key {
+    gateway.wallet(wallet, &["--balance", balance]).await;
+    gateway.key(wallet, &[]).await
 }
 
 /// The status that answers the head of a body of this size: 100 if there is memory for it. No part of the body is sent,
 /// so the question itself takes no memory.
-async fn claim(stage: &Stage, key: &Key, bytes: usize) -> u16 {
-    let mut connection = Connection::open(stage.address()).await;
+async fn claim(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
+    let mut connection = Connection::open(gateway.address()).await;
     let head = post(key)
         .header("expect", "100-continue")
         .header("content-length", &bytes.to_string());
@@ -46,108 +46,108 @@ async fn claim(stage: &Stage, key: &Key, bytes: usize) -> u16 {
 }
 
 /// Repeats `claim` until the status is the expected one.
-async fn until(what: &str, stage: &Stage, key: &Key, bytes: usize, status: u16) {
+async fn until(what: &str, gateway: &TestGateway, key: &Key, bytes: usize, status: u16) {
     eventually(what, async || {
-        (claim(stage, key, bytes).await == status).then_some(())
+        (claim(gateway, key, bytes).await == status).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
 async fn announced_bodies_take_no_memory_from_others() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_bytes = 67108864")
         .funded()
         .await;
-    let attacker = key_of(&stage, "attacker", "100").await;
+    let attacker = key_of(&gateway, "attacker", "100").await;
     let mut held = Vec::new();
     for _ in 0..6 {
-        held.push(stall(&stage, &attacker, 30 << 20, 1_000).await);
+        held.push(stall(&gateway, &attacker, 30 << 20, 1_000).await);
     }
     // A later request is answered, so the gateway has read the earlier ones by now.
-    stage.get(&attacker, "/v1/models").await.ok();
-    stage.send(&call_of(&key, 5 << 20)).await.ok();
-    stage.send(&call_of(&key, 100)).await.ok();
+    gateway.get(&attacker, "/v1/models").await.ok();
+    gateway.send(&call_of(&key, 5 << 20)).await.ok();
+    gateway.send(&call_of(&key, 100)).await.ok();
     drop(held);
 }
 
 #[tokio::test]
 async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
-    let stage = Stage::open().await;
-    let poor = key_of(&stage, "poor", "0").await;
+    let gateway = TestGateway::start().await;
+    let poor = key_of(&gateway, "poor", "0").await;
     let refusal = (402, "insufficient_quota".to_owned());
     // Refused by its announced length: no byte of the body is sent.
-    let mut claim = stall(&stage, &poor, 30 << 20, 0).await;
+    let mut claim = stall(&gateway, &poor, 30 << 20, 0).await;
     assert_eq!(claim.answer().await.failure(), refusal);
     // Without an announced length, refused once enough bytes have arrived.
-    let mut chunked = Connection::open(stage.address()).await;
+    let mut chunked = Connection::open(gateway.address()).await;
     let head = post(&poor).header("transfer-encoding", "chunked");
     chunked.write(&head.head()).await;
     let piece = [b"20000\r\n".as_slice(), &vec![b' '; 0x20000], b"\r\n"].concat();
     chunked.write(&piece).await;
     assert_eq!(chunked.answer().await.failure(), refusal);
     // A small body is read first, so its errors are reported first.
-    let broken = stage.send(&post(&poor).body("{")).await;
+    let broken = gateway.send(&post(&poor).body("{")).await;
     assert_eq!(broken.failure(), (400, "invalid_request".to_owned()));
-    assert_eq!(stage.send(&call_of(&poor, 100)).await.failure(), refusal);
+    assert_eq!(gateway.send(&call_of(&poor, 100)).await.failure(), refusal);
 
-    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[0]["id"].as_str().unwrap().to_owned();
-    stage.cli_json(&["wallet", "topup", &id, "10"]).await;
-    stage.send(&call_of(&poor, 200_000)).await.ok();
+    gateway.cli_json(&["wallet", "topup", &id, "10"]).await;
+    gateway.send(&call_of(&poor, 200_000)).await.ok();
 
     // The state of a wallet is cached for a moment, so this uses a wallet that is not cached yet.
-    let barred = key_of(&stage, "barred", "100").await;
-    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let barred = key_of(&gateway, "barred", "100").await;
+    let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();
-    stage.cli_json(&["wallet", "disable", &id]).await;
-    let mut claim = stall(&stage, &barred, 30 << 20, 0).await;
+    gateway.cli_json(&["wallet", "disable", &id]).await;
+    let mut claim = stall(&gateway, &barred, 30 << 20, 0).await;
     let refused = claim.answer().await.failure();
     assert_eq!(refused, (403, "wallet_disabled".to_owned()));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_key_bytes = 300000")
         .setting("limits", "body_memory_wallet_bytes = 500000")
         .funded()
         .await;
-    let sibling = stage.key("w", &[]).await;
-    let other = key_of(&stage, "other", "100").await;
-    let stalled = stall(&stage, &key, 299_000, 280_000).await;
-    until("the key's limit", &stage, &key, 100_000, 429).await;
-    let refused = stage.send(&call_of(&key, 100_000)).await;
+    let sibling = gateway.key("w", &[]).await;
+    let other = key_of(&gateway, "other", "100").await;
+    let stalled = stall(&gateway, &key, 299_000, 280_000).await;
+    until("the key's limit", &gateway, &key, 100_000, 429).await;
+    let refused = gateway.send(&call_of(&key, 100_000)).await;
     assert_eq!(
         refused.failure(),
         (429, "concurrency_limit_exceeded".to_owned())
     );
     assert!(refused.header("retry-after").is_some());
-    stage.send(&call_of(&key, 1_000)).await.ok();
-    stage.send(&call_of(&sibling, 150_000)).await.ok();
-    let refused = stage.send(&call_of(&sibling, 280_000)).await;
+    gateway.send(&call_of(&key, 1_000)).await.ok();
+    gateway.send(&call_of(&sibling, 150_000)).await.ok();
+    let refused = gateway.send(&call_of(&sibling, 280_000)).await;
     assert_eq!(refused.status(), 429, "the wallet's limit");
-    stage.send(&call_of(&other, 280_000)).await.ok();
+    gateway.send(&call_of(&other, 280_000)).await.ok();
     drop(stalled);
-    until("room again", &stage, &key, 100_000, 100).await;
+    until("room again", &gateway, &key, 100_000, 100).await;
 }
 
 #[tokio::test]
 async fn large_bodies_leave_room_for_small_ones() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_bytes = 1600000")
         .funded()
         .await;
-    let other = key_of(&stage, "other", "100").await;
+    let other = key_of(&gateway, "other", "100").await;
     assert_eq!(
-        claim(&stage, &key, 1_600_000).await,
+        claim(&gateway, &key, 1_600_000).await,
         503,
         "an eighth is kept"
     );
-    let stalled = stall(&stage, &key, 1_399_000, 1_390_000).await;
-    until("a full node", &stage, &other, 150_000, 503).await;
-    stage.send(&call_of(&other, 60_000)).await.ok();
+    let stalled = stall(&gateway, &key, 1_399_000, 1_390_000).await;
+    until("a full node", &gateway, &other, 150_000, 503).await;
+    gateway.send(&call_of(&other, 60_000)).await.ok();
     drop(stalled);
-    until("room again", &stage, &other, 150_000, 100).await;
+    until("room again", &gateway, &other, 150_000, 100).await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Plot, Request, Stage, ask, with};
+use crate::harness::{GatewayBuilder, Request, TestGateway, ask, with};
 
 /// Checks an error envelope and returns the code in it.
 type ReadCode<'a> = &'a dyn Fn(&Value) -> Value;
@@ -52,15 +52,15 @@ async fn a_model_without_a_time_is_not_as_old_as_time() {
         price = { input = "1", output = "2" }
         profile = { context_tokens = 1000, max_output_tokens = 1000 }
     "#;
-    let (stage, key) = Plot::default().entries(undated).funded().await;
-    let shown = stage
+    let (gateway, key) = GatewayBuilder::default().entries(undated).funded().await;
+    let shown = gateway
         .get(&key, "/v1/models/maker/undated")
         .await
         .ok()
         .json();
     let created = shown["created"].as_i64().unwrap();
     assert!(created > 1_767_225_600, "{shown}");
-    let again = stage
+    let again = gateway
         .get(&key, "/v1/models/maker/undated")
         .await
         .ok()
@@ -70,8 +70,8 @@ async fn a_model_without_a_time_is_not_as_old_as_time() {
 
 #[tokio::test]
 async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
-    let (stage, key) = Stage::funded().await;
-    let answer = stage.get(&key, "/v1/models").await.ok();
+    let (gateway, key) = TestGateway::funded().await;
+    let answer = gateway.get(&key, "/v1/models").await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let list = answer.json();
     assert_eq!(list["object"], "list");
@@ -88,10 +88,10 @@ async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
 /// Clients rely on these facts, so a fact that is not configured must not appear.
 #[tokio::test]
 async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
-    let (stage, key) = Plot::default().entries(KINDS).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(KINDS).funded().await;
     let shown = async |id: &str| {
         let target = format!("/v1/models/{id}");
-        stage.get(&key, &target).await.ok().json()
+        gateway.get(&key, &target).await.ok().json()
     };
     for (id, kind, endpoints, outputs) in [
         (
@@ -149,7 +149,7 @@ async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
     );
 }
 
-/// Models of the kinds that the default stage does not have.
+/// Models of the kinds that the default test gateway does not have.
 const KINDS: &str = r#"
     [[model]]
     id = "maker/pictures"
@@ -188,10 +188,11 @@ async fn the_methods_of_a_model_are_those_that_serve_it() {
         (false, "chat", json!(text[..2])),
         (false, "vectors", json!([])),
     ] {
-        let plot = Plot::default().setting("server", &format!("sdk_aliases = {aliases}"));
-        let (stage, key) = plot.entries(KINDS).funded().await;
+        let builder =
+            GatewayBuilder::default().setting("server", &format!("sdk_aliases = {aliases}"));
+        let (gateway, key) = builder.entries(KINDS).funded().await;
         let target = format!("/v1beta/models/maker/{id}");
-        let shown = stage.get(&key, &target).await.ok().json();
+        let shown = gateway.get(&key, &target).await.ok().json();
         assert_eq!(shown["supportedGenerationMethods"], methods, "{id}");
     }
 }
@@ -199,7 +200,7 @@ async fn the_methods_of_a_model_are_those_that_serve_it() {
 /// N2: a model without a price, an output bound or a usable channel cannot be called.
 #[tokio::test]
 async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(
             r#"
             [[channel]]
@@ -233,7 +234,7 @@ async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
         )
         .funded()
         .await;
-    let listed = stage.get(&key, "/v1/models").await.ok().json();
+    let listed = gateway.get(&key, "/v1/models").await.ok().json();
     let ids: Vec<_> = listed["data"]
         .as_array()
         .unwrap()
@@ -248,28 +249,28 @@ async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
         "maker/unreachable",
     ] {
         let body = with(ask("hello"), &json!({ "model": id }));
-        let called = stage.chat(&key, &body).await;
+        let called = gateway.chat(&key, &body).await;
         assert_eq!(
             called.failure(),
             (404, "model_not_found".to_owned()),
             "{id}"
         );
         assert_eq!(called.openai_error()["param"], "model");
-        let shown = stage.get(&key, &format!("/v1/models/{id}")).await;
+        let shown = gateway.get(&key, &format!("/v1/models/{id}")).await;
         assert_eq!(shown.failure(), (404, "model_not_found".to_owned()), "{id}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for target in [
         "/v1/models/maker/chat",
         "/v1/models/maker%2Fchat",
         "/v1/models/maker%2fchat",
     ] {
-        let answer = stage.get(&key, target).await.ok();
+        let answer = gateway.get(&key, target).await.ok();
         assert_eq!(answer.json(), chat_entry(), "{target}");
     }
     for target in [
@@ -278,7 +279,7 @@ async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
         // The path is decoded once, so this id contains a percent sign.
         "/v1/models/maker%252Fchat",
     ] {
-        let answer = stage.get(&key, target).await;
+        let answer = gateway.get(&key, target).await;
         assert_eq!(
             answer.failure(),
             (404, "model_not_found".to_owned()),
@@ -289,8 +290,8 @@ async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
 
 #[tokio::test]
 async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
-    let (stage, key) = Stage::funded().await;
-    let list = stage.get(&key, "/v1beta/models").await.ok().json();
+    let (gateway, key) = TestGateway::funded().await;
+    let list = gateway.get(&key, "/v1beta/models").await.ok().json();
     let names: Vec<_> = list["models"]
         .as_array()
         .unwrap()
@@ -306,13 +307,13 @@ async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
         ]
     );
     for target in ["/v1beta/models/maker/chat", "/v1beta/models/maker%2Fchat"] {
-        let one = stage.get(&key, target).await.ok().json();
+        let one = gateway.get(&key, target).await.ok().json();
         assert_eq!(one["name"], "models/maker/chat");
         assert_eq!(one["inputTokenLimit"], 400_000);
         assert_eq!(one["outputTokenLimit"], 128_000);
         assert!(one["supportedGenerationMethods"].is_array());
     }
-    let missing = stage.get(&key, "/v1beta/models/maker/none").await;
+    let missing = gateway.get(&key, "/v1beta/models/maker/none").await;
     assert_eq!(missing.status(), 404);
     let error = &missing.json()["error"];
     assert_eq!(
@@ -325,7 +326,7 @@ async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
 /// SDKs probe paths that do not exist here and must be able to parse the error.
 #[tokio::test]
 async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let openai = |body: &Value| body["error"]["code"].clone();
     let messages = |body: &Value| {
         assert_eq!(body["type"], "error");
@@ -365,7 +366,7 @@ async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
     ];
     for (method, target, code) in table {
         let request = Request::new(method, target).bearer(&key.secret);
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert_eq!(answer.status(), 404, "{method} {target}");
         assert_eq!(
             answer.header("content-type"),
@@ -375,5 +376,5 @@ async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
         assert!(answer.header("x-request-id").is_some(), "{target}");
         assert_eq!(code(&answer.json()), "not_found", "{method} {target}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }

@@ -1,6 +1,6 @@
 //! CORS: pages of other origins can read answers only where the operator allows it.
 
-use crate::harness::{Answer, Connection, Plot, Request, ask};
+use crate::harness::{Answer, Connection, GatewayBuilder, Request, ask};
 
 const PAGE: &str = "https://app.example.com";
 const STRANGER: &str = "https://evil.example";
@@ -24,21 +24,21 @@ fn assert_silent(answer: &Answer) {
 
 #[tokio::test]
 async fn nothing_is_allowed_unless_a_setting_says_so() {
-    let (stage, key) = Plot::default().funded().await;
-    let refused = stage.send(&preflight("/v1/chat/completions", PAGE)).await;
+    let (gateway, key) = GatewayBuilder::default().funded().await;
+    let refused = gateway.send(&preflight("/v1/chat/completions", PAGE)).await;
     assert_eq!(refused.status(), 404);
     assert_silent(&refused);
     let call = Request::chat(&ask("hi"))
         .bearer(&key.secret)
         .header("origin", PAGE);
-    let answer = stage.send(&call).await.ok();
+    let answer = gateway.send(&call).await.ok();
     assert_silent(&answer);
     assert_eq!(answer.header("vary"), None);
 }
 
 #[tokio::test]
 async fn a_listed_origin_may_ask_and_read_and_no_other() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting(
             "server",
             "cors_origins = [\"http://localhost:3000\", \"https://APP.example.com/\"]",
@@ -51,10 +51,10 @@ async fn a_listed_origin_may_ask_and_read_and_no_other() {
         "/v1/models",
         "/v1/nothing",
     ] {
-        let answer = stage.send(&preflight(target, PAGE)).await;
+        let answer = gateway.send(&preflight(target, PAGE)).await;
         assert_eq!(preflighted(&answer), PAGE, "{target}");
     }
-    let refused = stage.send(&preflight("/v1/models", STRANGER)).await;
+    let refused = gateway.send(&preflight("/v1/models", STRANGER)).await;
     assert_eq!(refused.status(), 404);
     assert_silent(&refused);
     assert_eq!(refused.header("vary"), Some("origin"));
@@ -65,7 +65,7 @@ async fn a_listed_origin_may_ask_and_read_and_no_other() {
     };
     // Pages can read errors too.
     for (secret, status) in [(key.secret.as_str(), 200), ("sk-tg-none", 401)] {
-        let answer = stage.send(&call(PAGE, secret)).await;
+        let answer = gateway.send(&call(PAGE, secret)).await;
         assert_eq!(answer.status(), status);
         assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
         assert_eq!(answer.header("vary"), Some("origin"));
@@ -80,11 +80,11 @@ async fn a_listed_origin_may_ask_and_read_and_no_other() {
         }
         assert_eq!(answer.header("access-control-allow-credentials"), None);
     }
-    let answer = stage.send(&call(STRANGER, &key.secret)).await.ok();
+    let answer = gateway.send(&call(STRANGER, &key.secret)).await.ok();
     assert_silent(&answer);
     // An OPTIONS request without preflight headers is not a preflight.
     let options = Request::new("OPTIONS", "/v1/models").header("origin", PAGE);
-    assert_eq!(stage.send(&options).await.status(), 404);
+    assert_eq!(gateway.send(&options).await.status(), 404);
 }
 
 /// Checks the answer to a preflight, which needs no key, and returns the allowed origin.
@@ -110,20 +110,20 @@ fn preflighted(answer: &Answer) -> &str {
 
 #[tokio::test]
 async fn every_origin_may_be_allowed_and_sockets_are_not_touched() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("server", "cors_origins = [\"*\"]")
         .funded()
         .await;
-    let answer = stage.send(&preflight("/v1/responses", "null")).await;
+    let answer = gateway.send(&preflight("/v1/responses", "null")).await;
     assert_eq!(preflighted(&answer), "*");
     let models = Request::get("/v1/models").bearer(&key.secret);
     for request in [models.clone(), models.header("origin", STRANGER)] {
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
         assert_eq!(answer.header("vary"), None);
     }
     // A call follows on the same connection: a preflight has no body that could be taken for the next answer.
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&preflight("/v1/models", PAGE)).await;
     assert_eq!(connection.answer().await.status(), 204);
     let call = Request::chat(&ask("hi")).bearer(&key.secret);

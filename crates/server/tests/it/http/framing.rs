@@ -1,7 +1,7 @@
 //! Hostile and malformed bytes on the public port: the answer is a 4xx or a close, never a 5xx, and the server keeps
 //! serving.
 
-use crate::harness::{Connection, Request, Stage, ask, eventually};
+use crate::harness::{Connection, Request, TestGateway, ask, eventually};
 
 /// Header lines and bodies of requests whose end is ambiguous, or whose headers are invalid.
 fn doubtful(body: &str) -> Vec<(String, String)> {
@@ -84,7 +84,7 @@ fn strange() -> Vec<(String, Vec<u8>)> {
 
 #[tokio::test]
 async fn malformed_messages_are_refused_and_close_their_connection() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let doubtful = doubtful(&ask("hello").to_string()).into_iter().map(|(headers, body)| {
         let message = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer {}\r\n{headers}\r\n{body}",
@@ -93,7 +93,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
         (headers, message.into_bytes())
     });
     for (what, message) in doubtful.chain(strange()) {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection.write(&message).await;
         // Bad headers are refused immediately. Otherwise the server may wait for more bytes, so end the request.
         let bytes = if what.contains(':') {
@@ -108,16 +108,16 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
             }
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
 /// Input limits, "framing": a message whose end is ambiguous must not determine where the next one begins.
 #[tokio::test]
 async fn nothing_behind_a_doubtful_message_is_served() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let smuggled = Request::get("/v1/balance").bearer(&key.secret).bytes();
     for framing in [
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -131,7 +131,7 @@ async fn nothing_behind_a_doubtful_message_is_served() {
         )
         .into_bytes();
         message.extend_from_slice(&smuggled);
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection.write(&message).await;
         connection.finish().await;
         let mut answers = Vec::new();
@@ -148,7 +148,7 @@ async fn nothing_behind_a_doubtful_message_is_served() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let mut bytes = Vec::new();
     for count in 1..=10 {
         let body = ask(&format!("say exactly: number {count}"));
@@ -156,7 +156,7 @@ async fn pipelined_requests_are_answered_in_order() {
     }
     bytes.extend(Request::get("/v1/nothing").bytes());
     bytes.extend(Request::get("/v1/balance").bearer(&key.secret).bytes());
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.write(&bytes).await;
     for count in 1..=10 {
         let answer = connection.answer().await.ok().json();
@@ -169,13 +169,13 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = ask("say exactly: continued").to_string();
     let request = Request::post("/v1/chat/completions")
         .bearer(&key.secret)
         .header("expect", "100-continue")
         .body(body.as_str());
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.write(&request.head()).await;
     connection.interim().await;
     connection.write(body.as_bytes()).await;
@@ -187,8 +187,8 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
 /// is charged correctly.
 #[tokio::test]
 async fn a_half_closed_client_is_answered_or_let_go() {
-    let (stage, key) = Stage::funded().await;
-    let mut connection = Connection::open(stage.address()).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let mut connection = Connection::open(gateway.address()).await;
     let request = Request::chat(&ask("say exactly: heard")).bearer(&key.secret);
     connection.send(&request).await;
     connection.finish().await;
@@ -199,32 +199,32 @@ async fn a_half_closed_client_is_answered_or_let_go() {
         );
     }
     eventually("the close of its hold", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    let charged = stage.usage(&key).await > 0;
-    assert_eq!(charged, stage.upstream_calls() > 0);
-    stage.verify().await;
+    let charged = gateway.usage(&key).await > 0;
+    assert_eq!(charged, gateway.upstream_calls() > 0);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn broken_off_requests_leave_nothing_behind() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let request = Request::chat(&ask("hello")).bearer(&key.secret).bytes();
     for length in (1..request.len()).step_by(17) {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection.write(&request[..length]).await;
         drop(connection);
     }
-    assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 200);
-    assert_eq!(stage.upstream_calls(), 1);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.chat(&key, &ask("hello")).await.status(), 200);
+    assert_eq!(gateway.upstream_calls(), 1);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// The statuses of all answers until the server closes the connection.
-async fn statuses(stage: &Stage, bytes: &[u8]) -> Vec<u16> {
-    let mut connection = Connection::open(stage.address()).await;
+async fn statuses(gateway: &TestGateway, bytes: &[u8]) -> Vec<u16> {
+    let mut connection = Connection::open(gateway.address()).await;
     connection.write(bytes).await;
     let mut statuses = Vec::new();
     while let Some(answer) = connection.try_answer().await {
@@ -241,7 +241,7 @@ async fn statuses(stage: &Stage, bytes: &[u8]) -> Vec<u16> {
 /// A malformed request that follows others in the same read is refused, and nothing after it is served.
 #[tokio::test]
 async fn a_doubtful_message_is_refused_wherever_it_stands() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = ask("hello").to_string();
     let length = body.len();
     let chunks = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
@@ -286,20 +286,20 @@ async fn a_doubtful_message_is_refused_wherever_it_stands() {
         let doubtful = doubtful.as_bytes();
         let case = format!("{host}{framing}");
         let first = [doubtful, &good].concat();
-        assert_eq!(statuses(&stage, &first).await, [400], "{case}");
+        assert_eq!(statuses(&gateway, &first).await, [400], "{case}");
         let third = [&good, &good, doubtful, &good].concat();
-        assert_eq!(statuses(&stage, &third).await, [200, 200, 400], "{case}");
+        assert_eq!(statuses(&gateway, &third).await, [200, 200, 400], "{case}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 /// A body that looks like the HTTP/2 preface does not switch the connection to HTTP/2.
 #[tokio::test]
 async fn a_body_does_not_change_how_the_next_head_is_read() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     let request = Request::post("/v1/chat/completions")
         .bearer(&key.secret)
         .header("expect", "100-continue")
@@ -318,12 +318,12 @@ async fn a_body_does_not_change_how_the_next_head_is_read() {
 
 #[tokio::test]
 async fn http_1_0_needs_no_host() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let head = format!(
         "GET /v1/models HTTP/1.0\r\nAuthorization: Bearer {}\r\n\r\n",
         key.secret
     );
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.write(head.as_bytes()).await;
     let bytes = connection.rest().await;
     assert!(String::from_utf8_lossy(&bytes).contains(" 200 OK\r\n"));

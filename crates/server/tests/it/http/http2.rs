@@ -5,14 +5,19 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::harness::{
-    CANNED_MODEL, Canned, Http2, Plot, Stage, ask, eventually, take_rest, with, within,
+    CANNED_MODEL, CannedUpstream, GatewayBuilder, Http2, TestGateway, ask, eventually, take_rest,
+    with, within,
 };
 
 const WHOLE: &str = r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
 
 /// Makes two calls, which fill both places of the node, and reads neither answer.
-async fn fill(stage: &Stage, key: &crate::harness::Key, streamed: bool) -> Vec<impl Sized + use<>> {
-    let connection = Http2::open(stage.address(), 0).await;
+async fn fill(
+    gateway: &TestGateway,
+    key: &crate::harness::Key,
+    streamed: bool,
+) -> Vec<impl Sized + use<>> {
+    let connection = Http2::open(gateway.address(), 0).await;
     let body = with(ask("reply with 40 words"), &json!({ "stream": streamed }));
     let mut answers = Vec::new();
     for _ in 0..2 {
@@ -21,9 +26,9 @@ async fn fill(stage: &Stage, key: &crate::harness::Key, streamed: bool) -> Vec<i
     answers
 }
 
-async fn admitted(stage: &Stage, key: &crate::harness::Key) {
+async fn admitted(gateway: &TestGateway, key: &crate::harness::Key) {
     eventually("a place for others", async || {
-        let answer = stage.chat(key, &ask("hello")).await;
+        let answer = gateway.chat(key, &ask("hello")).await;
         (answer.status() == 200).then_some(())
     })
     .await;
@@ -31,48 +36,48 @@ async fn admitted(stage: &Stage, key: &crate::harness::Key) {
 
 #[tokio::test]
 async fn an_answer_that_is_settled_keeps_no_place() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "requests_in_flight = 2")
         .funded()
         .await;
-    let answers = fill(&stage, &key, false).await;
-    admitted(&stage, &key).await;
+    let answers = fill(&gateway, &key, false).await;
+    admitted(&gateway, &key).await;
     drop(answers);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// S4 for a single stream: data is waiting and the client reads no byte.
 #[tokio::test]
 async fn a_stream_with_a_closed_window_is_ended() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "requests_in_flight = 2")
         .setting("timeouts", "client_write_idle_ms = 500")
         .setting("timeouts", "client_gone_drain_ms = 100")
         .funded()
         .await;
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "reply-bytes=400000+chunks=400", 2)
         .unwrap();
-    let answers = fill(&stage, &key, true).await;
-    admitted(&stage, &key).await;
+    let answers = fill(&gateway, &key, true).await;
+    admitted(&gateway, &key).await;
     eventually("the settlement of both", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
     drop(answers);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_stalled_stream_leaves_its_neighbours_alone() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "client_write_idle_ms = 500")
         .setting("timeouts", "client_gone_drain_ms = 100")
         .funded()
         .await;
-    let connection = Http2::open(stage.address(), 65_535).await;
-    stage
+    let connection = Http2::open(gateway.address(), 65_535).await;
+    gateway
         .sim
         .queue_faults("sim-chat", "reply-bytes=400000+chunks=400", 1)
         .unwrap();
@@ -80,7 +85,7 @@ async fn a_stalled_stream_leaves_its_neighbours_alone() {
         .chat(&key, &with(ask("go"), &json!({ "stream": true })))
         .await;
     eventually("its end", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
     assert!(take_rest(stalled).await.is_err(), "it was reset");
@@ -88,16 +93,19 @@ async fn a_stalled_stream_leaves_its_neighbours_alone() {
     assert_eq!(answer.status(), 200);
     let body = take_rest(answer).await.unwrap();
     assert!(body.windows(10).any(|it| it == b"still here"));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The write timeout is measured in pieces. An answer larger than one piece arrives whole.
 #[tokio::test]
 async fn large_answers_arrive_whole() {
     let text = "x".repeat(700_001);
-    let canned = Canned::json(&WHOLE.replace("\"x\"", &format!("\"{text}\""))).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
-    let connection = Http2::open(stage.address(), 65_535).await;
+    let canned = CannedUpstream::json(&WHOLE.replace("\"x\"", &format!("\"{text}\""))).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    let connection = Http2::open(gateway.address(), 65_535).await;
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
     let answer = connection.chat(&key, &body).await;
     let length: usize = answer.headers()["content-length"]
@@ -113,23 +121,23 @@ async fn large_answers_arrive_whole() {
 
 #[tokio::test]
 async fn requests_of_one_key_are_bounded() {
-    let canned = Canned::waiting(WHOLE).await;
-    let (stage, key) = Plot::default()
+    let canned = CannedUpstream::paused(WHOLE).await;
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "requests_in_flight_per_key = 3")
         .entries(&canned.entries())
         .funded()
         .await;
-    let other = stage.key("w", &[]).await;
-    let connection = Http2::open(stage.address(), 65_535).await;
+    let other = gateway.key("w", &[]).await;
+    let connection = Http2::open(gateway.address(), 65_535).await;
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
     let above = async {
-        canned.came(3).await;
-        let refused = stage.chat(&key, &body).await;
+        canned.wait_for_requests(3).await;
+        let refused = gateway.chat(&key, &body).await;
         let another = async {
-            canned.came(4).await;
-            canned.open();
+            canned.wait_for_requests(4).await;
+            canned.release_answers();
         };
-        let (served, ()) = tokio::join!(stage.chat(&other, &body), another);
+        let (served, ()) = tokio::join!(gateway.chat(&other, &body), another);
         served.ok();
         refused
     };
@@ -143,20 +151,20 @@ async fn requests_of_one_key_are_bounded() {
         assert_eq!(answer.status(), 200);
         take_rest(answer).await.unwrap();
     }
-    admitted(&stage, &key).await;
+    admitted(&gateway, &key).await;
 }
 
 /// A client that disappeared without closing the connection is detected by unanswered pings.
 #[tokio::test]
 async fn a_connection_that_answers_no_ping_is_closed() {
     const PING: u8 = 6;
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("timeouts", "client_ping_ms = 200")
         .setting("timeouts", "client_ping_answer_ms = 200")
         .setting("timeouts", "client_header_ms = 600000")
-        .open()
+        .start()
         .await;
-    let mut socket = TcpStream::connect(stage.address()).await.unwrap();
+    let mut socket = TcpStream::connect(gateway.address()).await.unwrap();
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     socket
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -199,21 +207,24 @@ fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
 /// The streams of one connection use more than the connection's own thread.
 #[tokio::test]
 async fn many_streams_of_one_connection_are_spread_over_the_threads() {
-    let canned = Canned::waiting(WHOLE).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
-    let connection = Http2::open(stage.address(), 65_535).await;
+    let canned = CannedUpstream::paused(WHOLE).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    let connection = Http2::open(gateway.address(), 65_535).await;
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
-    let before = sleeps_of_serving_threads(stage.pid());
+    let before = sleeps_of_serving_threads(gateway.pid());
     let calls = (0..64).map(|_| async {
         take_rest(connection.chat(&key, &body).await).await.unwrap();
     });
     let calls = futures_util::future::join_all(calls);
     let open = async {
-        canned.came(64).await;
-        canned.open();
+        canned.wait_for_requests(64).await;
+        canned.release_answers();
     };
     tokio::join!(calls, open);
-    let after = sleeps_of_serving_threads(stage.pid());
+    let after = sleeps_of_serving_threads(gateway.pid());
     for ((name, before), (_, after)) in before.iter().zip(&after) {
         assert!(after > before, "{name} has slept through: {before}");
     }

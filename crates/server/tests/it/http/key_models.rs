@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Key, Request, Stage, ask, eventually};
+use crate::harness::{Answer, Key, Request, TestGateway, ask, eventually};
 
 /// A multipart form with a member `model` and a file.
 fn form(target: &str, model: &str, file: &str) -> Request {
@@ -124,17 +124,19 @@ fn calls(model: &str) -> Vec<(String, Request)> {
 /// the list causes the refusal.
 #[tokio::test]
 async fn a_key_calls_its_models_only_on_every_endpoint() {
-    let (stage, any) = Stage::funded().await;
-    let listed = stage.key("w", &["--models", "maker/vectors,other/*"]).await;
+    let (gateway, any) = TestGateway::funded().await;
+    let listed = gateway
+        .key("w", &["--models", "maker/vectors,other/*"])
+        .await;
     let send = async |key: &Key, request: &Request| -> Answer {
-        stage.send(&request.clone().bearer(&key.secret)).await
+        gateway.send(&request.clone().bearer(&key.secret)).await
     };
     for (target, request) in calls("maker/chat") {
         let answer = send(&any, &request).await;
         let text = answer.text();
         assert!(!text.contains("model_not_found"), "{target}: {text}");
     }
-    let before = (stage.upstream_calls(), stage.balance(&listed).await);
+    let before = (gateway.upstream_calls(), gateway.balance(&listed).await);
     for model in ["maker/chat", "maker/nothing"] {
         for (target, request) in calls(model) {
             let answer = send(&listed, &request).await;
@@ -147,20 +149,20 @@ async fn a_key_calls_its_models_only_on_every_endpoint() {
             );
         }
     }
-    let after = (stage.upstream_calls(), stage.balance(&listed).await);
+    let after = (gateway.upstream_calls(), gateway.balance(&listed).await);
     assert_eq!(before, after);
     let vectors = json!({"model": "maker/vectors", "input": "hi"});
     let vectors = Request::post("/v1/embeddings").json(&vectors);
     send(&listed, &vectors).await.ok();
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_catalog_of_a_key_has_its_models_only() {
-    let (stage, any) = Stage::funded().await;
-    let key = stage.key("w", &["--models", "maker/vectors"]).await;
+    let (gateway, any) = TestGateway::funded().await;
+    let key = gateway.key("w", &["--models", "maker/vectors"]).await;
     let list = async |key: &Key, target: &str, of: &str, id: &str| -> Vec<String> {
-        let list = stage.get(key, target).await.ok().json();
+        let list = gateway.get(key, target).await.ok().json();
         let models = list[of].as_array().unwrap().iter();
         models
             .map(|model| model[id].as_str().unwrap().to_owned())
@@ -173,23 +175,23 @@ async fn the_catalog_of_a_key_has_its_models_only() {
     );
     let google = list(&key, "/v1beta/models", "models", "name").await;
     assert_eq!(google, ["models/maker/vectors"]);
-    stage.get(&key, "/v1/models/maker/vectors").await.ok();
+    gateway.get(&key, "/v1/models/maker/vectors").await.ok();
 
     // A change takes effect once the cached key has expired.
-    stage
+    gateway
         .cli_json(&["key", "update", &key.id, "--models", "maker/*"])
         .await;
     eventually("a longer list", async || {
         (list(&key, "/v1/models", "data", "id").await.len() > 1).then_some(())
     })
     .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    let lifted = stage
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let lifted = gateway
         .cli_json(&["key", "update", &key.id, "--models", "none"])
         .await;
     assert_eq!(lifted["models"], json!([]));
     for refused in ["chat", "*", "maker/ch*"] {
-        let output = stage
+        let output = gateway
             .cli(&["key", "update", &key.id, "--models", refused])
             .await;
         assert!(!output.status.success(), "{refused}");

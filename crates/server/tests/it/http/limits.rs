@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Canned, Connection, Plot, Request, Stage, ask, eventually, with};
+use crate::harness::{
+    CannedUpstream, Connection, GatewayBuilder, Request, TestGateway, ask, eventually, with,
+};
 
 const BODY_MAX: usize = 10_000;
 
@@ -27,17 +29,17 @@ fn chunked(body: &[u8], piece: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_body_above_its_limit_is_refused_before_it_is_read() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", &format!("body_text_bytes = {BODY_MAX}"))
         .funded()
         .await;
     let post = || Request::post("/v1/chat/completions").bearer(&key.secret);
-    stage.send(&post().body(body_of(BODY_MAX))).await.ok();
-    let above = stage.send(&post().body(body_of(BODY_MAX + 1))).await;
+    gateway.send(&post().body(body_of(BODY_MAX))).await.ok();
+    let above = gateway.send(&post().body(body_of(BODY_MAX + 1))).await;
     assert_eq!(above.failure(), (413, "request_too_large".to_owned()));
 
     // The announced length is enough: no byte of the body has been sent.
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     let claim = post().header("content-length", &(BODY_MAX + 1).to_string());
     connection.write(&claim.head()).await;
     let refused = connection.answer().await;
@@ -45,22 +47,22 @@ async fn a_body_above_its_limit_is_refused_before_it_is_read() {
 
     // Without an announced length, the bytes are counted.
     let request = post().header("transfer-encoding", "chunked");
-    stage
+    gateway
         .send(&request.clone().body(chunked(&body_of(BODY_MAX), 999)))
         .await
         .ok();
-    let above = stage
+    let above = gateway
         .send(&request.body(chunked(&body_of(BODY_MAX + 1), 999)))
         .await;
     assert_eq!(above.failure(), (413, "request_too_large".to_owned()));
-    assert_eq!(stage.upstream_calls(), 2);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 2);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 /// Framing: unread bytes of a refused body are never taken for the next request.
 #[tokio::test]
 async fn a_refused_body_does_not_become_a_request() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", &format!("body_text_bytes = {BODY_MAX}"))
         .funded()
         .await;
@@ -68,7 +70,7 @@ async fn a_refused_body_does_not_become_a_request() {
     for size in [BODY_MAX + 1, 200_000, 5_000_000] {
         let mut body = inner.repeat(size / inner.len());
         body.resize(size, b' ');
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         let request = Request::post("/v1/chat/completions")
             .bearer(&key.secret)
             .body(body);
@@ -87,13 +89,13 @@ async fn a_refused_body_does_not_become_a_request() {
             );
         }
     }
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
 }
 
 /// Input limits: compressed bodies and multipart forms are refused. JSON is accepted with any other content type.
 #[tokio::test]
 async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = ask("say exactly: read").to_string();
     let post = || {
         Request::post("/v1/chat/completions")
@@ -107,14 +109,14 @@ async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
         ("content-type", "multipart/form-data; boundary=x"),
         ("content-type", "Multipart/Mixed"),
     ] {
-        let answer = stage.send(&post().header(name, value)).await;
+        let answer = gateway.send(&post().header(name, value)).await;
         assert_eq!(
             answer.failure(),
             (415, "unsupported_media_type".to_owned()),
             "{value}"
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
     for (name, value) in [
         ("content-encoding", "identity"),
         ("content-type", "text/plain"),
@@ -122,28 +124,28 @@ async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
         ("content-type", "application/json; charset=utf-8"),
         ("x-nothing", "set"),
     ] {
-        stage.send(&post().header(name, value)).await.ok();
+        gateway.send(&post().header(name, value)).await.ok();
     }
 }
 
 #[tokio::test]
 async fn heads_have_their_bounds() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let get = |target: &str| Request::get(target).bearer(&key.secret);
     let models = || get("/v1/models");
     let filled = |bytes: usize| "v".repeat(bytes);
 
     let longest = format!("/v1/models?x={}", filled(8192 - 13));
-    stage.send(&get(&longest)).await.ok();
-    let answer = stage.send(&get(&format!("{longest}x"))).await;
+    gateway.send(&get(&longest)).await.ok();
+    let answer = gateway.send(&get(&format!("{longest}x"))).await;
     assert_eq!(answer.status(), 414);
 
-    stage
+    gateway
         .send(&models().header("x-one", &filled(16_000)))
         .await
         .ok();
     assert_eq!(
-        stage
+        gateway
             .send(&models().header("x-one", &filled(16_384)))
             .await
             .status(),
@@ -151,25 +153,25 @@ async fn heads_have_their_bounds() {
     );
     let many =
         |count: usize| (0..count).fold(models(), |it, index| it.header(&format!("x-{index}"), "v"));
-    stage.send(&many(90)).await.ok();
-    assert_eq!(stage.send(&many(101)).await.status(), 431);
+    gateway.send(&many(90)).await.ok();
+    assert_eq!(gateway.send(&many(101)).await.status(), 431);
     let heavy = (0..4).fold(models(), |it, index| {
         it.header(&format!("x-{index}"), &filled(10_000))
     });
-    assert_eq!(stage.send(&heavy).await.status(), 431);
+    assert_eq!(gateway.send(&heavy).await.status(), 431);
     let enormous = models().header("x-one", &filled(300_000));
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&enormous).await;
     if let Some(answer) = connection.try_answer().await {
         assert_eq!(answer.status(), 431);
     }
-    stage.send(&models()).await.ok();
+    gateway.send(&models()).await.ok();
 }
 
 /// Input limits, "bodies in memory": a node without memory for a body refuses it before reading it.
 #[tokio::test]
 async fn a_node_without_room_for_bodies_says_so() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_bytes = 20000")
         .funded()
         .await;
@@ -178,29 +180,29 @@ async fn a_node_without_room_for_bodies_says_so() {
             .bearer(&key.secret)
             .body(body_of(bytes))
     };
-    let refused = stage.send(&post(20_001)).await;
+    let refused = gateway.send(&post(20_001)).await;
     assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
     assert!(refused.header("retry-after").is_some());
     // Each call returns its memory when it ends.
     for _ in 0..5 {
-        stage.send(&post(15_000)).await.ok();
+        gateway.send(&post(15_000)).await.ok();
     }
 }
 
 /// Input limits, "client time": neither headers nor bodies may arrive slowly without end.
 #[tokio::test]
 async fn slow_heads_and_silent_connections_are_ended() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "client_header_ms = 300")
         .setting("timeouts", "client_keep_alive_ms = 300")
         .funded()
         .await;
-    let mut silent = Connection::open(stage.address()).await;
-    let mut trickling = Connection::open(stage.address()).await;
+    let mut silent = Connection::open(gateway.address()).await;
+    let mut trickling = Connection::open(gateway.address()).await;
     trickling
         .write(b"GET /v1/models HTTP/1.1\r\nhost: g\r\nx-slow: ")
         .await;
-    let mut served = Connection::open(stage.address()).await;
+    let mut served = Connection::open(gateway.address()).await;
     served
         .send(&Request::get("/v1/models").bearer(&key.secret))
         .await;
@@ -229,12 +231,12 @@ async fn slow_heads_and_silent_connections_are_ended() {
         "{:?}",
         start.elapsed()
     );
-    stage.get(&key, "/v1/models").await.ok();
+    gateway.get(&key, "/v1/models").await.ok();
 }
 
 #[tokio::test]
 async fn a_slow_body_is_a_408() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "client_body_idle_ms = 200")
         .setting("timeouts", "client_body_total_ms = 600")
         .funded()
@@ -243,7 +245,7 @@ async fn a_slow_body_is_a_408() {
         .bearer(&key.secret)
         .header("content-length", "500")
         .head();
-    let mut silent = Connection::open(stage.address()).await;
+    let mut silent = Connection::open(gateway.address()).await;
     silent.write(&head).await;
     silent.write(b"{\"model\":").await;
     let start = Instant::now();
@@ -254,7 +256,7 @@ async fn a_slow_body_is_a_408() {
     assert!(start.elapsed() >= Duration::from_millis(190));
 
     // Occasional bytes keep the body from being idle, but its total time is limited too.
-    let mut trickling = Connection::open(stage.address()).await;
+    let mut trickling = Connection::open(gateway.address()).await;
     trickling.write(&head).await;
     for _ in 0..8 {
         trickling.write(b" ").await;
@@ -265,33 +267,33 @@ async fn a_slow_body_is_a_408() {
         trickling.answer().await.failure(),
         (408, "request_timeout".to_owned())
     );
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 #[tokio::test]
 async fn connections_are_bounded_by_address() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "connections_per_address = 4")
         .funded()
         .await;
     let mut held = Vec::new();
     for _ in 0..4 {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection
             .send(&Request::get("/v1/models").bearer(&key.secret))
             .await;
         connection.answer().await.ok();
         held.push(connection);
     }
-    let mut above = Connection::open(stage.address()).await;
+    let mut above = Connection::open(gateway.address()).await;
     above
         .send(&Request::get("/v1/models").bearer(&key.secret))
         .await;
     assert!(above.try_answer().await.is_none());
     drop(held);
     eventually("room again", async || {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection
             .send(&Request::get("/v1/models").bearer(&key.secret))
             .await;
@@ -306,8 +308,8 @@ async fn connections_are_bounded_by_address() {
 /// Overload: calls are refused before their body is read and before a hold is opened.
 #[tokio::test]
 async fn calls_above_the_nodes_bound_are_refused() {
-    let canned = Canned::waiting("{\"choices\":[{\"index\":0,\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}").await;
-    let (stage, key) = Plot::default()
+    let canned = CannedUpstream::paused("{\"choices\":[{\"index\":0,\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}").await;
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "requests_in_flight = 2")
         .entries(&canned.entries())
         .funded()
@@ -316,15 +318,15 @@ async fn calls_above_the_nodes_bound_are_refused() {
         ask("hello"),
         &json!({ "model": crate::harness::CANNED_MODEL }),
     );
-    let first = stage.chat(&key, &body);
-    let second = stage.chat(&key, &body);
+    let first = gateway.chat(&key, &body);
+    let second = gateway.chat(&key, &body);
     let above = async {
-        canned.came(2).await;
-        let refused = stage.chat(&key, &body).await;
+        canned.wait_for_requests(2).await;
+        let refused = gateway.chat(&key, &body).await;
         // Requests that only read are still answered.
-        stage.balance(&key).await;
-        stage.get(&key, "/v1/models").await.ok();
-        canned.open();
+        gateway.balance(&key).await;
+        gateway.get(&key, "/v1/models").await.ok();
+        canned.release_answers();
         refused
     };
     let (first, second, above) = tokio::join!(first, second, above);
@@ -348,7 +350,7 @@ async fn a_converted_request_of_very_many_parts_is_refused_or_charged() {
         routes = [{ channel = \"other\", model = \"sim-chat\" }]
         price = { input = \"1\", output = \"2\" }
         profile = { context_tokens = 4000000, max_output_tokens = 1000 }";
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(entries)
         .setting("limits", "body_memory_bytes = 8000000")
         .funded()
@@ -357,7 +359,7 @@ async fn a_converted_request_of_very_many_parts_is_refused_or_charged() {
     for (messages, status) in [(5_000, 200), (20_000, 503), (100_001, 400), (5_000, 200)] {
         let messages = vec![json!({ "role": "user", "content": "a" }); messages];
         let body = json!({ "model": "maker/other", "messages": messages });
-        let answer = stage.chat(&key, &body).await;
+        let answer = gateway.chat(&key, &body).await;
         assert_eq!(answer.status(), status, "{}", answer.text());
     }
 }

@@ -1,6 +1,6 @@
 //! The page for callers at `/`, which needs no key.
 
-use crate::harness::{Connection, Plot, Request, Stage};
+use crate::harness::{Connection, GatewayBuilder, Request, TestGateway};
 
 /// A GET with the `accept` header of a browser.
 fn browser(target: &str) -> Request {
@@ -18,8 +18,8 @@ fn loaded(page: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_browser_gets_a_page_that_loads_nothing_from_elsewhere() {
-    let stage = Stage::open().await;
-    let answer = stage.send(&browser("/")).await.ok();
+    let gateway = TestGateway::start().await;
+    let answer = gateway.send(&browser("/")).await.ok();
     assert_eq!(
         answer.header("content-type"),
         Some("text/html; charset=utf-8")
@@ -34,7 +34,7 @@ async fn a_browser_gets_a_page_that_loads_nothing_from_elsewhere() {
     assert!(!policy.contains("unsafe"), "{policy}");
     let page = answer.text();
     assert!(
-        page.contains(&stage.address().to_string()),
+        page.contains(&gateway.address().to_string()),
         "its own address is filled in"
     );
     assert!(!page.contains("{{"), "every place is filled in");
@@ -45,7 +45,7 @@ async fn a_browser_gets_a_page_that_loads_nothing_from_elsewhere() {
     let files = loaded(page);
     assert!(files.len() >= 3, "{files:?}");
     for file in files {
-        let answer = stage.send(&Request::get(&file)).await.ok();
+        let answer = gateway.send(&Request::get(&file)).await.ok();
         let cache = answer.header("cache-control").unwrap();
         assert!(cache.ends_with("immutable"), "{file}: {cache}");
         assert_eq!(
@@ -54,14 +54,14 @@ async fn a_browser_gets_a_page_that_loads_nothing_from_elsewhere() {
             "{file}"
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn programs_get_json_and_head_gets_no_content() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     for accept in ["*/*", "application/json"] {
-        let answer = stage
+        let answer = gateway
             .send(&Request::get("/").header("accept", accept))
             .await
             .ok();
@@ -69,8 +69,8 @@ async fn programs_get_json_and_head_gets_no_content() {
         assert_eq!(answer.json()["openapi"], "/openapi.json");
         assert!(answer.header("vary").unwrap().contains("accept"));
     }
-    let shown = stage.send(&browser("/")).await.ok();
-    let mut connection = Connection::open(stage.address()).await;
+    let shown = gateway.send(&browser("/")).await.ok();
+    let mut connection = Connection::open(gateway.address()).await;
     let head = Request::new("HEAD", "/").header("accept", "text/html");
     connection.send(&head).await;
     let head = connection.head().await.unwrap();
@@ -85,10 +85,10 @@ async fn programs_get_json_and_head_gets_no_content() {
 
 #[tokio::test]
 async fn a_browser_that_has_the_page_is_told_so() {
-    let stage = Stage::open().await;
-    let first = stage.send(&browser("/")).await.ok();
+    let gateway = TestGateway::start().await;
+    let first = gateway.send(&browser("/")).await.ok();
     let again = browser("/").header("if-none-match", first.header("etag").unwrap());
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&again).await;
     let head = connection.head().await.unwrap();
     assert_eq!((head.status, head.header("content-type")), (304, None));
@@ -100,14 +100,14 @@ async fn a_browser_that_has_the_page_is_told_so() {
 /// Only the operator can make models and prices visible without a key.
 #[tokio::test]
 async fn models_are_listed_to_strangers_only_where_the_operator_says_so() {
-    let stage = Stage::open().await;
-    let page = stage.send(&browser("/")).await.ok();
+    let gateway = TestGateway::start().await;
+    let page = gateway.send(&browser("/")).await.ok();
     assert!(!page.text().contains("maker/chat"));
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("server", "page_models = true")
-        .open()
+        .start()
         .await;
-    let page = stage.send(&browser("/")).await.ok();
+    let page = gateway.send(&browser("/")).await.ok();
     for shown in [
         "maker/chat",
         "1.25 ",
@@ -121,25 +121,25 @@ async fn models_are_listed_to_strangers_only_where_the_operator_says_so() {
 
 #[tokio::test]
 async fn a_page_that_is_switched_off_is_not_there() {
-    let stage = Stage::open().await;
-    let files = loaded(stage.send(&browser("/")).await.ok().text());
-    let stage = Plot::default()
+    let gateway = TestGateway::start().await;
+    let files = loaded(gateway.send(&browser("/")).await.ok().text());
+    let gateway = GatewayBuilder::default()
         .setting("server", "page = false")
-        .open()
+        .start()
         .await;
     for target in ["/", &files[0]] {
-        let answer = stage.send(&browser(target)).await;
+        let answer = gateway.send(&browser(target)).await;
         assert_eq!(answer.failure(), (404, "not_found".to_owned()), "{target}");
     }
 }
 
 #[tokio::test]
 async fn the_description_of_the_api_needs_neither_key_nor_page() {
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("server", "page = false")
-        .open()
+        .start()
         .await;
-    let answer = stage.send(&Request::get("/openapi.json")).await.ok();
+    let answer = gateway.send(&Request::get("/openapi.json")).await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let document = answer.json();
     assert_eq!(document["openapi"], "3.1.0");
@@ -148,7 +148,7 @@ async fn the_description_of_the_api_needs_neither_key_nor_page() {
 
 #[tokio::test]
 async fn a_file_that_is_not_of_the_page_is_not_there() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     for target in [
         "/page/0123/page.js",
         "/page/",
@@ -156,7 +156,7 @@ async fn a_file_that_is_not_of_the_page_is_not_there() {
         "/page",
         "/favicon.ico",
     ] {
-        let answer = stage.send(&browser(target)).await;
+        let answer = gateway.send(&browser(target)).await;
         assert_eq!(answer.failure(), (404, "not_found".to_owned()), "{target}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 
-use crate::harness::{Connection, Dialect, Http2, Key, Request, Stage, ask, take_rest};
+use crate::harness::{Connection, Dialect, Http2, Key, Request, TestGateway, ask, take_rest};
 
 const NO_KEY: &str = "sk-tg-none";
 
@@ -46,25 +46,25 @@ async fn assert_head_as_get(address: SocketAddr, target: &str, secret: &str) {
 
 #[tokio::test]
 async fn head_is_get_without_its_body() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for target in TARGETS {
         for secret in [key.secret.as_str(), NO_KEY] {
-            assert_head_as_get(stage.address(), target, secret).await;
+            assert_head_as_get(gateway.address(), target, secret).await;
         }
     }
     for target in ["/healthz", "/readyz", "/nothing"] {
-        assert_head_as_get(stage.admin(), target, NO_KEY).await;
+        assert_head_as_get(gateway.admin(), target, NO_KEY).await;
     }
     // The length of `/metrics` changes between two requests, so only the status is checked.
-    let mut connection = Connection::open(stage.admin()).await;
+    let mut connection = Connection::open(gateway.admin()).await;
     connection.send(&Request::new("HEAD", "/metrics")).await;
     assert_eq!(connection.head().await.unwrap().status, 200);
 }
 
 #[tokio::test]
 async fn head_is_get_without_its_body_over_http2() {
-    let (stage, key) = Stage::funded().await;
-    let connection = Http2::open(stage.address(), 1 << 16).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let connection = Http2::open(gateway.address(), 1 << 16).await;
     for target in TARGETS {
         let got = connection.ask("GET", target, &key).await;
         let head = connection.ask("HEAD", target, &key).await;
@@ -79,9 +79,9 @@ async fn head_is_get_without_its_body_over_http2() {
 /// Only GET opens a session.
 #[tokio::test]
 async fn head_opens_no_socket() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let request = handshake("HEAD", "/v1/realtime?model=maker/chat", &key);
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&request).await;
     assert_eq!(connection.head().await.unwrap().status, 426);
 }
@@ -98,7 +98,7 @@ fn handshake(method: &str, target: &str, key: &Key) -> Request {
 /// On 426, clients that prefer WebSockets fall back to plain HTTP; on 404 they retry.
 #[tokio::test]
 async fn a_handshake_where_no_socket_is_gets_426() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for (target, dialect) in [
         ("/v1/responses", Dialect::Responses),
         ("/v1/chat/completions", Dialect::Chat),
@@ -111,7 +111,7 @@ async fn a_handshake_where_no_socket_is_gets_426() {
         ("/v1/models", Dialect::Chat),
         ("/v1/audio/speech", Dialect::Chat),
     ] {
-        let answer = stage.send(&handshake("GET", target, &key)).await;
+        let answer = gateway.send(&handshake("GET", target, &key)).await;
         let expected = (426, "websocket_not_supported".to_owned());
         assert_eq!(dialect.failure(&answer), expected, "{target}");
         assert_eq!(answer.header("upgrade"), Some("HTTP/1.1"), "{target}");
@@ -121,22 +121,22 @@ async fn a_handshake_where_no_socket_is_gets_426() {
             id: String::new(),
             secret: NO_KEY.to_owned(),
         };
-        let answer = stage.send(&handshake("GET", target, &stranger)).await;
+        let answer = gateway.send(&handshake("GET", target, &stranger)).await;
         assert_eq!(answer.status(), 426, "{target}");
     }
-    let answer = stage.send(&handshake("GET", "/v1/nothing", &key)).await;
+    let answer = gateway.send(&handshake("GET", "/v1/nothing", &key)).await;
     assert_eq!(answer.failure(), (404, "not_found".to_owned()));
     // A POST that offers an upgrade is served as an ordinary request (RFC 9110, 7.8).
     let offer = Request::chat(&ask("hi"))
         .bearer(&key.secret)
         .header("connection", "Upgrade")
         .header("upgrade", "websocket");
-    stage.send(&offer).await.ok();
+    gateway.send(&offer).await.ok();
 }
 
 #[tokio::test]
 async fn a_refused_key_is_not_worth_a_retry() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = json!({ "model": "maker/chat" });
     for target in [
         "/v1/chat/completions",
@@ -148,19 +148,19 @@ async fn a_refused_key_is_not_worth_a_retry() {
         "/v1/videos/generations",
     ] {
         let ask = |secret: &str| Request::post(target).bearer(secret).json(&body);
-        let refused = stage.send(&ask(NO_KEY)).await;
+        let refused = gateway.send(&ask(NO_KEY)).await;
         assert_eq!(refused.status(), 401, "{target}");
         assert_eq!(refused.header("x-should-retry"), Some("false"), "{target}");
         // Errors that clients do not retry by themselves have no advice header.
-        let invalid = stage.send(&ask(&key.secret)).await;
+        let invalid = gateway.send(&ask(&key.secret)).await;
         assert!((400..500).contains(&invalid.status()), "{target}");
         assert_eq!(invalid.header("x-should-retry"), None, "{target}");
     }
-    let refused = stage.send(&Request::get("/v1/models")).await;
+    let refused = gateway.send(&Request::get("/v1/models")).await;
     assert_eq!(refused.status(), 401);
     assert_eq!(refused.header("x-should-retry"), Some("false"));
-    stage.cli_json(&["wallet", "disable", "w"]).await;
-    let refused = stage.chat(&key, &ask("hi")).await;
+    gateway.cli_json(&["wallet", "disable", "w"]).await;
+    let refused = gateway.chat(&key, &ask("hi")).await;
     assert_eq!(refused.failure(), (403, "wallet_disabled".to_owned()));
     assert_eq!(refused.header("x-should-retry"), Some("false"));
 }

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::harness::{Connection, Key, Plot, Request, Stage, eventually, within};
+use crate::harness::{Connection, GatewayBuilder, Key, Request, TestGateway, eventually, within};
 
 const AUTHORITY: &str = include_str!("tls_files/authority.pem");
 const FIRST: [&str; 2] = [
@@ -33,8 +33,8 @@ const CLIENT: [&str; 2] = [
 
 const FILES: &str = r#"tls = { cert_file = "cert.pem", key_file = "key.pem" }"#;
 
-fn with_files([certificate, key]: [&str; 2]) -> Plot {
-    Plot::default()
+fn with_files([certificate, key]: [&str; 2]) -> GatewayBuilder {
+    GatewayBuilder::default()
         .file("cert.pem", certificate)
         .file("key.pem", key)
         .file("authority.pem", AUTHORITY)
@@ -110,14 +110,14 @@ async fn send(socket: TlsStream<TcpStream>, request: http::Request<Full<Bytes>>)
 
 #[tokio::test]
 async fn calls_are_served_and_billed_over_tls_with_either_version_of_http() {
-    let (stage, key) = with_files(FIRST).setting("server", FILES).funded().await;
+    let (gateway, key) = with_files(FIRST).setting("server", FILES).funded().await;
     for (offered, chosen) in [
         (&[b"h2".as_slice(), b"http/1.1"][..], Some(b"h2".as_slice())),
         (&[b"http/1.1"], Some(b"http/1.1")),
         (&[], None),
     ] {
         let client = client(offered, None);
-        let socket = connect(&client, stage.address(), "first.test")
+        let socket = connect(&client, gateway.address(), "first.test")
             .await
             .unwrap();
         assert_eq!(socket.get_ref().1.alpn_protocol(), chosen);
@@ -125,13 +125,13 @@ async fn calls_are_served_and_billed_over_tls_with_either_version_of_http() {
         assert_eq!(status, 200, "{answer}");
         assert_eq!(answer["object"], "chat.completion");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn whoever_speaks_plain_http_to_it_gets_nothing() {
-    let (stage, key) = with_files(FIRST).setting("server", FILES).funded().await;
-    let mut connection = Connection::open(stage.address()).await;
+    let (gateway, key) = with_files(FIRST).setting("server", FILES).funded().await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection
         .send(&Request::get("/v1/models").bearer(&key.secret))
         .await;
@@ -141,37 +141,39 @@ async fn whoever_speaks_plain_http_to_it_gets_nothing() {
 
 #[tokio::test]
 async fn a_client_that_never_ends_its_handshake_is_let_go() {
-    let stage = with_files(FIRST)
+    let gateway = with_files(FIRST)
         .setting("server", FILES)
         .setting("timeouts", "client_header_ms = 300")
-        .open()
+        .start()
         .await;
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     assert!(connection.is_closed().await);
 }
 
 #[tokio::test]
 async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
-    let (stage, key) = with_files(FIRST).setting("server", FILES).funded().await;
+    let (gateway, key) = with_files(FIRST).setting("server", FILES).funded().await;
     let client = client(&[], None);
     // The key of the first certificate does not match the second.
-    let write = |name: &str, text: &str| std::fs::write(stage.folder().join(name), text).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(gateway.folder().join(name), text).unwrap();
     write("cert.pem", SECOND[0]);
-    stage
+    gateway
         .logged("a refused certificate", |line| {
             line.contains("the old one stays")
         })
         .await;
-    connect(&client, stage.address(), "first.test")
+    connect(&client, gateway.address(), "first.test")
         .await
         .unwrap();
 
-    let open = connect(&client, stage.address(), "first.test")
+    let open = connect(&client, gateway.address(), "first.test")
         .await
         .unwrap();
     write("key.pem", SECOND[1]);
     let renewed = eventually("the new certificate", async || {
-        connect(&client, stage.address(), "second.test").await.ok()
+        connect(&client, gateway.address(), "second.test")
+            .await
+            .ok()
     });
     let (status, _) = send(renewed.await, chat(&key)).await;
     assert_eq!(status, 200);
@@ -183,19 +185,21 @@ async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
 #[tokio::test]
 async fn operators_may_need_a_certificate() {
     let files = r#"tls = { cert_file = "cert.pem", key_file = "key.pem", client_ca_file = "authority.pem" }"#;
-    let stage = with_files(FIRST).setting("admin", files).open().await;
+    let gateway = with_files(FIRST).setting("admin", files).start().await;
     let health = || {
         let request = http::Request::get("/healthz").header("host", "first.test");
         request.body(Full::default()).unwrap()
     };
     let known = client(&[b"h2", b"http/1.1"], Some(CLIENT));
-    let socket = connect(&known, stage.admin(), "first.test").await.unwrap();
+    let socket = connect(&known, gateway.admin(), "first.test")
+        .await
+        .unwrap();
     assert_eq!(send(socket, health()).await.0, 200);
 
     // With TLS 1.3, a client sees the refusal only at its first read.
     let unknown = client(&[], None);
     let refused = async {
-        let socket = connect(&unknown, stage.admin(), "first.test").await?;
+        let socket = connect(&unknown, gateway.admin(), "first.test").await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.unwrap();
         tokio::spawn(connection);
         let answer = within("an answer", sender.send_request(health())).await;
@@ -206,14 +210,14 @@ async fn operators_may_need_a_certificate() {
 
 #[tokio::test]
 async fn check_names_every_file_that_cannot_be_used() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let check = async |tls: &str| {
-        let text = std::fs::read_to_string(stage.config_file()).unwrap();
+        let text = std::fs::read_to_string(gateway.config_file()).unwrap();
         let text = text.replacen("[server]\n", &format!("[server]\n{tls}\n"), 1);
-        let file = stage.folder().join("other.toml");
+        let file = gateway.folder().join("other.toml");
         std::fs::write(&file, text).unwrap();
         let arguments = ["check", "--config", "other.toml"];
-        let output = crate::harness::run(&arguments, stage.folder()).await;
+        let output = crate::harness::run(&arguments, gateway.folder()).await;
         assert!(!output.status.success(), "{tls}");
         output.stderr + &output.stdout
     };
@@ -222,7 +226,7 @@ async fn check_names_every_file_that_cannot_be_used() {
         ("key.pem", SECOND[1]),
         ("empty.pem", ""),
     ] {
-        std::fs::write(stage.folder().join(name), text).unwrap();
+        std::fs::write(gateway.folder().join(name), text).unwrap();
     }
     for (tls, expected) in [
         (

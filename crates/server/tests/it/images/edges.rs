@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::pictures::form;
-use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, with};
+use crate::harness::{CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, Request, with};
 
 const CONTENT: &str = r#"{ base = "content-image" }"#;
 
@@ -37,19 +37,21 @@ async fn searches_beside_a_picture_are_billed_or_refused() {
         (r#"{ image = "0.04" }"#, false, Some(40_000)),
         (r#"{ image = "0.04" }"#, true, None),
     ] {
-        let canned = Canned::json(answer).await;
+        let canned = CannedUpstream::json(answer).await;
         let entries = canned.entries_of("image", price, CONTENT);
         let refuse = format!("refuse_unpriced_tools = {refuses}");
-        let plot = Plot::default().entries(&entries).setting("ledger", &refuse);
-        let (stage, key) = plot.funded().await;
-        let answer = stage.send(&generation(&key, &tools)).await;
+        let builder = GatewayBuilder::default()
+            .entries(&entries)
+            .setting("ledger", &refuse);
+        let (gateway, key) = builder.funded().await;
+        let answer = gateway.send(&generation(&key, &tools)).await;
         assert_eq!(answer.status() == 200, charge.is_some(), "{price}");
         if charge.is_none() {
             let error = &answer.json()["error"];
             assert_eq!(error["param"], "tools");
         }
-        assert_eq!(stage.usage(&key).await, charge.unwrap_or(0), "{price}");
-        stage.verify().await;
+        assert_eq!(gateway.usage(&key).await, charge.unwrap_or(0), "{price}");
+        gateway.verify().await;
     }
 }
 
@@ -61,9 +63,9 @@ async fn a_streamed_edit_by_form_is_one_to_the_end() {
         "data: [DONE]\n\n",
     );
     for truth in ["1", "True"] {
-        let canned = Canned::stream(stream).await;
+        let canned = CannedUpstream::stream(stream).await;
         let entries = canned.entries_of("image", r#"{ image = "0.04" }"#, CONTENT);
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
         let request = edit(
             &key,
             &[
@@ -73,7 +75,7 @@ async fn a_streamed_edit_by_form_is_one_to_the_end() {
                 ("stream", truth),
             ],
         );
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         assert_eq!(answer.header("content-type"), Some("text/event-stream"));
         let text = answer.text();
         assert!(!text.contains("image_generation"), "{text}");
@@ -81,7 +83,7 @@ async fn a_streamed_edit_by_form_is_one_to_the_end() {
         let sent: Value = serde_json::from_slice(&canned.bodies()[0]).unwrap();
         assert_eq!(sent["image"], "https://a.example/cat.png");
         assert_eq!(sent["stream"], true);
-        assert_eq!(stage.usage(&key).await, 40_000);
+        assert_eq!(gateway.usage(&key).await, 40_000);
     }
 }
 
@@ -95,10 +97,10 @@ async fn a_refusal_in_a_stream_keeps_its_kind() {
         (refusal.to_owned(), 400),
         (format!("{preview}{refusal}"), 200),
     ] {
-        let canned = Canned::stream(&stream).await;
+        let canned = CannedUpstream::stream(&stream).await;
         let entries = canned.entries_of("image", price, profile);
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
-        let answer = stage
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+        let answer = gateway
             .send(&generation(&key, &json!({ "stream": true })))
             .await;
         assert_eq!(answer.status(), status);

@@ -3,7 +3,7 @@
 use image::RgbaImage;
 use serde_json::{Value, json};
 
-use super::generations::{picture_of, stage};
+use super::generations::{gateway, picture_of};
 use crate::harness::pictures::{base64, form, png};
 use crate::harness::{Connection, Key, Request};
 
@@ -15,7 +15,7 @@ pub(super) fn edit(key: &Key, body: &Value) -> Request {
 
 #[tokio::test]
 async fn an_edit_changes_the_picture_inside_its_mask_alone() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let source = png(64, 48, [1, 2, 3, 255]);
     let mut mask = RgbaImage::from_pixel(64, 48, image::Rgba([0, 0, 0, 255]));
     for y in 0..48 {
@@ -41,18 +41,18 @@ async fn an_edit_changes_the_picture_inside_its_mask_alone() {
         .header("content-type", &content_type)
         .body(body);
     for request in [edit(&key, &json), multipart] {
-        let picture = picture_of(&stage.send(&request).await.ok());
+        let picture = picture_of(&gateway.send(&request).await.ok());
         assert_eq!(picture.dimensions(), (64, 48));
         assert_ne!(picture.get_pixel(2, 2).0, [1, 2, 3, 255]);
         assert_eq!(picture.get_pixel(60, 40).0, [1, 2, 3, 255]);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Several files, unknown parts, file references, and the form in which each family takes pictures.
 #[tokio::test]
 async fn edits_reach_each_family_in_its_own_form() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let one = png(32, 32, [200, 0, 0, 255]);
     let two = png(32, 32, [0, 200, 0, 255]);
     let uri = |bytes: &[u8]| format!("data:image/png;base64,{}", base64(bytes));
@@ -74,10 +74,10 @@ async fn edits_reach_each_family_in_its_own_form() {
             .bearer(&key.secret)
             .header("content-type", &content_type)
             .body(body);
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         assert_eq!(answer.header("x-dropped-params"), dropped, "{model}");
         assert!(picture_of(&answer).width() >= 32);
-        let call = stage.sim.calls().pop().unwrap();
+        let call = gateway.sim.calls().pop().unwrap();
         assert_eq!(call.path, path);
         let sent = String::from_utf8_lossy(&call.body);
         assert!(
@@ -88,19 +88,19 @@ async fn edits_reach_each_family_in_its_own_form() {
 
         let items = json!([{ "type": "image_url", "url": uri(&one) }, { "image_url": uri(&two) }]);
         let body = json!({ "model": model, "prompt": "a yellow star", "images": items });
-        let answer = stage.send(&edit(&key, &body)).await.ok();
+        let answer = gateway.send(&edit(&key, &body)).await.ok();
         assert!(!answer.json()["data"].as_array().unwrap().is_empty());
-        assert_eq!(stage.sim.calls().pop().unwrap().path, path);
+        assert_eq!(gateway.sim.calls().pop().unwrap().path, path);
     }
     let file = json!({ "model": "maker/content", "prompt": "x", "image": { "file_id": "file-1" } });
-    let refused = stage.send(&edit(&key, &file)).await;
+    let refused = gateway.send(&edit(&key, &file)).await;
     assert_eq!(refused.failure(), (400, "unsupported_parameter".to_owned()));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn an_edit_without_what_it_needs_is_refused() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for body in [
         json!({ "model": "maker/gpt", "prompt": "x" }),
         json!({ "model": "maker/gpt", "prompt": "x", "images": [] }),
@@ -110,7 +110,7 @@ async fn an_edit_without_what_it_needs_is_refused() {
         json!({ "model": "maker/gpt", "image": { "url": "https://a/b.png" } }),
         json!({ "prompt": "x", "image": { "url": "https://a/b.png" } }),
     ] {
-        let refused = stage.send(&edit(&key, &body)).await;
+        let refused = gateway.send(&edit(&key, &body)).await;
         assert_eq!(
             refused.failure(),
             (400, "invalid_request".to_owned()),
@@ -136,7 +136,7 @@ async fn an_edit_without_what_it_needs_is_refused() {
             .bearer(&key.secret)
             .header("content-type", &content_type)
             .body(body);
-        let refused = stage.send(&request).await;
+        let refused = gateway.send(&request).await;
         assert_eq!(refused.status(), 400, "{fields:?}");
         refused.openai_error();
     }
@@ -150,7 +150,7 @@ async fn an_edit_without_what_it_needs_is_refused() {
         .bearer(&key.secret)
         .header("content-type", &mixed)
         .body(body);
-    let refused = stage.send(&request).await;
+    let refused = gateway.send(&request).await;
     assert_eq!(
         refused.failure(),
         (415, "unsupported_media_type".to_owned())
@@ -161,22 +161,22 @@ async fn an_edit_without_what_it_needs_is_refused() {
         .bearer(&key.secret)
         .header("content-type", &content_type)
         .body(body.clone());
-    assert_eq!(stage.send(&cut).await.failure().0, 400);
+    assert_eq!(gateway.send(&cut).await.failure().0, 400);
     let elsewhere = Request::post("/v1/images/generations")
         .bearer(&key.secret)
         .header("content-type", &content_type)
         .body(body);
-    assert_eq!(stage.send(&elsewhere).await.failure().0, 415);
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.send(&elsewhere).await.failure().0, 415);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.usage(&key).await, 0);
 }
 
 /// An upload that is too large is refused by its announced length, before it is read.
 #[tokio::test]
 async fn an_upload_above_the_limit_is_not_read() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for target in ["/v1/images/edits", "/v1/images/generations"] {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         let head = format!(
             "POST {target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{{",
@@ -192,7 +192,7 @@ async fn an_upload_above_the_limit_is_not_read() {
 /// An upload of 95 MiB is held in memory once: the peak grows by less than one and a half times its size.
 #[tokio::test]
 async fn a_large_upload_is_held_once() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let source = crate::harness::pictures::padded_png(32, 32, 95 << 20);
     let (content_type, body) = form(
         &[
@@ -204,13 +204,13 @@ async fn a_large_upload_is_held_once() {
     );
     drop(source);
     let bytes = body.len();
-    let before = crate::harness::pictures::peak_memory(stage.pid());
+    let before = crate::harness::pictures::peak_memory(gateway.pid());
     let request = Request::post("/v1/images/edits")
         .bearer(&key.secret)
         .header("content-type", &content_type)
         .body(body);
-    let answer = stage.send(&request).await.ok();
+    let answer = gateway.send(&request).await.ok();
     assert_eq!(picture_of(&answer).dimensions(), (64, 64));
-    let grown = crate::harness::pictures::peak_memory(stage.pid()) - before;
+    let grown = crate::harness::pictures::peak_memory(gateway.pid()) - before;
     assert!(grown < bytes / 2 * 3, "{grown} for {bytes}");
 }

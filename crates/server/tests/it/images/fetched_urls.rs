@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::{Connection, Dialect, Key, Plot, Stage, within};
+use crate::harness::{Connection, Dialect, GatewayBuilder, Key, TestGateway, within};
 
 const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -77,13 +77,13 @@ async fn show(mut socket: TcpStream) {
 }
 
 /// A gateway whose only upstream uses one dialect and fetches no images.
-async fn stage(upstream: Dialect, channel: &str) -> (Stage, Key) {
-    let plot = plot(upstream, channel);
-    let plot = plot.setting("timeouts", "image_fetch_ms = 300");
-    plot.funded().await
+async fn gateway(upstream: Dialect, channel: &str) -> (TestGateway, Key) {
+    let builder = builder(upstream, channel);
+    let builder = builder.setting("timeouts", "image_fetch_ms = 300");
+    builder.funded().await
 }
 
-fn plot(upstream: Dialect, channel: &str) -> Plot {
+fn builder(upstream: Dialect, channel: &str) -> GatewayBuilder {
     let entries = format!(
         "[[channel]]
         name = \"only\"
@@ -99,7 +99,7 @@ fn plot(upstream: Dialect, channel: &str) -> Plot {
         profile = {{ max_output_tokens = 128000, vision = true, image_urls = false }}",
         upstream.name()
     );
-    Plot::default()
+    GatewayBuilder::default()
         .entries(&entries)
         .setting("outbound", "allow = [\"127.0.0.1\"]")
         .setting("limits", "fetched_images = 3")
@@ -156,15 +156,15 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
         gallery.url("/pixel"),
     ];
     for upstream in Dialect::ALL {
-        let (stage, key) = stage(upstream, "").await;
+        let (gateway, key) = gateway(upstream, "").await;
         for caller in Dialect::ALL.into_iter().filter(|it| *it != upstream) {
-            stage.sim.forget_calls();
+            gateway.sim.forget_calls();
             for stream in [false, true] {
                 let body = ask(caller, &urls);
                 let request = caller.call(&key.secret, "maker/seer", body, stream);
-                stage.send(&request).await.ok();
+                gateway.send(&request).await.ok();
             }
-            for call in stage.sim.calls() {
+            for call in gateway.sim.calls() {
                 let sent = String::from_utf8(call.body.to_vec()).unwrap();
                 let what = format!("{caller:?} to {upstream:?}: {sent}");
                 assert_eq!(sent.matches(PIXEL_BASE64).count(), 3, "{what}");
@@ -174,7 +174,7 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
                 );
             }
         }
-        stage.verify().await;
+        gateway.verify().await;
     }
 }
 
@@ -195,22 +195,22 @@ async fn converse_gets_all_pictures_inline() {
         routes = [{ channel = \"only\", model = \"sim-seer\" }]
         price = { input = \"1\", output = \"2\" }
         profile = { max_output_tokens = 128000, vision = true }";
-    let plot = Plot::default().entries(entries);
-    let plot = plot.setting("outbound", "allow = [\"127.0.0.1\"]");
-    let (stage, key) = plot.funded().await;
+    let builder = GatewayBuilder::default().entries(entries);
+    let builder = builder.setting("outbound", "allow = [\"127.0.0.1\"]");
+    let (gateway, key) = builder.funded().await;
     for caller in Dialect::ALL {
         for stream in [false, true] {
-            stage.sim.forget_calls();
+            gateway.sim.forget_calls();
             let body = ask(caller, &[gallery.url("/pixel")]);
             let request = caller.call(&key.secret, "maker/seer", body, stream);
-            stage.send(&request).await.ok();
-            let calls = stage.sim.calls();
+            gateway.send(&request).await.ok();
+            let calls = gateway.sim.calls();
             let sent: Value = serde_json::from_slice(&calls[0].body).unwrap();
             let image = json!({ "format": "png", "source": { "bytes": PIXEL_BASE64 } });
             assert_eq!(sent["messages"][0]["content"][0]["image"], image, "{sent}");
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -218,12 +218,12 @@ async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/picture", listener.local_addr().unwrap());
     // The timeouts are so long that only the caller's departure can end the fetch.
-    let (stage, key) = plot(Dialect::Generate, "")
+    let (gateway, key) = builder(Dialect::Generate, "")
         .setting("timeouts", "image_fetch_ms = 100000")
         .setting("timeouts", "client_gone_drain_ms = 100000")
         .funded()
         .await;
-    let mut caller = Connection::open(stage.address()).await;
+    let mut caller = Connection::open(gateway.address()).await;
     let body = ask(Dialect::Chat, std::slice::from_ref(&url));
     caller
         .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
@@ -237,15 +237,18 @@ async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
         .await
         .unwrap();
     assert!(asked.starts_with(b"GET /picture"));
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent() {
     let gallery = Gallery::open().await;
-    let (stage, key) = stage(Dialect::Generate, "").await;
+    let (gateway, key) = gateway(Dialect::Generate, "").await;
     for (paths, why) in [
         (&["/nowhere"][..], "the answer has the status 404"),
         (&["/page"], "it is not a PNG, JPEG, GIF, WebP or HEIC file"),
@@ -268,7 +271,7 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
             .filter(|it| *it != Dialect::Generate)
         {
             let request = caller.call(&key.secret, "maker/seer", ask(caller, &urls), true);
-            let answer = stage.send(&request).await;
+            let answer = gateway.send(&request).await;
             let failure = caller.failure(&answer);
             assert_eq!(
                 failure,
@@ -282,13 +285,13 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
         "http://127.0.0.2/a.png".to_owned(),
         "http://localhost/a.png".to_owned(),
         "http://169.254.169.254/latest/meta-data/".to_owned(),
-        format!("http://{}/healthz", stage.address()),
-        format!("http://{}/metrics", stage.admin()),
+        format!("http://{}/healthz", gateway.address()),
+        format!("http://{}/metrics", gateway.admin()),
         "http://user:word@example.com/a.png".to_owned(),
     ];
     for url in outside {
         let body = ask(Dialect::Chat, std::slice::from_ref(&url));
-        let answer = stage
+        let answer = gateway
             .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
             .await;
         assert_eq!(Dialect::Chat.failure(&answer).0, 400, "{url}");
@@ -298,9 +301,12 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
             "{url}"
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -317,7 +323,7 @@ async fn pictures_take_no_more_memory_than_the_node_has() {
         routes = [{ channel = \"only\", model = \"sim-seer\" }]
         price = { input = \"1\", output = \"2\" }
         profile = { max_output_tokens = 128000, vision = true }";
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(entries)
         .setting("outbound", "allow = [\"127.0.0.1\"]")
         .setting("limits", "body_memory_bytes = 4096")
@@ -326,7 +332,7 @@ async fn pictures_take_no_more_memory_than_the_node_has() {
     for (path, status) in [("/pixel", 200), ("/large", 503), ("/pixel", 200)] {
         // The Messages dialect accepts URLs, but only `https`.
         let body = ask(Dialect::Chat, &[gallery.url(path)]);
-        let answer = stage
+        let answer = gateway
             .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
             .await;
         assert_eq!(answer.status(), status, "{}", answer.text());
@@ -351,19 +357,19 @@ async fn an_upstream_inside_a_private_network_is_not_told_of_its_neighbours() {
             profile = {{ max_output_tokens = 128000, vision = true }}",
             upstream.name()
         );
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
         for caller in [upstream, Dialect::Chat] {
             let body = ask(caller, &["https://10.0.0.1/a.png".to_owned()]);
-            let answer = stage
+            let answer = gateway
                 .send(&caller.call(&key.secret, "maker/seer", body, false))
                 .await;
             assert_eq!(caller.failure(&answer).0, 400, "{caller:?} to {upstream:?}");
             let body = ask(caller, &["https://8.8.8.8/a.png".to_owned()]);
-            let answer = stage
+            let answer = gateway
                 .send(&caller.call(&key.secret, "maker/seer", body, false))
                 .await;
             answer.ok();
         }
-        assert_eq!(stage.upstream_calls(), 2, "{upstream:?}");
+        assert_eq!(gateway.upstream_calls(), 2, "{upstream:?}");
     }
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::edits::edit;
 use crate::harness::pictures::{base64, bytes_of, decoded, form, png};
 use crate::harness::{
-    Answer, CANNED_MODEL, Canned, Dialect, Key, Plot, Request, Stage, eventually, with,
+    Answer, CANNED_MODEL, CannedUpstream, Dialect, GatewayBuilder, Key, Request, TestGateway,
+    eventually, with,
 };
 
 /// A model of each family, priced in the unit that the family is billed by.
@@ -61,8 +62,8 @@ price = { input = "1", output = "2", image_output = "30" }
 profile = { base = "native-image", image_tokens_max = 2000, context_tokens = 1000, max_output_tokens = 1000 }
 "#;
 
-pub(crate) async fn stage() -> (Stage, Key) {
-    Plot::default().entries(ENTRIES).funded().await
+pub(crate) async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
 pub(crate) fn generation(key: &Key, body: &Value) -> Request {
@@ -85,7 +86,7 @@ pub(super) fn picture_of(answer: &Answer) -> RgbaImage {
 
 #[tokio::test]
 async fn a_picture_shows_what_was_asked_for_at_its_size_and_in_its_format() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (format, magic) in [
         ("png", &b"\x89PNG"[..]),
         ("jpeg", b"\xff\xd8\xff"),
@@ -95,7 +96,7 @@ async fn a_picture_shows_what_was_asked_for_at_its_size_and_in_its_format() {
             "maker/gpt",
             &json!({ "output_format": format, "quality": "low" }),
         );
-        let answer = stage.send(&generation(&key, &body)).await.ok();
+        let answer = gateway.send(&generation(&key, &body)).await.ok();
         assert_eq!(answer.header("x-dropped-params"), None);
         let json = answer.json();
         assert_eq!(json["output_format"], format);
@@ -117,21 +118,21 @@ async fn a_picture_shows_what_was_asked_for_at_its_size_and_in_its_format() {
         near(48, 24, [40, 160, 60]);
         near(1, 1, [40, 80, 210]);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The charge of each family, computed by hand.
 #[tokio::test]
 async fn every_family_is_billed_by_its_own_measure() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let mut spent = 0;
     let gpt = ask("maker/gpt", &json!({ "n": 2, "quality": "high" }));
-    let answer = stage.send(&generation(&key, &gpt)).await.ok().json();
+    let answer = gateway.send(&generation(&key, &gpt)).await.ok().json();
     assert_eq!(answer["data"].as_array().unwrap().len(), 2);
     let usage = &answer["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap();
     spent += count("input_tokens") * 5 + count("output_tokens") * 30;
-    assert_eq!(stage.usage(&key).await, spent, "tokens");
+    assert_eq!(gateway.usage(&key).await, spent, "tokens");
 
     for (body, micro) in [
         (
@@ -162,35 +163,35 @@ async fn every_family_is_billed_by_its_own_measure() {
             0,
         ),
     ] {
-        stage.send(&generation(&key, &body)).await.ok();
+        gateway.send(&generation(&key, &body)).await.ok();
         spent += micro;
-        assert_eq!(stage.usage(&key).await, spent, "{body}");
+        assert_eq!(gateway.usage(&key).await, spent, "{body}");
     }
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// Sequential generation reserves credits for the maximum number of images.
 #[tokio::test]
 async fn a_sequence_needs_credits_for_all_it_may_give() {
-    let stage = Plot::default().entries(ENTRIES).open().await;
-    stage.wallet("w", &["--balance", "0.2"]).await;
-    let key = stage.key("w", &[]).await;
+    let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
+    gateway.wallet("w", &["--balance", "0.2"]).await;
+    let key = gateway.key("w", &[]).await;
     let ask = |most: u64| {
         json!({ "model": "maker/content", "prompt": "x", "size": "1024x1024",
                 "sequential_image_generation": "auto",
                 "sequential_image_generation_options": { "max_images": most } })
     };
-    let refused = stage.send(&generation(&key, &ask(5))).await;
+    let refused = gateway.send(&generation(&key, &ask(5))).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
-    assert_eq!(stage.upstream_calls(), 0);
-    stage.send(&generation(&key, &ask(2))).await.ok();
-    assert_eq!(stage.usage(&key).await, 90_000);
+    assert_eq!(gateway.upstream_calls(), 0);
+    gateway.send(&generation(&key, &ask(2))).await.ok();
+    assert_eq!(gateway.usage(&key).await, 90_000);
 }
 
 #[tokio::test]
 async fn what_a_family_does_not_take_is_left_out_and_named() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (body, dropped) in [
         (
             ask(
@@ -210,7 +211,7 @@ async fn what_a_family_does_not_take_is_left_out_and_named() {
             None,
         ),
     ] {
-        let answer = stage.send(&generation(&key, &body)).await.ok();
+        let answer = gateway.send(&generation(&key, &body)).await.ok();
         assert_eq!(answer.header("x-dropped-params"), dropped, "{body}");
         let text = answer.text();
         assert!(
@@ -219,7 +220,7 @@ async fn what_a_family_does_not_take_is_left_out_and_named() {
             &text[..text.len().min(300)]
         );
     }
-    let call = stage.sim.calls().pop().unwrap();
+    let call = gateway.sim.calls().pop().unwrap();
     let sent: Value = serde_json::from_slice(&call.body).unwrap();
     assert_eq!(
         (&sent["size"], &sent["resolution"]),
@@ -229,10 +230,10 @@ async fn what_a_family_does_not_take_is_left_out_and_named() {
 
 #[tokio::test]
 async fn the_video_a_family_answers_as_asked() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = json!({ "model": "maker/video-a", "prompt": "a yellow star", "aspect_ratio": "16:9",
                        "resolution": "1k", "quality": "low" });
-    let url = stage.send(&generation(&key, &body)).await.ok().json();
+    let url = gateway.send(&generation(&key, &body)).await.ok().json();
     assert!(
         url["data"][0]["url"]
             .as_str()
@@ -248,7 +249,10 @@ async fn the_video_a_family_answers_as_asked() {
             .is_none_or(|model| model == "maker/video-a")
     );
     let more = json!({ "response_format": "b64_json" });
-    let answer = stage.send(&generation(&key, &with(body, &more))).await.ok();
+    let answer = gateway
+        .send(&generation(&key, &with(body, &more)))
+        .await
+        .ok();
     assert_eq!(picture_of(&answer).dimensions(), (1024, 576));
 }
 
@@ -256,7 +260,7 @@ async fn the_video_a_family_answers_as_asked() {
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_a_model_cannot_do_is_refused_before_money_moves() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let no_model = json!({ "prompt": "x" });
     for (body, code) in [
         (no_model, "invalid_request"),
@@ -360,7 +364,7 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
         (ask("maker/native", &json!({})), "model_not_supported"),
         (ask("maker/chat", &json!({})), "model_not_supported"),
     ] {
-        let refused = stage.send(&generation(&key, &body)).await;
+        let refused = gateway.send(&generation(&key, &body)).await;
         assert_eq!(refused.failure().1, code, "{body}");
         assert!(refused.status() < 500);
     }
@@ -368,31 +372,31 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
     for model in ["maker/gpt", "maker/video-a", "maker/content"] {
         let body = json!({ "contents": [{ "parts": [{ "text": "x" }] }] });
         let request = Request::post(&format!("/v1beta/models/{model}:generateContent"));
-        let refused = stage.send(&request.json(&body).bearer(&key.secret)).await;
+        let refused = gateway.send(&request.json(&body).bearer(&key.secret)).await;
         let expected = (400, "model_not_supported".to_owned());
         assert_eq!(Dialect::Generate.failure(&refused), expected, "{model}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.usage(&key).await, 0);
     let newest = ask(
         "maker/gpt-max",
         &json!({ "quality": "xhigh", "style": null }),
     );
-    stage.send(&generation(&key, &newest)).await.ok();
+    gateway.send(&generation(&key, &newest)).await.ok();
 }
 
 #[tokio::test]
 async fn layers_need_one_picture_and_no_prompt() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let source = base64(&png(16, 16, [9, 9, 9, 255]));
     let uri = format!("data:image/png;base64,{source}");
     let body = json!({ "model": "maker/content", "layer_decomposition": true, "image": uri,
                        "size": "64x64" });
-    let answer = stage.send(&generation(&key, &body)).await.ok().json();
+    let answer = gateway.send(&generation(&key, &body)).await.ok().json();
     assert_eq!(answer["data"].as_array().unwrap().len(), 3);
     assert_eq!(answer["data"][2]["z_index"], 2);
     let two = with(body, &json!({ "image": [uri, uri] }));
-    let refused = stage.send(&generation(&key, &two)).await;
+    let refused = gateway.send(&generation(&key, &two)).await;
     assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
 }
 
@@ -402,23 +406,23 @@ async fn a_complete_answer_passes_as_it_is() {
     let upstream = "{ \"created\":5, \"data\":[ {\"b64_json\":\"QUJD\",\"x\":1}],\"model\":\"hidden-name-1\",\
         \"output_format\":\"png\",\"quality\":\"high\",\"size\":\"1x1\",\"usage\":{\"input_tokens\":2,\
         \"output_tokens\":3,\"total_tokens\":5},\"x_new\":[1e3] }";
-    let canned = Canned::json(upstream).await;
+    let canned = CannedUpstream::json(upstream).await;
     let price = "{ input = \"5\", output = \"10\", image_output = \"30\" }";
     let profile = "{ base = \"gpt-image\", image_tokens_max = 1000 }";
     let entries = canned.entries_of("image", price, profile);
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     let body = format!("{{\"prompt\":\"x\" ,\"model\":\"{CANNED_MODEL}\",\"complexity\":\"low\"}}");
     let call = Request::post("/v1/images/generations")
         .bearer(&key.secret)
         .body(body.clone());
-    let answer = stage.send(&call).await.ok();
+    let answer = gateway.send(&call).await.ok();
     assert_eq!(
         answer.text(),
         upstream.replace("hidden-name-1", CANNED_MODEL)
     );
     let sent = String::from_utf8(canned.bodies().pop().unwrap()).unwrap();
     assert_eq!(sent, body.replace(CANNED_MODEL, "hidden-name-1"));
-    assert_eq!(stage.usage(&key).await, 2 * 5 + 3 * 30);
+    assert_eq!(gateway.usage(&key).await, 2 * 5 + 3 * 30);
 }
 
 #[tokio::test]
@@ -439,23 +443,23 @@ async fn an_upstream_that_fails_costs_nothing() {
         )
     };
     let entries: String = cases.iter().map(entry).collect();
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     for (id, script, status, code) in cases {
         let body = ask(&format!("maker/{id}"), &json!({}));
-        let answer = stage.send(&generation(&key, &body)).await;
+        let answer = gateway.send(&generation(&key, &body)).await;
         assert_eq!(answer.failure(), (status, code.to_owned()), "{script}");
         assert!(!answer.text().contains("sim-upstream"), "{}", answer.text());
     }
-    assert_eq!(stage.usage(&key).await, 0);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// The journal never contains image data: a marker with the size replaces it.
 #[tokio::test]
 async fn the_journal_keeps_markers_of_pictures() {
-    let plot = Plot::default().setting("journal", "bodies = true");
-    let (stage, key) = plot.entries(ENTRIES).funded().await;
+    let builder = GatewayBuilder::default().setting("journal", "bodies = true");
+    let (gateway, key) = builder.entries(ENTRIES).funded().await;
     let source = png(64, 64, [200, 10, 10, 255]);
     let uri = format!("data:image/png;base64,{}", base64(&source));
     let json = json!({ "model": "maker/gpt", "prompt": "a blue star", "image": { "url": uri } });
@@ -473,11 +477,11 @@ async fn the_journal_keeps_markers_of_pictures() {
         edit(&key, &json),
         multipart,
     ] {
-        let answer = stage.send(&request).await.ok().json();
+        let answer = gateway.send(&request).await.ok().json();
         pictures.push(answer["data"][0]["b64_json"].as_str().unwrap().to_owned());
     }
     let told = eventually("three rows with bodies", async || {
-        let output = stage.cli(&["logs", "--json"]).await;
+        let output = gateway.cli(&["logs", "--json"]).await;
         let rows: Vec<Value> = output
             .stdout
             .lines()
@@ -489,7 +493,7 @@ async fn the_journal_keeps_markers_of_pictures() {
     assert_eq!(told.len(), 3);
     let mut kept = serde_json::to_vec(&told).unwrap();
     // The files of the embedded database might contain what the command does not show.
-    for entry in std::fs::read_dir(stage.folder().join("data"))
+    for entry in std::fs::read_dir(gateway.folder().join("data"))
         .into_iter()
         .flatten()
     {

@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 
 use super::generations::{ENTRIES, generation};
 use crate::harness::pictures::{form, png};
-use crate::harness::{CANNED_MODEL, Canned, Dialect, Key, Plot, Request, Stage, with};
+use crate::harness::{
+    CANNED_MODEL, CannedUpstream, Dialect, GatewayBuilder, Key, Request, TestGateway, with,
+};
 
-/// A stage with one upstream, which answers with `answer`.
-async fn canned(answer: &str, price: &str, profile: &str) -> (Canned, Stage, Key) {
-    let canned = Canned::json(answer).await;
+/// A test gateway with one upstream, which answers with `answer`.
+async fn canned(answer: &str, price: &str, profile: &str) -> (CannedUpstream, TestGateway, Key) {
+    let canned = CannedUpstream::json(answer).await;
     let entries = canned.entries_of("image", price, profile);
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
-    (canned, stage, key)
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+    (canned, gateway, key)
 }
 
 fn ask(more: &Value) -> Value {
@@ -23,14 +25,14 @@ const ONE: &str = r#"{"data":[{"b64_json":"QUJD"}]}"#;
 #[tokio::test]
 async fn no_word_beside_a_quality_makes_it_cheaper() {
     let price = r#"{ image = { default = "0.17", low = "0.02", medium = "0.07" } }"#;
-    let (_canned, stage, key) = canned(ONE, price, r#"{ base = "gpt-image" }"#).await;
+    let (_canned, gateway, key) = canned(ONE, price, r#"{ base = "gpt-image" }"#).await;
     for size in ["low", "medium", "default", "1024", "k", ""] {
         let body = ask(&json!({ "quality": "high", "size": size }));
-        let refused = stage.send(&generation(&key, &body)).await;
+        let refused = gateway.send(&generation(&key, &body)).await;
         assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
         assert_eq!(refused.openai_error()["param"], "size");
     }
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
     let mut spent = 0;
     for (more, micro) in [
         (json!({ "quality": "high", "size": "1024x1024" }), 170_000),
@@ -38,11 +40,11 @@ async fn no_word_beside_a_quality_makes_it_cheaper() {
         (json!({ "quality": "low", "size": "1024x1024" }), 20_000),
         (json!({}), 170_000),
     ] {
-        stage.send(&generation(&key, &ask(&more))).await.ok();
+        gateway.send(&generation(&key, &ask(&more))).await.ok();
         spent += micro;
-        assert_eq!(stage.usage(&key).await, spent, "{more}");
+        assert_eq!(gateway.usage(&key).await, spent, "{more}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -56,10 +58,10 @@ async fn what_an_answer_tells_is_heeded_where_it_is_dearer() {
         (r#""quality":"low""#, "high", 170_000),
     ] {
         let answer = format!(r#"{{"data":[{{"b64_json":"QUJD"}}],{told}}}"#);
-        let (_canned, stage, key) = canned(&answer, price, "{}").await;
+        let (_canned, gateway, key) = canned(&answer, price, "{}").await;
         let body = ask(&json!({ "quality": asked }));
-        stage.send(&generation(&key, &body)).await.ok();
-        assert_eq!(stage.usage(&key).await, micro, "{told}");
+        gateway.send(&generation(&key, &body)).await.ok();
+        assert_eq!(gateway.usage(&key).await, micro, "{told}");
     }
 }
 
@@ -67,15 +69,15 @@ async fn what_an_answer_tells_is_heeded_where_it_is_dearer() {
 #[tokio::test]
 async fn a_member_that_is_not_sent_has_no_price() {
     let price = r#"{ image = { default = "0.04", "2k" = "0.07" } }"#;
-    let (canned, stage, key) = canned(ONE, price, r#"{ base = "video-a-image" }"#).await;
+    let (canned, gateway, key) = canned(ONE, price, r#"{ base = "video-a-image" }"#).await;
     let body = ask(&json!({ "size": "2048x2048" }));
-    let answer = stage.send(&generation(&key, &body)).await.ok();
+    let answer = gateway.send(&generation(&key, &body)).await.ok();
     assert_eq!(answer.header("x-dropped-params"), Some("size"));
     assert_eq!(answer.json().get("size"), None);
-    assert_eq!(stage.usage(&key).await, 40_000);
+    assert_eq!(gateway.usage(&key).await, 40_000);
     let body = ask(&json!({ "size": "64x64", "resolution": "2k" }));
-    stage.send(&generation(&key, &body)).await.ok();
-    assert_eq!(stage.usage(&key).await, 110_000);
+    gateway.send(&generation(&key, &body)).await.ok();
+    assert_eq!(gateway.usage(&key).await, 110_000);
     let sent: Value = serde_json::from_slice(&canned.bodies()[1]).unwrap();
     assert_eq!(
         (&sent["resolution"], sent.get("size")),
@@ -87,9 +89,9 @@ async fn a_member_that_is_not_sent_has_no_price() {
 #[tokio::test]
 async fn a_sequence_in_a_form_needs_credits_for_all_it_may_give() {
     const OPTIONS: &str = "sequential_image_generation_options";
-    let stage = Plot::default().entries(ENTRIES).open().await;
-    stage.wallet("w", &["--balance", "0.2"]).await;
-    let key = stage.key("w", &[]).await;
+    let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
+    gateway.wallet("w", &["--balance", "0.2"]).await;
+    let key = gateway.key("w", &[]).await;
     let picture = png(16, 16, [9, 9, 9, 255]);
     let edit = |more: &[(&str, &str)]| {
         let fields = [
@@ -116,7 +118,7 @@ async fn a_sequence_in_a_form_needs_credits_for_all_it_may_give() {
         vec![(dot.as_str(), "5")],
     ];
     for more in too_many {
-        let refused = stage.send(&edit(&more)).await;
+        let refused = gateway.send(&edit(&more)).await;
         let expected = (402, "insufficient_quota".to_owned());
         assert_eq!(refused.failure(), expected, "{more:?}");
     }
@@ -127,26 +129,26 @@ async fn a_sequence_in_a_form_needs_credits_for_all_it_may_give() {
         vec![("N", "4")],
         vec![("sequential_image_generation", "disabled")],
     ] {
-        let refused = stage.send(&edit(&more)).await;
+        let refused = gateway.send(&edit(&more)).await;
         assert_eq!(
             refused.failure(),
             (400, "invalid_request".to_owned()),
             "{more:?}"
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
     for more in [
         (OPTIONS, r#"{"max_images":1}"#),
         (bracket.as_str(), "1"),
         (dot.as_str(), " 01 "),
     ] {
-        stage.send(&edit(&[more])).await.ok();
-        let sent = stage.sim.calls().pop().unwrap();
+        gateway.send(&edit(&[more])).await.ok();
+        let sent = gateway.sim.calls().pop().unwrap();
         let sent: Value = serde_json::from_slice(&sent.body).unwrap();
         assert_eq!(sent[OPTIONS], json!({ "max_images": 1 }), "{more:?}");
     }
-    assert_eq!(stage.usage(&key).await, 3 * 45_000);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 3 * 45_000);
+    gateway.verify().await;
 }
 
 /// An answer of a native image model with this usage object.
@@ -195,20 +197,20 @@ async fn a_native_picture_costs_its_tokens_also_where_they_are_not_told() {
         for stream in [false, true] {
             let canned = if stream {
                 let one_line = answer.replace('\n', " ");
-                Canned::stream(&format!("data: {one_line}\n\n")).await
+                CannedUpstream::stream(&format!("data: {one_line}\n\n")).await
             } else {
-                Canned::json(&answer).await
+                CannedUpstream::json(&answer).await
             };
             let entries = canned.entries_of("image", NATIVE_PRICE, NATIVE_PROFILE);
-            let (stage, key) = Plot::default().entries(&entries).funded().await;
+            let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
             let call = Dialect::Generate.call(&key.secret, CANNED_MODEL, body.clone(), stream);
-            stage.send(&call).await.ok();
-            let frozen = async || (stage.frozen(&key).await == 0).then_some(());
+            gateway.send(&call).await.ok();
+            let frozen = async || (gateway.frozen(&key).await == 0).then_some(());
             crate::harness::eventually("the settlement", frozen).await;
-            let charge = stage.usage(&key).await;
+            let charge = gateway.usage(&key).await;
             let expected = micro..=micro + text;
             assert!(expected.contains(&charge), "{stream} {usage}: {charge}");
-            stage.verify().await;
+            gateway.verify().await;
         }
     }
 }
@@ -216,30 +218,30 @@ async fn a_native_picture_costs_its_tokens_also_where_they_are_not_told() {
 /// A wallet that cannot pay for one picture is refused before the upstream is called.
 #[tokio::test]
 async fn a_native_picture_is_held_for() {
-    let canned = Canned::json(&native("")).await;
+    let canned = CannedUpstream::json(&native("")).await;
     let entries = canned.entries_of("image", NATIVE_PRICE, NATIVE_PROFILE);
-    let stage = Plot::default().entries(&entries).open().await;
-    stage.wallet("w", &["--balance", "0.13"]).await;
-    let key = stage.key("w", &[]).await;
+    let gateway = GatewayBuilder::default().entries(&entries).start().await;
+    gateway.wallet("w", &["--balance", "0.13"]).await;
+    let key = gateway.key("w", &[]).await;
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "x" }] }] });
     let call = Dialect::Generate.call(&key.secret, CANNED_MODEL, body.clone(), false);
-    let refused = stage.send(&call).await;
+    let refused = gateway.send(&call).await;
     let expected = (402, "insufficient_quota".to_owned());
     assert_eq!(Dialect::Generate.failure(&refused), expected);
     // Two candidates may produce two pictures.
-    stage.wallet("v", &["--balance", "0.3"]).await;
-    let key = stage.key("v", &[]).await;
+    gateway.wallet("v", &["--balance", "0.3"]).await;
+    let key = gateway.key("v", &[]).await;
     let two = with(
         body.clone(),
         &json!({ "generationConfig": { "candidateCount": 2 } }),
     );
     let call = Dialect::Generate.call(&key.secret, CANNED_MODEL, two, false);
     assert_eq!(
-        Dialect::Generate.failure(&stage.send(&call).await),
+        Dialect::Generate.failure(&gateway.send(&call).await),
         expected
     );
     assert!(canned.bodies().is_empty());
     let call = Dialect::Generate.call(&key.secret, CANNED_MODEL, body, false);
-    stage.send(&call).await.ok();
-    stage.verify().await;
+    gateway.send(&call).await.ok();
+    gateway.verify().await;
 }

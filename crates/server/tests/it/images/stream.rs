@@ -2,20 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::generations::{ENTRIES, generation, stage};
+use super::generations::{ENTRIES, gateway, generation};
 use crate::harness::pictures::{bytes_of, decoded};
 use crate::harness::{
-    Connection, Ended, Event, Key, Plot, Stage, Streaming, assert_openai_error, with,
+    BodyEnd, Connection, Event, GatewayBuilder, Key, Streaming, TestGateway, assert_openai_error,
+    with,
 };
 
-async fn stream(stage: &Stage, key: &Key, body: &Value) -> Vec<Event> {
+async fn stream(gateway: &TestGateway, key: &Key, body: &Value) -> Vec<Event> {
     let body = with(body.clone(), &json!({ "stream": true }));
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&generation(key, &body)).await;
     let head = connection.head().await.expect("an answer");
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
     let (events, ended) = Streaming::new(head, connection).rest().await;
-    assert_eq!(ended, Ended::Cleanly);
+    assert_eq!(ended, BodyEnd::Complete);
     for event in events.iter().filter(|event| !event.is_done()) {
         assert_eq!(event.json()["type"].as_str(), event.name.as_deref());
     }
@@ -31,12 +32,12 @@ fn ask(model: &str, more: &Value) -> Value {
 
 #[tokio::test]
 async fn previews_sharpen_and_the_result_carries_usage() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = ask(
         "maker/gpt",
         &json!({ "partial_images": 2, "quality": "low" }),
     );
-    let events = stream(&stage, &key, &body).await;
+    let events = stream(&gateway, &key, &body).await;
     let kinds: Vec<_> = events
         .iter()
         .map(|event| event.json()["type"].clone())
@@ -61,20 +62,20 @@ async fn previews_sharpen_and_the_result_carries_usage() {
     let usage = events[2].json()["usage"].clone();
     let count = |name: &str| usage[name].as_u64().unwrap();
     let charge = count("input_tokens") * 5 + count("output_tokens") * 30;
-    assert_eq!(stage.usage(&key).await, charge);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, charge);
+    gateway.verify().await;
 }
 
 /// The completion event carries the last picture.
 #[tokio::test]
 async fn single_results_pass_and_the_completion_carries_the_last() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = ask(
         "maker/content",
         &json!({ "sequential_image_generation": "auto", "size": "64x64",
                  "sequential_image_generation_options": { "max_images": 2 } }),
     );
-    let events = stream(&stage, &key, &body).await;
+    let events = stream(&gateway, &key, &body).await;
     let (last, results) = events.split_last().unwrap();
     assert!(last.is_done());
     let results: Vec<Value> = results.iter().map(Event::json).collect();
@@ -83,8 +84,8 @@ async fn single_results_pass_and_the_completion_carries_the_last() {
     assert_eq!(results[0]["model"], "maker/content");
     assert_eq!(results[2]["type"], "image_generation.completed");
     assert_eq!(results[2]["url"], results[1]["url"]);
-    assert_eq!(stage.usage(&key).await, 2 * 45_000);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 2 * 45_000);
+    gateway.verify().await;
 }
 
 /// S2: a stream that breaks ends with an error event that clients raise, and the delivered pictures are charged.
@@ -110,25 +111,25 @@ async fn a_broken_stream_ends_with_an_error_event() {
         )
     };
     let entries: String = cases.iter().map(entry).collect();
-    let plot = Plot::default().entries(ENTRIES).entries(&entries);
-    let (stage, key) = plot.funded().await;
+    let builder = GatewayBuilder::default().entries(ENTRIES).entries(&entries);
+    let (gateway, key) = builder.funded().await;
     let mut spent = 0;
     for (id, script, micro) in cases {
         let mut body = ask(&format!("maker/{id}"), &json!({}));
         if !script.contains("content") || script.contains("cut=content") {
             body["partial_images"] = 2.into();
         }
-        let events = stream(&stage, &key, &body).await;
+        let events = stream(&gateway, &key, &body).await;
         let last = events.last().unwrap().json();
         assert_eq!(last["type"], "error", "{script}: {last}");
         assert_openai_error(&last["error"]);
         let completed = |event: &Event| event.data.contains(".completed");
         assert!(!events.iter().any(completed), "{script}");
         spent += micro;
-        assert_eq!(stage.usage(&key).await, spent, "{script}");
+        assert_eq!(gateway.usage(&key).await, spent, "{script}");
     }
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// A failure before the first picture is answered as an ordinary error.
@@ -137,9 +138,9 @@ async fn a_stream_that_fails_at_once_is_an_error_answer() {
     let entries = "[[model]]\nid = \"maker/a\"\nkind = \"image\"\n\
         routes = [{ channel = \"main\", model = \"sim-paint+error-in-200\" }]\n\
         price = { image = \"0.1\" }\nprofile = { base = \"gpt-image\" }\n";
-    let (stage, key) = Plot::default().entries(entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(entries).funded().await;
     let body = with(ask("maker/a", &json!({})), &json!({ "stream": true }));
-    let answer = stage.send(&generation(&key, &body)).await;
+    let answer = gateway.send(&generation(&key, &body)).await;
     assert_eq!(answer.failure(), (502, "upstream_error".to_owned()));
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
 }

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, ask, by_hand, with};
+use crate::harness::{
+    CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, Request, ask, expected_cost, with,
+};
 
 /// Half of the largest amount in micro-credits. This many tokens at two credits per million cost all of it.
 const HALF: u64 = u64::MAX / 4;
@@ -146,9 +148,9 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
     for case in cases() {
         let name = case.name;
         let canned = if case.is_stream {
-            Canned::stream(&case.upstream).await
+            CannedUpstream::stream(&case.upstream).await
         } else {
-            Canned::json(&case.upstream).await
+            CannedUpstream::json(&case.upstream).await
         };
         let [kind, price, profile] = case.entries;
         let mut entries = canned.entries_of(kind, price, profile);
@@ -158,16 +160,16 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
                 "preset = \"sim\"\nprotocols = [\"chat\"]",
             );
         }
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
-        stage.send(&(case.request)(&key)).await.ok();
-        let counted = stage.usage(&key).await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+        gateway.send(&(case.request)(&key)).await.ok();
+        let counted = gateway.usage(&key).await;
         assert!(
             counted > 0 && counted <= case.charge_max,
             "{name}: {counted}"
         );
         let alarmed = |line: &str| line.contains("beyond what the model can do");
-        stage.logged("the alarm", alarmed).await;
-        let metrics = stage.admin_get("/metrics").await.ok();
+        gateway.logged("the alarm", alarmed).await;
+        let metrics = gateway.admin_get("/metrics").await.ok();
         let metric = "tollgate_usage_malformed_total 1";
         assert!(
             metrics.text().contains(metric),
@@ -181,9 +183,9 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
             "{name}"
         );
 
-        let answer = stage.chat(&key, &ask("count to 5")).await.ok().json();
-        let next = by_hand(&answer["usage"]);
-        assert_eq!(stage.usage(&key).await, counted + next, "{name}");
-        stage.verify().await;
+        let answer = gateway.chat(&key, &ask("count to 5")).await.ok().json();
+        let next = expected_cost(&answer["usage"]);
+        assert_eq!(gateway.usage(&key).await, counted + next, "{name}");
+        gateway.verify().await;
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Answer, CANNED_MODEL, Canned, Key, Plot, Stage, ask, by_hand, cost, eventually, micro, with,
+    Answer, CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, TestGateway, ask, cost, eventually,
+    expected_cost, micro, with,
 };
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
@@ -19,39 +20,42 @@ fn credits(micro: u64) -> String {
     format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
 }
 
-/// A stage whose upstream holds back its answers, and the amount that one call freezes.
-async fn waiting() -> (Stage, Canned, u64) {
-    let canned = Canned::waiting(ANSWER).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+/// A test gateway whose upstream holds back its answers, and the amount that one call freezes.
+async fn waiting() -> (TestGateway, CannedUpstream, u64) {
+    let canned = CannedUpstream::paused(ANSWER).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let probe = async {
-        canned.came(1).await;
-        let hold = stage.frozen(&key).await;
-        canned.open();
+        canned.wait_for_requests(1).await;
+        let hold = gateway.frozen(&key).await;
+        canned.release_answers();
         hold
     };
     let body = call();
-    let (answer, hold) = tokio::join!(stage.chat(&key, &body), probe);
+    let (answer, hold) = tokio::join!(gateway.chat(&key, &body), probe);
     answer.ok();
-    canned.close();
+    canned.pause_answers();
     assert!(hold > cost(0, 0, crate::harness::OUTPUT_RESERVE), "{hold}");
-    (stage, canned, hold)
+    (gateway, canned, hold)
 }
 
 /// Sends all calls at once, and releases the upstream's answers when all but `admitted` calls have been answered.
 async fn rush(
-    stage: &Stage,
+    gateway: &TestGateway,
     key: &Key,
-    canned: &Canned,
+    canned: &CannedUpstream,
     calls: usize,
     admitted: usize,
 ) -> Vec<Answer> {
     let body = call();
     let refused = std::cell::Cell::new(0);
     let one = async || {
-        let answer = stage.chat(key, &body).await;
+        let answer = gateway.chat(key, &body).await;
         refused.set(refused.get() + 1);
         if refused.get() == calls - admitted {
-            canned.open();
+            canned.release_answers();
         }
         answer
     };
@@ -84,12 +88,12 @@ async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
 /// W7: two hundred calls at once, credits for seven.
 #[tokio::test]
 async fn a_wallet_funded_for_seven_admits_exactly_seven() {
-    let (stage, canned, hold) = waiting().await;
-    stage
+    let (gateway, canned, hold) = waiting().await;
+    gateway
         .wallet("seven", &["--balance", &credits(7 * hold + hold / 2)])
         .await;
-    let key = stage.key("seven", &[]).await;
-    let answers = rush(&stage, &key, &canned, 200, 7).await;
+    let key = gateway.key("seven", &[]).await;
+    let answers = rush(&gateway, &key, &canned, 200, 7).await;
     let admitted = answers
         .iter()
         .filter(|answer| answer.status() == 200)
@@ -99,22 +103,22 @@ async fn a_wallet_funded_for_seven_admits_exactly_seven() {
         assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
         assert_eq!(refused.openai_error()["type"], "insufficient_quota");
     }
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     assert_eq!(micro(&balance["wallet"], "frozen"), 0);
     assert_eq!(
         micro(&balance["wallet"], "balance"),
         7 * hold + hold / 2 - 7 * CHARGE
     );
     assert_eq!(canned.bodies().len(), 1 + 7);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// W7: a key's spending limit also counts its frozen credits.
 #[tokio::test]
 async fn a_spending_limit_admits_exactly_what_it_covers() {
-    let (stage, canned, hold) = waiting().await;
-    let key = stage.key("w", &["--limit", &credits(3 * hold)]).await;
-    let answers = rush(&stage, &key, &canned, 20, 3).await;
+    let (gateway, canned, hold) = waiting().await;
+    let key = gateway.key("w", &["--limit", &credits(3 * hold)]).await;
+    let answers = rush(&gateway, &key, &canned, 20, 3).await;
     assert_eq!(
         answers
             .iter()
@@ -128,18 +132,18 @@ async fn a_spending_limit_admits_exactly_what_it_covers() {
     // Charges are smaller than holds, so the limit has this much left.
     let left = 3 * hold - 3 * CHARGE;
     assert_eq!(
-        micro(&stage.balance(&key).await["key"], "limit_remaining"),
+        micro(&gateway.balance(&key).await["key"], "limit_remaining"),
         left
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The concurrency of a key is its number of open holds.
 #[tokio::test]
 async fn a_concurrency_limit_admits_exactly_its_number() {
-    let (stage, canned, _) = waiting().await;
-    let key = stage.key("w", &["--concurrency", "4"]).await;
-    let answers = rush(&stage, &key, &canned, 30, 4).await;
+    let (gateway, canned, _) = waiting().await;
+    let key = gateway.key("w", &["--concurrency", "4"]).await;
+    let answers = rush(&gateway, &key, &canned, 30, 4).await;
     assert_eq!(
         answers
             .iter()
@@ -156,16 +160,16 @@ async fn a_concurrency_limit_admits_exactly_its_number() {
     }
     // A call that has ended makes room for another.
     for _ in 0..10 {
-        stage.chat(&key, &call()).await.ok();
+        gateway.chat(&key, &call()).await.ok();
     }
 }
 
 #[tokio::test]
 async fn requests_per_minute_are_a_burst_and_then_a_rate() {
-    let (stage, _) = Stage::funded().await;
-    let key = stage.key("w", &["--rpm", "3"]).await;
+    let (gateway, _) = TestGateway::funded().await;
+    let key = gateway.key("w", &["--rpm", "3"]).await;
     for remaining in ["2", "1", "0"] {
-        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        let answer = gateway.chat(&key, &ask("hello")).await.ok();
         assert_eq!(answer.header("x-ratelimit-limit-requests"), Some("3"));
         assert_eq!(
             answer.header("x-ratelimit-remaining-requests"),
@@ -174,9 +178,9 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
         assert!(answer.header("x-ratelimit-reset-requests").is_some());
         assert!(answer.header("x-ratelimit-limit-tokens").is_none());
     }
-    let spent = stage.usage(&key).await;
+    let spent = gateway.usage(&key).await;
     for _ in 0..5 {
-        let refused = stage.chat(&key, &ask("hello")).await;
+        let refused = gateway.chat(&key, &ask("hello")).await;
         assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
         assert_eq!(refused.openai_error()["type"], "rate_limit_error");
         let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
@@ -187,47 +191,49 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
         assert!(refused.header("x-ratelimit-reset-requests").is_some());
         assert!(refused.header("x-ratelimit-limit-tokens").is_none());
     }
-    assert_eq!(stage.upstream_calls(), 3);
-    assert_eq!(stage.usage(&key).await, spent);
+    assert_eq!(gateway.upstream_calls(), 3);
+    assert_eq!(gateway.usage(&key).await, spent);
     // Reads do not count as model calls.
-    stage.get(&key, "/v1/models").await.ok();
+    gateway.get(&key, "/v1/models").await.ok();
     // Another key of the wallet has its own limit.
-    let other = stage.key("w", &[]).await;
-    stage.chat(&other, &ask("hello")).await.ok();
+    let other = gateway.key("w", &[]).await;
+    gateway.chat(&other, &ask("hello")).await.ok();
 }
 
 /// W7: a refusal for credits or concurrency does not count against the rate limits.
 #[tokio::test]
 async fn a_refusal_consumes_nothing() {
-    let stage = Stage::open().await;
-    stage.wallet("poor", &[]).await;
-    let key = stage.key("poor", &["--rpm", "2", "--tpm", "100000"]).await;
-    let before = stage.balance(&key).await;
+    let gateway = TestGateway::start().await;
+    gateway.wallet("poor", &[]).await;
+    let key = gateway
+        .key("poor", &["--rpm", "2", "--tpm", "100000"])
+        .await;
+    let before = gateway.balance(&key).await;
     for _ in 0..5 {
-        let refused = stage.chat(&key, &ask("hello")).await;
+        let refused = gateway.chat(&key, &ask("hello")).await;
         assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
         assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("2"));
     }
-    assert_eq!(stage.balance(&key).await, before);
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.balance(&key).await, before);
+    assert_eq!(gateway.upstream_calls(), 0);
     // W14: a top-up from the command line counts at the next call.
-    stage.cli_json(&["wallet", "topup", "poor", "1"]).await;
+    gateway.cli_json(&["wallet", "topup", "poor", "1"]).await;
     for remaining in ["1", "0"] {
-        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        let answer = gateway.chat(&key, &ask("hello")).await.ok();
         assert_eq!(
             answer.header("x-ratelimit-remaining-requests"),
             Some(remaining)
         );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
-    let (stage, canned, _) = waiting().await;
+    let (gateway, canned, _) = waiting().await;
     // Two calls of slightly more than a thousand tokens fit, three do not.
-    let key = stage.key("w", &["--tpm", "2500"]).await;
-    let answers = rush(&stage, &key, &canned, 12, 2).await;
+    let key = gateway.key("w", &["--tpm", "2500"]).await;
+    let answers = rush(&gateway, &key, &canned, 12, 2).await;
     let admitted: Vec<_> = answers
         .iter()
         .filter(|answer| answer.status() == 200)
@@ -242,7 +248,7 @@ async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
         assert!(refused.header("retry-after").is_some());
     }
     // Each call used twelve tokens of its thousand; the rest was returned immediately.
-    let answer = stage.chat(&key, &call()).await.ok();
+    let answer = gateway.chat(&key, &call()).await.ok();
     let remaining: u64 = answer
         .header("x-ratelimit-remaining-tokens")
         .unwrap()
@@ -253,50 +259,50 @@ async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
 
 #[tokio::test]
 async fn a_call_above_the_whole_bucket_is_told_so() {
-    let (stage, _) = Stage::funded().await;
-    let key = stage.key("w", &["--tpm", "500"]).await;
-    let refused = stage.chat(&key, &ask("hello")).await;
+    let (gateway, _) = TestGateway::funded().await;
+    let key = gateway.key("w", &["--tpm", "500"]).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
     assert_eq!(refused.header("x-should-retry"), Some("false"));
     assert_eq!(refused.header("retry-after"), None, "waiting does not help");
     assert_eq!(refused.header("x-ratelimit-limit-tokens"), Some("500"));
     assert_eq!(refused.header("x-ratelimit-remaining-tokens"), Some("500"));
     let small = with(ask("hello"), &json!({ "max_tokens": 100 }));
-    stage.chat(&key, &small).await.ok();
+    gateway.chat(&key, &small).await.ok();
 }
 
 /// The hold is limited to what the model can produce, even if the caller asks for more.
 #[tokio::test]
 async fn a_bound_above_the_models_own_is_the_models() {
-    let canned = Canned::json(ANSWER).await;
+    let canned = CannedUpstream::json(ANSWER).await;
     // Without an output limit of its own, a model's output is limited by its context.
     let entries = canned.entries().replace(", max_output_tokens = 128000", "");
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 0")
         .entries(&entries)
         .funded()
         .await;
     for bound in [json!(null), json!(200_000), json!(i64::MAX)] {
         let body = with(call(), &json!({ "max_tokens": bound }));
-        stage.chat(&key, &body).await.ok();
+        gateway.chat(&key, &body).await.ok();
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// An estimate too large for any wallet is refused as insufficient credits, not as an internal error.
 #[tokio::test]
 async fn what_no_wallet_can_cover_is_refused_as_such() {
-    let canned = Canned::json(ANSWER).await;
+    let canned = CannedUpstream::json(ANSWER).await;
     let dear = canned
         .entries()
         .replace("output = \"10\"", "output = \"9000000\"");
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 0")
         .entries(&dear)
         .funded()
         .await;
     let body = with(call(), &json!({ "n": u32::MAX }));
-    let refused = stage.chat(&key, &body).await;
+    let refused = gateway.chat(&key, &body).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
     assert!(canned.bodies().is_empty());
 }
@@ -304,8 +310,8 @@ async fn what_no_wallet_can_cover_is_refused_as_such() {
 /// W4, W5: a charge takes gift credits, then the balance, then the credit line. A top-up repays the credit line first.
 #[tokio::test]
 async fn a_credit_line_is_used_last_and_repaid_first() {
-    let stage = Stage::open().await;
-    stage
+    let gateway = TestGateway::start().await;
+    gateway
         .wallet(
             "line",
             &[
@@ -318,15 +324,15 @@ async fn a_credit_line_is_used_last_and_repaid_first() {
             ],
         )
         .await;
-    let key = stage.key("line", &[]).await;
-    let answer = stage
+    let key = gateway.key("line", &[]).await;
+    let answer = gateway
         .chat(&key, &ask("reply with 50 words"))
         .await
         .ok()
         .json();
-    let charge = by_hand(&answer["usage"]);
+    let charge = expected_cost(&answer["usage"]);
     assert!(charge > 30);
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     let wallet = &balance["wallet"];
     assert_eq!(micro(wallet, "gift_balance"), 0);
     assert_eq!(micro(wallet, "balance"), 0);
@@ -335,118 +341,118 @@ async fn a_credit_line_is_used_last_and_repaid_first() {
     assert_eq!(micro(wallet, "available"), 0);
     assert_eq!(micro(&balance, "available"), 1_000_000 - (charge - 30));
 
-    stage.cli_json(&["wallet", "gift", "line", "2"]).await;
-    let wallet = &stage.balance(&key).await["wallet"];
+    gateway.cli_json(&["wallet", "gift", "line", "2"]).await;
+    let wallet = &gateway.balance(&key).await["wallet"];
     assert_eq!(
         micro(wallet, "credit_used"),
         charge - 30,
         "gifts repay nothing"
     );
-    stage.cli_json(&["wallet", "topup", "line", "1"]).await;
-    let wallet = &stage.balance(&key).await["wallet"];
+    gateway.cli_json(&["wallet", "topup", "line", "1"]).await;
+    let wallet = &gateway.balance(&key).await["wallet"];
     assert_eq!(micro(wallet, "credit_used"), 0);
     assert_eq!(micro(wallet, "balance"), 1_000_000 - (charge - 30));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// W6: a charge above the hold is booked in full, beyond every limit, and no balance becomes negative.
 #[tokio::test]
 async fn a_settlement_above_the_hold_is_booked_in_full() {
-    let stage = Stage::open().await;
-    stage
+    let gateway = TestGateway::start().await;
+    gateway
         .wallet("small", &["--balance", "0.05", "--credit-limit", "0.01"])
         .await;
-    let key = stage.key("small", &[]).await;
-    stage
+    let key = gateway.key("small", &[]).await;
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=9000", 1)
         .unwrap();
-    let answer = stage.chat(&key, &ask("go")).await.ok().json();
-    let charge = by_hand(&answer["usage"]);
+    let answer = gateway.chat(&key, &ask("go")).await.ok().json();
+    let charge = expected_cost(&answer["usage"]);
     assert!(charge > 90_000);
-    let wallet = &stage.balance(&key).await["wallet"];
+    let wallet = &gateway.balance(&key).await["wallet"];
     assert_eq!(micro(wallet, "balance"), 0);
     assert_eq!(micro(wallet, "credit_used"), charge - 50_000);
     assert_eq!(micro(wallet, "credit_remaining"), 0);
     assert_eq!(micro(wallet, "total_available"), 0);
-    let refused = stage.chat(&key, &ask("hello")).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_disabled_wallet_admits_nothing() {
-    let (stage, key) = Stage::funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.cli_json(&["wallet", "disable", "w"]).await;
-    let refused = stage.chat(&key, &ask("hello")).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.cli_json(&["wallet", "disable", "w"]).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (403, "wallet_disabled".to_owned()));
     assert_eq!(refused.openai_error()["type"], "permission_error");
-    assert_eq!(stage.upstream_calls(), 1);
-    stage.cli_json(&["wallet", "enable", "w"]).await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 1);
+    gateway.cli_json(&["wallet", "enable", "w"]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
 /// W11: an admitted call is finished and settled, even if its key and wallet are disabled meanwhile.
 #[tokio::test]
 async fn revoking_a_key_does_not_touch_its_open_calls() {
-    let (stage, canned, _) = waiting().await;
-    let key = stage.key("w", &[]).await;
-    let watcher = stage.key("w", &[]).await;
-    let spent = stage.usage(&key).await;
+    let (gateway, canned, _) = waiting().await;
+    let key = gateway.key("w", &[]).await;
+    let watcher = gateway.key("w", &[]).await;
+    let spent = gateway.usage(&key).await;
     let body = call();
     let revoke = async {
-        canned.came(2).await;
-        stage.cli_json(&["key", "disable", &key.id]).await;
-        stage.cli_json(&["wallet", "disable", "w"]).await;
-        canned.open();
+        canned.wait_for_requests(2).await;
+        gateway.cli_json(&["key", "disable", &key.id]).await;
+        gateway.cli_json(&["wallet", "disable", "w"]).await;
+        canned.release_answers();
     };
-    let (answer, ()) = tokio::join!(stage.chat(&key, &body), revoke);
+    let (answer, ()) = tokio::join!(gateway.chat(&key, &body), revoke);
     answer.ok();
     assert_eq!(spent, 0);
-    assert_eq!(stage.frozen(&watcher).await, 0);
-    let shown = stage.cli_json(&["key", "show", &key.id]).await;
+    assert_eq!(gateway.frozen(&watcher).await, 0);
+    let shown = gateway.cli_json(&["key", "show", &key.id]).await;
     assert_eq!(micro(&shown, "usage"), CHARGE);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// A stream's hold grows with its output. If the next step is refused, the stream ends with an error.
 #[tokio::test]
 async fn a_stream_that_cannot_be_paid_any_further_ends_with_an_error() {
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 100")
-        .open()
+        .start()
         .await;
-    stage.wallet("thin", &["--balance", "0.004"]).await;
-    let key = stage.key("thin", &[]).await;
-    stage
+    gateway.wallet("thin", &["--balance", "0.004"]).await;
+    let key = gateway.key("thin", &[]).await;
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=2000+chunk-delay=1ms", 1)
         .unwrap();
-    let (events, _) = stage.stream(&key, &ask("go")).await.rest().await;
+    let (events, _) = gateway.stream(&key, &ask("go")).await.rest().await;
     let last = events.last().unwrap().json();
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
     assert!(events.len() > 50, "what was paid for was delivered");
     assert!(events.len() < 1500);
     assert!(events.iter().all(|event| !event.is_done()));
     let wallet = eventually("the settlement", async || {
-        let balance = stage.balance(&key).await["wallet"].clone();
+        let balance = gateway.balance(&key).await["wallet"].clone();
         (micro(&balance, "frozen") == 0).then_some(balance)
     })
     .await;
     assert!(micro(&wallet, "balance") < 2000, "{wallet}");
     assert_eq!(micro(&wallet, "credit_used"), 0);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 100")
         .funded()
         .await;
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=1500+chunk-delay=1ms", 1)
         .unwrap();
@@ -454,7 +460,7 @@ async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
         ask("go"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
-    let mut stream = stage.stream(&key, &body).await;
+    let mut stream = gateway.stream(&key, &body).await;
     let mut largest = 0;
     let mut usage = Value::Null;
     let mut count = 0;
@@ -464,24 +470,24 @@ async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
         }
         count += 1;
         if count % 300 == 0 {
-            largest = stage.frozen(&key).await.max(largest);
+            largest = gateway.frozen(&key).await.max(largest);
         }
         usage = event.json()["usage"].clone();
     }
     assert!(largest > cost(0, 0, 500), "{largest}");
-    assert_eq!(stage.usage(&key).await, by_hand(&usage));
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// Admission refuses a key from the moment it expires.
 #[tokio::test]
 async fn a_key_expires_between_two_calls() {
-    let (stage, _) = Stage::funded().await;
-    let key = stage.key("w", &["--expires", "4s"]).await;
-    stage.chat(&key, &ask("hello")).await.ok();
+    let (gateway, _) = TestGateway::funded().await;
+    let key = gateway.key("w", &["--expires", "4s"]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
     let refused = eventually("the expiry", async || {
-        let answer = stage.chat(&key, &ask("hello")).await;
+        let answer = gateway.chat(&key, &ask("hello")).await;
         (answer.status() != 200).then_some(answer)
     })
     .await;

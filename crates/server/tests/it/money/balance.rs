@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Plot, Stage, ask, by_hand, cost, eventually, micro, with};
+use crate::harness::{
+    GatewayBuilder, TestGateway, ask, cost, eventually, expected_cost, micro, with,
+};
 
 /// Sets an amount in credits and in micro-credits.
 fn both(object: &mut Value, name: &str, credits: &str, micro: &str) {
@@ -12,8 +14,8 @@ fn both(object: &mut Value, name: &str, credits: &str, micro: &str) {
 
 #[tokio::test]
 async fn a_balance_has_exactly_the_contracts_members() {
-    let stage = Stage::open().await;
-    stage
+    let gateway = TestGateway::start().await;
+    gateway
         .wallet(
             "w",
             &["--balance", "100", "--gift", "5.25", "--credit-limit", "50"],
@@ -29,10 +31,10 @@ async fn a_balance_has_exactly_the_contracts_members() {
         "--concurrency",
         "4",
     ];
-    let limited = stage
+    let limited = gateway
         .key("w", &[&options[..], &["--expires", "30d"]].concat())
         .await;
-    let unlimited = stage.key("w", &[]).await;
+    let unlimited = gateway.key("w", &[]).await;
 
     let mut wallet = json!({ "status": "active" });
     both(&mut wallet, "available", "105.25", "105250000");
@@ -44,7 +46,7 @@ async fn a_balance_has_exactly_the_contracts_members() {
     both(&mut wallet, "credit_used", "0", "0");
     both(&mut wallet, "credit_remaining", "50", "50000000");
 
-    let answer = stage.get(&limited, "/v1/balance").await.ok();
+    let answer = gateway.get(&limited, "/v1/balance").await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let mut shown = answer.json();
     let expires_at = shown["key"]["expires_at"].take().as_i64().unwrap();
@@ -63,7 +65,7 @@ async fn a_balance_has_exactly_the_contracts_members() {
     both(&mut expected, "available", "10.000001", "10000001");
     assert_eq!(shown, expected);
 
-    let shown = stage.balance(&unlimited).await;
+    let shown = gateway.balance(&unlimited).await;
     let mut key = json!({
         "limit": null,
         "limit_micro": null,
@@ -88,11 +90,11 @@ fn now_ms() -> i64 {
 /// N3, W5: the exact sum is rounded up once, and gift credits are used before the balance.
 #[tokio::test]
 async fn a_call_costs_the_price_card_applied_by_hand() {
-    let stage = Stage::open().await;
-    stage
+    let gateway = TestGateway::start().await;
+    gateway
         .wallet("w", &["--balance", "10", "--gift", "0.0003"])
         .await;
-    let key = stage.key("w", &[]).await;
+    let key = gateway.key("w", &[]).await;
     let mut spent = 0;
     for (prompt, faults) in [
         ("say exactly: one two three", ""),
@@ -102,15 +104,15 @@ async fn a_call_costs_the_price_card_applied_by_hand() {
             "cached=7",
         ),
     ] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let answer = stage.chat(&key, &ask(prompt)).await.ok().json();
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let answer = gateway.chat(&key, &ask(prompt)).await.ok().json();
         let usage = &answer["usage"];
         assert!(usage["prompt_tokens"].as_u64().unwrap() > 0);
         if faults == "cached=7" {
             assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 7);
         }
-        spent += by_hand(usage);
-        let balance = stage.balance(&key).await;
+        spent += expected_cost(usage);
+        let balance = gateway.balance(&key).await;
         assert_eq!(micro(&balance["key"], "usage"), spent, "{prompt}");
         assert_eq!(
             micro(&balance["wallet"], "gift_balance"),
@@ -121,21 +123,21 @@ async fn a_call_costs_the_price_card_applied_by_hand() {
         assert_eq!(micro(&balance["wallet"], "frozen"), 0);
         assert_eq!(micro(&balance, "available"), 10_000_300 - spent);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// W1, W13: the hold is visible while the call runs, the charge once it has ended.
 #[tokio::test]
 async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
-    let (stage, key) = Stage::funded().await;
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "first-byte=1500ms", 1)
         .unwrap();
     let body = with(ask("reply with 20 words"), &json!({ "max_tokens": 300 }));
-    let call = stage.chat(&key, &body);
+    let call = gateway.chat(&key, &body);
     let watch = eventually("a frozen hold", async || {
-        let balance = stage.balance(&key).await;
+        let balance = gateway.balance(&key).await;
         (micro(&balance["wallet"], "frozen") > 0).then_some(balance)
     });
     let (answer, during) = tokio::join!(call, watch);
@@ -150,66 +152,69 @@ async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     assert_eq!(micro(&during["wallet"], "balance"), 100_000_000);
     assert_eq!(micro(&during["key"], "usage"), 0);
 
-    let charge = by_hand(&answer.ok().json()["usage"]);
-    let after = stage.balance(&key).await;
+    let charge = expected_cost(&answer.ok().json()["usage"]);
+    let after = gateway.balance(&key).await;
     assert!(charge < frozen);
     assert_eq!(micro(&after["wallet"], "frozen"), 0);
     assert_eq!(micro(&after["wallet"], "balance"), 100_000_000 - charge);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The balance endpoint still answers 200 to a key at its limit.
 #[tokio::test]
 async fn a_key_at_its_limit_may_still_look() {
-    let stage = Stage::open().await;
-    stage.wallet("w", &["--balance", "100"]).await;
-    let key = stage.key("w", &["--limit", "0.02"]).await;
+    let gateway = TestGateway::start().await;
+    gateway.wallet("w", &["--balance", "100"]).await;
+    let key = gateway.key("w", &["--limit", "0.02"]).await;
     // Usage above the hold is booked in full, here beyond the key's own limit (W6).
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=3000", 1)
         .unwrap();
-    let answer = stage.chat(&key, &ask("go")).await.ok().json();
-    let balance = stage.balance(&key).await;
-    assert_eq!(micro(&balance["key"], "usage"), by_hand(&answer["usage"]));
+    let answer = gateway.chat(&key, &ask("go")).await.ok().json();
+    let balance = gateway.balance(&key).await;
+    assert_eq!(
+        micro(&balance["key"], "usage"),
+        expected_cost(&answer["usage"])
+    );
     assert!(micro(&balance["key"], "usage") > 20_000);
     for name in ["limit_remaining", "limit_remaining_micro"] {
         assert_eq!(balance["key"][name], "0");
     }
     assert_eq!(balance["available"], "0");
-    let refused = stage.chat(&key, &ask("again")).await;
+    let refused = gateway.chat(&key, &ask("again")).await;
     assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_disabled_wallet_shows_nothing_available() {
-    let (stage, key) = Stage::funded().await;
-    stage.cli_json(&["wallet", "disable", "w"]).await;
-    let balance = stage.balance(&key).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.cli_json(&["wallet", "disable", "w"]).await;
+    let balance = gateway.balance(&key).await;
     assert_eq!(balance["wallet"]["status"], "disabled");
     assert_eq!(
         (&balance["available"], &balance["available_micro"]),
         (&json!("0"), &json!("0"))
     );
     assert_eq!(balance["wallet"]["balance"], "100");
-    stage.get(&key, "/v1/models").await.ok();
+    gateway.get(&key, "/v1/models").await.ok();
 }
 
 /// With `ledger.commit = "behind"`, answers do not wait for the disk. The charges are the same.
 #[tokio::test]
 async fn commits_behind_the_answer_bill_the_same() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "commit = \"behind\"")
         .funded()
         .await;
     let mut spent = 0;
     for count in 1..=20 {
         let prompt = format!("reply with {count} words");
-        let answer = stage.chat(&key, &ask(&prompt)).await.ok().json();
-        spent += by_hand(&answer["usage"]);
-        assert_eq!(stage.usage(&key).await, spent);
+        let answer = gateway.chat(&key, &ask(&prompt)).await.ok().json();
+        spent += expected_cost(&answer["usage"]);
+        assert_eq!(gateway.usage(&key).await, spent);
     }
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }

@@ -9,7 +9,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Connection, Dialect, Key, Plot, Request, Stage, Streaming, eventually, micro, within,
+    Connection, Dialect, GatewayBuilder, Key, Request, Streaming, TestGateway, eventually, micro,
+    within,
 };
 
 const PRICE: &str = r#"{ input = "1.25", cached_input = "0.125", cache_write = "1.5625", output = "10",
@@ -52,7 +53,7 @@ fn entries() -> String {
 }
 
 /// The price of one call in micro-credits: exact integers, rounded up once at the end.
-fn by_hand(used: &TrueUsage) -> u64 {
+fn expected_cost(used: &TrueUsage) -> u64 {
     let tools = &used.tools;
     let exact: u128 = [
         (used.fresh_input, 1_250_000),
@@ -124,7 +125,7 @@ fn round(key: &Key, number: usize) -> Vec<(Request, Manner)> {
 }
 
 /// Sends this many calls and returns their cost by the upstream's records.
-async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
+async fn spend(gateway: &TestGateway, key: &Key, count: usize) -> u64 {
     let mut left = count;
     let mut expected = 0;
     let places = Arc::new(Semaphore::new(AT_ONCE));
@@ -132,7 +133,7 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
         let mut running = JoinSet::new();
         for (request, manner) in round(key, number).into_iter().take(left) {
             let place = Arc::clone(&places).acquire_owned().await.unwrap();
-            let address = stage.address();
+            let address = gateway.address();
             running.spawn(async move {
                 call(address, request, manner).await;
                 drop(place);
@@ -143,7 +144,7 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
         // Calls whose caller has left are still read to their end.
         let calls = within(
             "the upstream's calls",
-            stage.sim.calls_until(|calls| {
+            gateway.sim.calls_until(|calls| {
                 calls.len() == sent && calls.iter().all(|call| call.took_ms.is_some())
             }),
         )
@@ -151,9 +152,9 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
         expected += calls
             .iter()
             .filter_map(|call| call.true_usage.as_ref())
-            .map(by_hand)
+            .map(expected_cost)
             .sum::<u64>();
-        stage.sim.forget_calls();
+        gateway.sim.forget_calls();
         left -= sent;
         if left == 0 {
             break;
@@ -167,23 +168,23 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_balance_matches_the_upstreams_own_notes_to_the_micro() {
     let count = std::env::var("TOLLGATE_BILL_CALLS").map_or(500, |count| count.parse().unwrap());
-    let (stage, key) = Plot::default().entries(&entries()).funded().await;
-    let expected = spend(&stage, &key, count).await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries()).funded().await;
+    let expected = spend(&gateway, &key, count).await;
     assert!(expected > 0);
     eventually("the last settlement", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     assert_eq!(micro(&balance["key"], "usage"), expected);
     assert_eq!(micro(&balance["wallet"], "balance"), 100_000_000 - expected);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Each dialect reports tool calls in its own way: native and converted, whole and streamed.
 #[tokio::test]
 async fn tools_that_an_upstream_runs_are_on_the_bill() {
-    let (stage, key) = Plot::default().entries(&entries()).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries()).funded().await;
     for (upstream, tools) in [
         (
             Dialect::Chat,
@@ -208,9 +209,9 @@ async fn tools_that_an_upstream_runs_are_on_the_bill() {
                 let model = format!("bill/4-{}", upstream.name());
                 let stream = manner == Manner::Streamed;
                 let request = caller.call(&key.secret, &model, caller.ask("hello"), stream);
-                call(stage.address(), request, manner).await;
+                call(gateway.address(), request, manner).await;
                 let usage = eventually("the row", async || {
-                    let rows = stage
+                    let rows = gateway
                         .cli(&["logs", "--json", "--limit", "1", "--model", &model])
                         .await;
                     let row: Value = serde_json::from_str(rows.stdout.lines().next()?).unwrap();
@@ -257,14 +258,14 @@ fn searcher(id: &str, tools: &str) -> String {
 async fn a_tool_without_a_price_is_refused_where_the_operator_says_so() {
     let models = searcher("bill/unpriced", "")
         + &searcher("bill/priced", ", tools = { google_search = \"0.01\" }");
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "refuse_unpriced_tools = true")
         .entries(&models)
         .funded()
         .await;
     for dialect in Dialect::ALL {
         let refused = dialect.call(&key.secret, "bill/unpriced", offer(dialect), false);
-        let answer = stage.send(&refused).await;
+        let answer = gateway.send(&refused).await;
         assert_eq!(
             dialect.failure(&answer),
             (400, "unsupported_parameter".to_owned()),
@@ -272,47 +273,47 @@ async fn a_tool_without_a_price_is_refused_where_the_operator_says_so() {
         );
         if dialect != Dialect::Messages {
             let served = dialect.call(&key.secret, "bill/priced", offer(dialect), false);
-            stage.send(&served).await.ok();
+            gateway.send(&served).await.ok();
         }
         // A request that offers no tools is served.
         let plain = dialect.call(&key.secret, "bill/unpriced", dialect.ask("hello"), false);
-        stage.send(&plain).await.ok();
+        gateway.send(&plain).await.ok();
     }
-    assert_eq!(stage.upstream_calls(), 9);
+    assert_eq!(gateway.upstream_calls(), 9);
 }
 
 #[tokio::test]
 async fn a_tool_without_a_price_is_served_and_counted_otherwise() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(&searcher("bill/unpriced", ""))
         .funded()
         .await;
     let request = Dialect::Chat.call(&key.secret, "bill/unpriced", offer(Dialect::Chat), false);
-    stage.send(&request).await.ok();
-    let metrics = stage.admin_get("/metrics").await.ok();
+    gateway.send(&request).await.ok();
+    let metrics = gateway.admin_get("/metrics").await.ok();
     let line = r#"tollgate_unpriced_tool_calls_total{model="bill/unpriced",tool="web_search"} 1"#;
     assert!(metrics.text().contains(line), "{}", metrics.text());
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn one_call_of_each_offered_tool_is_held_for() {
     let models = searcher("bill/dear", ", tools = { web_search = \"7\" }");
-    let stage = Plot::default().entries(&models).open().await;
-    stage.wallet("w", &["--balance", "5"]).await;
-    let key = stage.key("w", &[]).await;
+    let gateway = GatewayBuilder::default().entries(&models).start().await;
+    gateway.wallet("w", &["--balance", "5"]).await;
+    let key = gateway.key("w", &[]).await;
     let call = |body| Dialect::Responses.call(&key.secret, "bill/dear", body, false);
-    let refused = stage.send(&call(offer(Dialect::Responses))).await;
+    let refused = gateway.send(&call(offer(Dialect::Responses))).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
     // The tool is not offered, so the hold does not cover it. The upstream uses it anyway, so it is charged (W6).
-    stage
+    gateway
         .send(&call(Dialect::Responses.ask("hello")))
         .await
         .ok();
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     assert!(
         micro(&balance["wallet"], "credit_used") > 2_000_000,
         "{balance}"
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

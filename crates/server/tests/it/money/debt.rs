@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    CANNED_MODEL, Canned, Connection, Database, Key, Plot, Request, Stage, ask, eventually, micro,
-    with,
+    CANNED_MODEL, CannedUpstream, Connection, Database, GatewayBuilder, Key, Request, TestGateway,
+    ask, eventually, micro, with,
 };
 
 /// The longest answer that the canned model can give. It costs 1.28 credits.
@@ -16,8 +16,8 @@ const COST: u64 = 1_280_013;
 /// The default of `ledger.debt_limit`, in micro-credits.
 const DEBT_LIMIT: u64 = 10_000_000;
 
-fn plot(canned: &Canned) -> Plot {
-    Plot::default()
+fn builder(canned: &CannedUpstream) -> GatewayBuilder {
+    GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 4096")
         .entries(&canned.entries())
 }
@@ -32,9 +32,9 @@ async fn call(node: SocketAddr, key: &Key, body: &Value) -> (u16, String) {
 
 /// Sends two hundred buffered calls at once. The upstream holds back its answers until all other calls are refused, so
 /// that all admitted calls are open at the same time.
-async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
-    stage.wallet("poor", &["--balance", "0.5"]).await;
-    let key = stage.key("poor", &[]).await;
+async fn race(gateway: &TestGateway, canned: &CannedUpstream, nodes: &[SocketAddr]) {
+    gateway.wallet("poor", &["--balance", "0.5"]).await;
+    let key = gateway.key("poor", &[]).await;
     let body = with(
         ask("hello"),
         &json!({ "model": CANNED_MODEL, "max_tokens": 5 }),
@@ -51,31 +51,31 @@ async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
         assert!(text.contains("\"insufficient_quota\""), "{text}");
         assert!(text.contains("could cost at most"), "{text}");
     }
-    canned.came(8).await;
-    let exposed = stage.cli_json(&["wallet", "show", "poor"]).await;
+    canned.wait_for_requests(8).await;
+    let exposed = gateway.cli_json(&["wallet", "show", "poor"]).await;
     assert!(micro(&exposed, "exposed") > 9 * 1_000_000, "{exposed}");
-    canned.open();
+    canned.release_answers();
     while let Some(answer) = asked.join_next().await {
         assert_eq!(answer.unwrap().0, 200);
     }
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    let wallet = stage.balance(&key).await["wallet"].clone();
+    let wallet = gateway.balance(&key).await["wallet"].clone();
     let debt = micro(&wallet, "credit_used");
     assert_eq!(debt, 8 * COST - 500_000);
     assert!(debt <= DEBT_LIMIT);
-    let closed = stage.cli_json(&["wallet", "show", "poor"]).await;
+    let closed = gateway.cli_json(&["wallet", "show", "poor"]).await;
     assert_eq!(micro(&closed, "exposed"), 0);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn two_hundred_buffered_calls_stay_within_the_debt_limit() {
-    let canned = Canned::waiting(DEAREST).await;
-    let stage = plot(&canned).open().await;
-    race(&stage, &canned, &[stage.address()]).await;
+    let canned = CannedUpstream::paused(DEAREST).await;
+    let gateway = builder(&canned).start().await;
+    race(&gateway, &canned, &[gateway.address()]).await;
 }
 
 #[tokio::test]
@@ -84,49 +84,49 @@ async fn three_nodes_stay_within_the_debt_limit() {
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let canned = Canned::waiting(DEAREST).await;
-    let mut stage = plot(&canned).database(database).open().await;
-    let mut nodes = vec![stage.address()];
+    let canned = CannedUpstream::paused(DEAREST).await;
+    let mut gateway = builder(&canned).database(database).start().await;
+    let mut nodes = vec![gateway.address()];
     for _ in 0..2 {
-        nodes.push(stage.another_node().await);
+        nodes.push(gateway.another_node().await);
     }
-    race(&stage, &canned, &nodes).await;
+    race(&gateway, &canned, &nodes).await;
 }
 
 /// If an upstream respects the caller's output limit, that limit bounds the exposure.
 #[tokio::test]
 async fn a_limit_that_the_upstream_keeps_is_the_worst_case() {
-    let canned = Canned::waiting(DEAREST).await;
+    let canned = CannedUpstream::paused(DEAREST).await;
     let entries = canned.entries();
     let keeping = entries.replace("[[model]]", "keeps_output_limit = true\n[[model]]");
     for (entries, admitted) in [(&entries, false), (&keeping, true)] {
-        let stage = Plot::default()
+        let gateway = GatewayBuilder::default()
             .setting("ledger", "debt_limit = \"0\"")
             .entries(entries)
-            .open()
+            .start()
             .await;
-        stage.wallet("poor", &["--balance", "0.5"]).await;
-        let key = stage.key("poor", &[]).await;
-        canned.open();
+        gateway.wallet("poor", &["--balance", "0.5"]).await;
+        let key = gateway.key("poor", &[]).await;
+        canned.release_answers();
         let body = with(
             ask("hello"),
             &json!({ "model": CANNED_MODEL, "max_tokens": 5 }),
         );
-        let answer = stage.chat(&key, &body).await;
+        let answer = gateway.chat(&key, &body).await;
         assert_eq!(answer.status() == 200, admitted, "{}", answer.text());
     }
 }
 
 #[tokio::test]
 async fn the_limit_is_told_by_check() {
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("ledger", "debt_limit = \"2.5\"")
-        .open()
+        .start()
         .await;
-    let told = stage.cli_json(&["check"]).await;
+    let told = gateway.cli_json(&["check"]).await;
     assert_eq!(told["debt_limit"], "2.5");
     assert_eq!(told["channels"][0]["keeps_output_limit"], false);
-    let shown = stage.cli(&["check"]).await.stdout;
+    let shown = gateway.cli(&["check"]).await.stdout;
     assert!(
         shown.contains("at most 2.5 credits below a wallet's credit line"),
         "{shown}"

@@ -2,18 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CANNED_MODEL, CANNED_NAME, Canned, Dialect, Key, Plot, Request, Stage, with};
+use crate::harness::{
+    CANNED_MODEL, CANNED_NAME, CannedUpstream, Dialect, GatewayBuilder, Key, Request, TestGateway,
+    with,
+};
 
 const ANSWER: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"cache_creation_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200},"output_tokens":2}}"#;
 
-async fn stage(canned: &Canned, cache_prices: &str) -> (Stage, Key) {
+async fn gateway(canned: &CannedUpstream, cache_prices: &str) -> (TestGateway, Key) {
     let price = format!("{{ input = \"4\", output = \"20\"{cache_prices} }}");
     let profile = "{ context_tokens = 400000, max_output_tokens = 128000 }";
     let entries = canned.entries_of("text", &price, profile).replace(
         &format!("model = \"{CANNED_NAME}\""),
         &format!("model = \"{CANNED_NAME}\", dialect = \"messages\""),
     );
-    Plot::default().entries(&entries).funded().await
+    GatewayBuilder::default().entries(&entries).funded().await
 }
 
 fn call(key: &Key, extra: &Value) -> Request {
@@ -33,30 +36,30 @@ fn asks() -> [Value; 3] {
 
 #[tokio::test]
 async fn one_hour_writes_have_their_own_price() {
-    let canned = Canned::json(ANSWER).await;
+    let canned = CannedUpstream::json(ANSWER).await;
     let prices = ", cache_write = \"5\", cache_write_1h = \"8\"";
-    let (stage, key) = stage(&canned, prices).await;
+    let (gateway, key) = gateway(&canned, prices).await;
     for ask in asks() {
-        let before = stage.usage(&key).await;
-        stage.send(&call(&key, &ask)).await.ok();
+        let before = gateway.usage(&key).await;
+        gateway.send(&call(&key, &ask)).await.ok();
         let charge = 10 * 4 + 100 * 5 + 200 * 8 + 2 * 20;
-        assert_eq!(stage.usage(&key).await - before, charge);
+        assert_eq!(gateway.usage(&key).await - before, charge);
     }
-    let report = stage.cli_json(&["ledger", "report"]).await;
+    let report = gateway.cli_json(&["ledger", "report"]).await;
     assert!(report.to_string().contains("cache_write_1h"), "{report}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_card_without_their_price_refuses_them() {
-    let canned = Canned::json(ANSWER).await;
-    let (stage, key) = stage(&canned, ", cache_write = \"5\"").await;
+    let canned = CannedUpstream::json(ANSWER).await;
+    let (gateway, key) = gateway(&canned, ", cache_write = \"5\"").await;
     for ask in asks() {
-        let refused = stage.send(&call(&key, &ask)).await;
+        let refused = gateway.send(&call(&key, &ask)).await;
         let failure = Dialect::Messages.failure(&refused);
         assert_eq!(failure, (400, "unsupported_parameter".to_owned()), "{ask}");
     }
-    let checked = stage.cli_json(&["check"]).await;
+    let checked = gateway.cli_json(&["check"]).await;
     assert!(
         checked["notes"].to_string().contains("cache_write_1h"),
         "{checked}"
@@ -65,19 +68,19 @@ async fn a_card_without_their_price_refuses_them() {
         canned.bodies().is_empty(),
         "refused before the upstream is called"
     );
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
     // The configured cache price applies to the five-minute cache.
     let short = json!({ "cache_control": { "type": "ephemeral", "ttl": "5m" } });
-    stage.send(&call(&key, &short)).await.ok();
-    stage.verify().await;
+    gateway.send(&call(&key, &short)).await.ok();
+    gateway.verify().await;
 }
 
 /// A price card without cache prices bills all cache writes as input.
 #[tokio::test]
 async fn a_card_without_cache_prices_takes_the_input_price() {
-    let canned = Canned::json(ANSWER).await;
-    let (stage, key) = stage(&canned, "").await;
-    stage.send(&call(&key, &asks()[0])).await.ok();
-    assert_eq!(stage.usage(&key).await, 310 * 4 + 2 * 20);
-    stage.verify().await;
+    let canned = CannedUpstream::json(ANSWER).await;
+    let (gateway, key) = gateway(&canned, "").await;
+    gateway.send(&call(&key, &asks()[0])).await.ok();
+    assert_eq!(gateway.usage(&key).await, 310 * 4 + 2 * 20);
+    gateway.verify().await;
 }

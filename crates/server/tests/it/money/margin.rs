@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Key, Plot, Request, Stage, ask, by_hand, eventually, with};
+use crate::harness::{
+    GatewayBuilder, Key, Request, TestGateway, ask, eventually, expected_cost, with,
+};
 use crate::tasks::videos;
 
 /// The upstream charges half of each price; one channel has no known cost.
@@ -39,9 +41,9 @@ profile = { base = "video-a" }
 "#;
 
 /// The lines of a report by channel and model.
-async fn report(stage: &Stage) -> Vec<Value> {
+async fn report(gateway: &TestGateway) -> Vec<Value> {
     let arguments = ["ledger", "report", "--by", "channel,model", "--json"];
-    let output = stage.cli(&arguments).await;
+    let output = gateway.cli(&arguments).await;
     let lines = output.stdout.lines();
     lines.map(|it| serde_json::from_str(it).unwrap()).collect()
 }
@@ -56,21 +58,21 @@ fn micro(row: &Value, name: &str) -> i64 {
     row[name].as_str().unwrap().parse().unwrap()
 }
 
-async fn resold(stage: &Stage, key: &Key) -> u64 {
+async fn resold(gateway: &TestGateway, key: &Key) -> u64 {
     let body = with(ask("count to 7"), &json!({ "model": "maker/resold" }));
-    let answer = stage.chat(key, &body).await.ok();
-    by_hand(&answer.json()["usage"])
+    let answer = gateway.chat(key, &body).await.ok();
+    expected_cost(&answer.json()["usage"])
 }
 
 #[tokio::test]
 async fn the_route_that_answers_gives_the_cost_and_no_other() {
-    let (stage, key) = Plot::default().entries(ENTRIES).funded().await;
-    let costed = resold(&stage, &key).await;
+    let (gateway, key) = GatewayBuilder::default().entries(ENTRIES).funded().await;
+    let costed = resold(&gateway, &key).await;
     // The first route fails, and the cost of the second one is not known.
-    stage.sim.queue_faults("*", "status=503", 1).unwrap();
-    let unknown = resold(&stage, &key).await;
-    assert_eq!(stage.upstream_calls(), 3);
-    let rows = report(&stage).await;
+    gateway.sim.queue_faults("*", "status=503", 1).unwrap();
+    let unknown = resold(&gateway, &key).await;
+    assert_eq!(gateway.upstream_calls(), 3);
+    let rows = report(&gateway).await;
     let known = line(&rows, "near", "maker/resold");
     assert_eq!(known["charge_micro"], costed.to_string(), "{known}");
     let cost = micro(&known, "cost_micro");
@@ -89,19 +91,21 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
         (&Value::Null, &Value::Null)
     );
     // In the total, the margin counts only the call whose cost is known.
-    let both = stage.cli_json(&["ledger", "report", "--by", "model"]).await;
+    let both = gateway
+        .cli_json(&["ledger", "report", "--by", "model"])
+        .await;
     assert_eq!(both["margin_micro"], known["margin_micro"], "{both}");
     assert_eq!(both["charge_micro"], (costed + unknown).to_string());
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_journal_tells_what_a_call_cost() {
-    let (stage, key) = Plot::default().entries(ENTRIES).funded().await;
-    resold(&stage, &key).await;
-    let cost = micro(&report(&stage).await[0], "cost_micro");
+    let (gateway, key) = GatewayBuilder::default().entries(ENTRIES).funded().await;
+    resold(&gateway, &key).await;
+    let cost = micro(&report(&gateway).await[0], "cost_micro");
     let row = eventually("the row", async || {
-        let output = stage.cli(&["logs", "--json"]).await;
+        let output = gateway.cli(&["logs", "--json"]).await;
         serde_json::from_str::<Value>(output.stdout.lines().next()?).ok()
     })
     .await;
@@ -110,22 +114,22 @@ async fn the_journal_tells_what_a_call_cost() {
 
 #[tokio::test]
 async fn embeddings_and_tasks_have_costs_too() {
-    let plot = videos::plot().entries(ENTRIES);
-    let (stage, key) = plot.funded().await;
+    let builder = videos::builder().entries(ENTRIES);
+    let (gateway, key) = builder.funded().await;
     let body = json!({ "model": "maker/numbers", "input": "a few words to count" });
     let request = Request::post("/v1/embeddings")
         .json(&body)
         .bearer(&key.secret);
-    stage.send(&request).await.ok();
+    gateway.send(&request).await.ok();
     let film = json!({ "model": "maker/film", "prompt": "a boat", "seconds": "6" });
-    let id = videos::create(&stage, &key, &film).await;
-    videos::ended(&stage, &key, &id).await;
-    let rows = report(&stage).await;
+    let id = videos::create(&gateway, &key, &film).await;
+    videos::ended(&gateway, &key, &id).await;
+    let rows = report(&gateway).await;
     for model in ["maker/numbers", "maker/film"] {
         let row = line(&rows, "near", model);
         let (charge, cost) = (micro(&row, "charge_micro"), micro(&row, "cost_micro"));
         assert!(cost > 0 && charge == 2 * cost, "{row}");
         assert_eq!(micro(&row, "margin_micro"), charge - cost);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }

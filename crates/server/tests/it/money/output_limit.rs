@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANNED_MODEL, Canned, Connection, Dialect, Key, Plot, Stage, Streaming, ask, cost, eventually,
-    micro, pairs, via, with,
+    CANNED_MODEL, CannedUpstream, Connection, Dialect, GatewayBuilder, Key, Streaming, TestGateway,
+    ask, cost, eventually, micro, model_via, pairs, with,
 };
 
 /// A chat stream of this many words, without a usage report.
@@ -18,9 +18,9 @@ fn words(count: usize) -> String {
     stream + "data: [DONE]\n\n"
 }
 
-async fn wallet_at_rest(stage: &Stage, key: &Key) -> Value {
+async fn wallet_at_rest(gateway: &TestGateway, key: &Key) -> Value {
     eventually("the settlement", async || {
-        let wallet = stage.balance(key).await["wallet"].clone();
+        let wallet = gateway.balance(key).await["wallet"].clone();
         (micro(&wallet, "frozen") == 0).then_some(wallet)
     })
     .await
@@ -36,30 +36,36 @@ fn declared(limit: u64) -> Value {
 /// The hold follows the observed output without an upper limit. When a step is refused, the stream is cut.
 #[tokio::test]
 async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
-    let canned = Canned::stream(&words(60_000)).await;
-    let stage = Plot::default().entries(&canned.entries()).open().await;
-    stage.wallet("thin", &["--balance", "0.1"]).await;
-    let key = stage.key("thin", &[]).await;
-    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    let canned = CannedUpstream::stream(&words(60_000)).await;
+    let gateway = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .start()
+        .await;
+    gateway.wallet("thin", &["--balance", "0.1"]).await;
+    let key = gateway.key("thin", &[]).await;
+    let (events, _) = gateway.stream(&key, &declared(5)).await.rest().await;
     let last = events.last().unwrap().json();
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
-    let wallet = wallet_at_rest(&stage, &key).await;
+    let wallet = wallet_at_rest(&gateway, &key).await;
     assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
     // The observed output is charged, except for at most one step.
     assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn what_comes_beyond_the_limit_is_paid_for() {
-    let canned = Canned::stream(&words(20_000)).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
-    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    let canned = CannedUpstream::stream(&words(20_000)).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    let (events, _) = gateway.stream(&key, &declared(5)).await.rest().await;
     assert!(events.last().unwrap().is_done());
     let words = protocol::count::tokens(" wonderful".repeat(20_000).as_bytes());
-    let usage = stage.usage(&key).await;
+    let usage = gateway.usage(&key).await;
     assert!(usage >= cost(0, 0, words), "{usage} for {words}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// A whole answer without usage, and a stream that arrives completely in one read.
@@ -69,38 +75,48 @@ async fn short_answers_beyond_the_limit_are_paid_for_too() {
     let whole = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
         "message": { "role": "assistant", "content": text } }] });
     let least = cost(0, 0, protocol::count::tokens(text.as_bytes()));
-    let canned = Canned::json(&whole.to_string()).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
-    stage.chat(&key, &declared(5)).await.ok();
-    assert!(stage.usage(&key).await >= least);
-    stage.verify().await;
+    let canned = CannedUpstream::json(&whole.to_string()).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    gateway.chat(&key, &declared(5)).await.ok();
+    assert!(gateway.usage(&key).await >= least);
+    gateway.verify().await;
 
     let one = json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
-    let canned = Canned::stream(&format!("data: {one}\n\ndata: [DONE]\n\n")).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
-    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    let canned = CannedUpstream::stream(&format!("data: {one}\n\ndata: [DONE]\n\n")).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    let (events, _) = gateway.stream(&key, &declared(5)).await.rest().await;
     assert!(events.last().unwrap().is_done());
-    assert!(stage.usage(&key).await >= least, "seen with its last event");
-    stage.verify().await;
+    assert!(
+        gateway.usage(&key).await >= least,
+        "seen with its last event"
+    );
+    gateway.verify().await;
 }
 
 /// S1: output that arrives after the client has left is counted and charged.
 #[tokio::test]
 async fn who_hangs_up_pays_for_what_was_observed() {
-    let canned = Canned::lingering(words(30_000).trim_end_matches("data: [DONE]\n\n")).await;
-    let (stage, key) = Plot::default()
+    let canned =
+        CannedUpstream::unending_stream(words(30_000).trim_end_matches("data: [DONE]\n\n")).await;
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "client_gone_drain_ms = 300")
         .entries(&canned.entries())
         .funded()
         .await;
-    let mut stream = stage.stream(&key, &declared(5)).await;
+    let mut stream = gateway.stream(&key, &declared(5)).await;
     stream.next().await.expect("content");
     stream.leave();
-    wallet_at_rest(&stage, &key).await;
+    wallet_at_rest(&gateway, &key).await;
     // At least 256 KiB are read, which is more than three thousand words of seventy bytes.
-    let usage = stage.usage(&key).await;
+    let usage = gateway.usage(&key).await;
     assert!(usage >= cost(0, 0, 3_000), "{usage}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// A request with an output limit in the form of a dialect.
@@ -117,14 +133,14 @@ fn limited(dialect: Dialect, limit: i64) -> Value {
 /// A limit of zero or less does not reduce the hold, in any dialect.
 #[tokio::test]
 async fn a_limit_of_zero_bounds_nothing() {
-    let stage = Stage::open().await;
-    stage.wallet("thin", &["--balance", "0.001"]).await;
-    let key = stage.key("thin", &[]).await;
+    let gateway = TestGateway::start().await;
+    gateway.wallet("thin", &["--balance", "0.001"]).await;
+    let key = gateway.key("thin", &[]).await;
     for dialect in Dialect::ALL {
         for limit in [0, -1] {
             let body = limited(dialect, limit);
             let call = dialect.call(&key.secret, "maker/chat", body, false);
-            let answer = stage.send(&call).await;
+            let answer = gateway.send(&call).await;
             let (status, code) = dialect.failure(&answer);
             let expected = match (dialect, limit) {
                 (Dialect::Messages, -1) => (400, "invalid_request"),
@@ -133,33 +149,33 @@ async fn a_limit_of_zero_bounds_nothing() {
             assert_eq!((status, &*code), expected, "{dialect:?} {limit}");
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 /// For every pair of dialects: when the wallet cannot pay for more output, the stream ends with an error of the
 /// caller's dialect.
 #[tokio::test]
 async fn every_dialect_is_cut_in_its_own_words() {
-    let (stage, _) = Plot::default()
+    let (gateway, _) = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 100")
         .paired("sim-chat+chunks=2000+chunk-delay=1ms+ignore-limit")
         .await;
     for (caller, upstream) in pairs() {
         let name = format!("{}-{}", caller.name(), upstream.name());
-        stage.wallet(&name, &["--balance", "0.004"]).await;
-        let key = stage.key(&name, &[]).await;
-        let call = caller.call(&key.secret, &via(upstream), limited(caller, 20), true);
-        let mut connection = Connection::open(stage.address()).await;
+        gateway.wallet(&name, &["--balance", "0.004"]).await;
+        let key = gateway.key(&name, &[]).await;
+        let call = caller.call(&key.secret, &model_via(upstream), limited(caller, 20), true);
+        let mut connection = Connection::open(gateway.address()).await;
         connection.send(&call).await;
         let head = connection.head().await.expect("an answer");
         let (events, _) = Streaming::new(head, connection).rest().await;
         let last = events.last().unwrap().json();
         let told = last.to_string();
         assert!(told.contains("insufficient_quota"), "{name}: {told}");
-        let wallet = wallet_at_rest(&stage, &key).await;
+        let wallet = wallet_at_rest(&gateway, &key).await;
         assert_eq!(micro(&wallet, "credit_used"), 0, "{name}: {wallet}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Servers ignore a limit whose member name they do not know.
@@ -177,7 +193,7 @@ async fn a_converted_request_has_the_limit_in_the_channels_words() {
         ),
         ("openai", "output_limit = \"max_tokens\", ", "max_tokens"),
     ] {
-        let canned = Canned::json(&answer.to_string()).await;
+        let canned = CannedUpstream::json(&answer.to_string()).await;
         let entries = canned.entries();
         let entries = entries
             .replace(
@@ -189,14 +205,14 @@ async fn a_converted_request_has_the_limit_in_the_channels_words() {
                 ),
             )
             .replace("profile = { ", &format!("profile = {{ {profile}"));
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
         let call = Dialect::Messages.call(
             &key.secret,
             CANNED_MODEL,
             limited(Dialect::Messages, 7),
             false,
         );
-        stage.send(&call).await.ok();
+        gateway.send(&call).await.ok();
         let sent: Value = serde_json::from_slice(&canned.bodies()[0]).unwrap();
         assert_eq!(sent[name], 7, "{preset} {profile}: {sent}");
         let names = ["max_tokens", "max_completion_tokens"];

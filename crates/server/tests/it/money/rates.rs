@@ -1,17 +1,17 @@
 //! Limits per minute in every dialect: exact headers, and errors in the envelope of the called protocol.
 
-use crate::harness::{Dialect, Stage};
+use crate::harness::{Dialect, TestGateway};
 
 #[tokio::test]
 async fn every_dialect_tells_the_limits_and_refuses_in_its_own_words() {
-    let (stage, _) = Stage::funded().await;
+    let (gateway, _) = TestGateway::funded().await;
     for dialect in Dialect::ALL {
         for stream in [false, true] {
-            let key = stage.key("w", &["--rpm", "2", "--tpm", "100000"]).await;
+            let key = gateway.key("w", &["--rpm", "2", "--tpm", "100000"]).await;
             let call = || dialect.call(&key.secret, "maker/chat", dialect.ask("hello"), stream);
-            let calls = stage.upstream_calls();
+            let calls = gateway.upstream_calls();
             for left in ["1", "0"] {
-                let answer = stage.send(&call()).await.ok();
+                let answer = gateway.send(&call()).await.ok();
                 for (name, value) in [
                     ("x-ratelimit-limit-requests", "2"),
                     ("x-ratelimit-remaining-requests", left),
@@ -23,8 +23,8 @@ async fn every_dialect_tells_the_limits_and_refuses_in_its_own_words() {
                 assert!(answer.header("x-ratelimit-reset-tokens").is_some());
                 assert_eq!(answer.header("retry-after"), None);
             }
-            let spent = stage.usage(&key).await;
-            let refused = stage.send(&call()).await;
+            let spent = gateway.usage(&key).await;
+            let refused = gateway.send(&call()).await;
             let failure = dialect.failure(&refused);
             assert_eq!(
                 failure,
@@ -36,18 +36,18 @@ async fn every_dialect_tells_the_limits_and_refuses_in_its_own_words() {
             assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
             // The refused call was not charged and froze nothing.
             assert_eq!(
-                (stage.usage(&key).await, stage.frozen(&key).await),
+                (gateway.usage(&key).await, gateway.frozen(&key).await),
                 (spent, 0)
             );
-            assert_eq!(stage.upstream_calls(), calls + 2);
+            assert_eq!(gateway.upstream_calls(), calls + 2);
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn spent_limits_and_dead_keys_are_refused_in_every_dialect() {
-    let (stage, _) = Stage::funded().await;
+    let (gateway, _) = TestGateway::funded().await;
     for (options, status, code) in [
         (["--limit", "0"], 402, "key_limit_reached"),
         (["--tpm", "5"], 429, "rate_limit_exceeded"),
@@ -57,10 +57,10 @@ async fn spent_limits_and_dead_keys_are_refused_in_every_dialect() {
             "invalid_api_key",
         ),
     ] {
-        let key = stage.key("w", &options).await;
+        let key = gateway.key("w", &options).await;
         for dialect in Dialect::ALL {
             let call = dialect.call(&key.secret, "maker/chat", dialect.ask("hello"), false);
-            let refused = stage.send(&call).await;
+            let refused = gateway.send(&call).await;
             assert_eq!(
                 dialect.failure(&refused),
                 (status, code.to_owned()),
@@ -68,6 +68,6 @@ async fn spent_limits_and_dead_keys_are_refused_in_every_dialect() {
             );
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    gateway.verify().await;
 }

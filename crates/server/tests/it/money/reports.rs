@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Dialect, Key, Plot, Stage, ask, by_hand, eventually, with};
+use crate::harness::{
+    Dialect, GatewayBuilder, Key, TestGateway, ask, eventually, expected_cost, with,
+};
 
 /// Parses one JSON object per line.
 fn lines(text: &str) -> Vec<Value> {
@@ -12,34 +14,34 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// Waits for the journal row of a call.
-async fn shown(stage: &Stage, request_id: &str) -> Value {
+async fn shown(gateway: &TestGateway, request_id: &str) -> Value {
     eventually("the row", async || {
-        let output = stage.cli(&["logs", "show", request_id, "--json"]).await;
+        let output = gateway.cli(&["logs", "show", request_id, "--json"]).await;
         serde_json::from_str(&output.stdout).ok()
     })
     .await
 }
 
-async fn spend(stage: &Stage, key: &Key, prompts: &[&str]) -> u64 {
+async fn spend(gateway: &TestGateway, key: &Key, prompts: &[&str]) -> u64 {
     let mut sum = 0;
     for prompt in prompts {
-        sum += by_hand(&stage.chat(key, &ask(prompt)).await.ok().json()["usage"]);
+        sum += expected_cost(&gateway.chat(key, &ask(prompt)).await.ok().json()["usage"]);
     }
     sum
 }
 
 #[tokio::test]
 async fn a_report_adds_up_by_every_name_and_in_every_form() {
-    let (stage, key) = Stage::funded().await;
-    stage.wallet("other", &["--balance", "5"]).await;
-    let other = stage.key("other", &[]).await;
-    let spent = spend(&stage, &key, &["count to 5", "count to 9"]).await;
-    let beside = spend(&stage, &other, &["count to 3"]).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.wallet("other", &["--balance", "5"]).await;
+    let other = gateway.key("other", &[]).await;
+    let spent = spend(&gateway, &key, &["count to 5", "count to 9"]).await;
+    let beside = spend(&gateway, &other, &["count to 3"]).await;
     // The hold of this call is released, because nothing was delivered.
-    stage.sim.queue_faults("*", "status=400", 1).unwrap();
-    assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 400);
+    gateway.sim.queue_faults("*", "status=400", 1).unwrap();
+    assert_eq!(gateway.chat(&key, &ask("hello")).await.status(), 400);
 
-    let rows = stage
+    let rows = gateway
         .cli(&["ledger", "report", "--by", "wallet,key", "--json"])
         .await;
     let rows = lines(&rows.stdout);
@@ -55,7 +57,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     assert_eq!(of(&other)["charge_micro"], beside.to_string());
 
     // The same calls by day and model, as CSV.
-    let table = stage
+    let table = gateway
         .cli(&["ledger", "report", "--by", "day,model", "--format", "csv"])
         .await;
     let mut csv = table.stdout.lines();
@@ -71,7 +73,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     );
 
     // The text output shows credits and a total.
-    let table = stage
+    let table = gateway
         .cli(&["ledger", "report", "--wallet", "other"])
         .await
         .stdout;
@@ -82,7 +84,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
         "{table}"
     );
     // There are no calls on another day.
-    let none = stage
+    let none = gateway
         .cli(&["ledger", "report", "--day", "2020-01-01", "--json"])
         .await;
     assert_eq!((none.status.success(), none.stdout.as_str()), (true, ""));
@@ -90,24 +92,24 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
 
 #[tokio::test]
 async fn pricing_again_proves_the_same_total() {
-    let (stage, key) = Stage::funded().await;
-    let spent = spend(&stage, &key, &["count to 5", "count to 9"]).await;
-    let proof = stage.cli_json(&["ledger", "reprice"]).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let spent = spend(&gateway, &key, &["count to 5", "count to 9"]).await;
+    let proof = gateway.cli_json(&["ledger", "reprice"]).await;
     assert_eq!(proof["ok"], true);
     assert_eq!(proof["settlements"], 2);
     assert_eq!(proof["booked_micro"], spent.to_string());
     assert_eq!(proof["repriced_micro"], spent.to_string());
-    let said = stage.cli(&["ledger", "reprice", "--since", "1d"]).await;
+    let said = gateway.cli(&["ledger", "reprice", "--since", "1d"]).await;
     assert!(said.stdout.contains("the same total"), "{}", said.stdout);
 }
 
 #[tokio::test]
 async fn one_call_is_explained_to_the_last_digit() {
-    let (stage, key) = Stage::funded().await;
-    let answer = stage.chat(&key, &ask("count to 7")).await.ok();
+    let (gateway, key) = TestGateway::funded().await;
+    let answer = gateway.chat(&key, &ask("count to 7")).await.ok();
     let usage = answer.json()["usage"].clone();
     let id = answer.header("x-request-id").unwrap();
-    let call = shown(&stage, id).await;
+    let call = shown(&gateway, id).await;
     for timing in [
         "queued_us",
         "admitted_us",
@@ -117,7 +119,7 @@ async fn one_call_is_explained_to_the_last_digit() {
     ] {
         assert!(call[timing].is_u64(), "{timing} in {call}");
     }
-    let charge = by_hand(&usage).to_string();
+    let charge = expected_cost(&usage).to_string();
     let settlement = &call["settlement"];
     assert_eq!(
         (&settlement["kind"], &settlement["basis"]),
@@ -139,7 +141,7 @@ async fn one_call_is_explained_to_the_last_digit() {
         (&json!("10"), &json!(1_000_000))
     );
 
-    let text = stage.cli(&["logs", "show", id]).await.stdout;
+    let text = gateway.cli(&["logs", "show", id]).await.stdout;
     for word in [
         "admission",
         "admitted after",
@@ -152,10 +154,10 @@ async fn one_call_is_explained_to_the_last_digit() {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
     // A refused call has neither a hold nor a price.
-    let refused = stage
+    let refused = gateway
         .chat(&key, &with(ask("x"), &json!({ "model": "no/model" })))
         .await;
-    let call = shown(&stage, refused.header("x-request-id").unwrap()).await;
+    let call = shown(&gateway, refused.header("x-request-id").unwrap()).await;
     assert_eq!(
         (&call["settlement"], &call["price"]),
         (&Value::Null, &Value::Null)
@@ -170,20 +172,20 @@ async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
         { "type": "text", "text": "say exactly: kept in mind" },
         { "type": "image_url", "image_url": { "url": picture } },
     ] }] });
-    let (stage, key) = Stage::funded().await;
-    let answer = stage.chat(&key, &body).await.ok();
-    let off = shown(&stage, answer.header("x-request-id").unwrap()).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let answer = gateway.chat(&key, &body).await.ok();
+    let off = shown(&gateway, answer.header("x-request-id").unwrap()).await;
     assert_eq!(
         (&off["request_body"], &off["response_body"]),
         (&Value::Null, &Value::Null)
     );
 
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("journal", "bodies = true")
         .funded()
         .await;
-    let whole = stage.chat(&key, &body).await.ok();
-    let row = shown(&stage, whole.header("x-request-id").unwrap()).await;
+    let whole = gateway.chat(&key, &body).await.ok();
+    let row = shown(&gateway, whole.header("x-request-id").unwrap()).await;
     let request = row["request_body"].as_str().unwrap();
     assert!(
         request.contains("kept in mind") && request.contains("<image/png base64"),
@@ -194,11 +196,11 @@ async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
 
     for dialect in Dialect::ALL {
         let ask = dialect.ask("say exactly: kept in mind");
-        let streamed = stage
+        let streamed = gateway
             .send(&dialect.call(&key.secret, "maker/chat", ask, true))
             .await
             .ok();
-        let row = shown(&stage, streamed.header("x-request-id").unwrap()).await;
+        let row = shown(&gateway, streamed.header("x-request-id").unwrap()).await;
         let kept = row["response_body"].as_str().unwrap();
         // Signatures in the middle are shortened, so only the beginning and the end are compared.
         let ends = |text: &str| (text[..40].to_owned(), text[text.len() - 20..].to_owned());
@@ -209,8 +211,8 @@ async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
         ask("x"),
         &json!({ "model": "no/model", "note": "word ".repeat(40_000) }),
     );
-    let refused = stage.chat(&key, &long).await;
-    let row = shown(&stage, refused.header("x-request-id").unwrap()).await;
+    let refused = gateway.chat(&key, &long).await;
+    let row = shown(&gateway, refused.header("x-request-id").unwrap()).await;
     let kept = row["request_body"].as_str().unwrap();
     assert!((60_000..=65_536).contains(&kept.len()), "{}", kept.len());
 }

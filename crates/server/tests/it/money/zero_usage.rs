@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request};
+use crate::harness::{CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, Request};
 
 struct Case {
     name: &'static str,
@@ -174,9 +174,9 @@ fn cases() -> Vec<Case> {
 async fn charge(case: &Case, report: &str) -> u64 {
     let upstream = case.upstream.replace("REPORT", report);
     let canned = if case.is_stream {
-        Canned::stream(&upstream).await
+        CannedUpstream::stream(&upstream).await
     } else {
-        Canned::json(&upstream).await
+        CannedUpstream::json(&upstream).await
     };
     let [kind, price, profile] = case.entries;
     let mut entries = canned.entries_of(kind, price, profile);
@@ -184,10 +184,10 @@ async fn charge(case: &Case, report: &str) -> u64 {
         let named = format!("preset = \"sim\"\nprotocols = {protocols}");
         entries = entries.replace("preset = \"sim\"", &named);
     }
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
-    stage.send(&(case.request)(&key)).await.ok();
-    let charge = stage.usage(&key).await;
-    stage.verify().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+    gateway.send(&(case.request)(&key)).await.ok();
+    let charge = gateway.usage(&key).await;
+    gateway.verify().await;
     charge
 }
 

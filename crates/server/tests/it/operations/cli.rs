@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Channel, Output, Running, Stage, ask, by_hand, eventually, micro, run, signal, with,
+    Channel, Output, Running, TestGateway, ask, eventually, expected_cost, micro, run, signal, with,
 };
 
 #[track_caller]
@@ -18,8 +18,8 @@ fn json_lines(output: &Output) -> Vec<Value> {
 
 #[tokio::test]
 async fn wallets_are_made_funded_and_shown() {
-    let stage = Stage::open().await;
-    let made = stage
+    let gateway = TestGateway::start().await;
+    let made = gateway
         .wallet(
             "acme",
             &["--balance", "100", "--gift", "5", "--credit-limit", "50"],
@@ -37,26 +37,28 @@ async fn wallets_are_made_funded_and_shown() {
     assert_eq!(made["total_available"], "155");
 
     assert_eq!(
-        stage.cli_json(&["wallet", "topup", id, "0.5"]).await["balance"],
+        gateway.cli_json(&["wallet", "topup", id, "0.5"]).await["balance"],
         "100.5"
     );
     assert_eq!(
-        stage.cli_json(&["wallet", "gift", "acme", "1"]).await["gift_balance"],
+        gateway.cli_json(&["wallet", "gift", "acme", "1"]).await["gift_balance"],
         "6"
     );
-    let lowered = stage.cli_json(&["wallet", "credit-limit", id, "10"]).await;
+    let lowered = gateway
+        .cli_json(&["wallet", "credit-limit", id, "10"])
+        .await;
     assert_eq!(lowered["credit_limit"], "10");
     assert_eq!(
-        stage.cli_json(&["wallet", "disable", id]).await["status"],
+        gateway.cli_json(&["wallet", "disable", id]).await["status"],
         "disabled"
     );
     assert_eq!(
-        stage.cli_json(&["wallet", "enable", "acme"]).await["status"],
+        gateway.cli_json(&["wallet", "enable", "acme"]).await["status"],
         "active"
     );
-    let shown = stage.cli_json(&["wallet", "show", "acme"]).await;
+    let shown = gateway.cli_json(&["wallet", "show", "acme"]).await;
     assert_eq!(shown["id"], id);
-    let list = stage.cli_json(&["wallet", "list"]).await;
+    let list = gateway.cli_json(&["wallet", "list"]).await;
     assert_eq!(list.as_array().unwrap().len(), 1);
 
     for (arguments, complaint) in [
@@ -68,18 +70,18 @@ async fn wallets_are_made_funded_and_shown() {
             "key_0123456789abcdef",
         ),
     ] {
-        let output = stage.cli(&arguments).await;
+        let output = gateway.cli(&arguments).await;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(output.stderr.contains(complaint), "{}", output.stderr);
         assert!(output.stdout.is_empty());
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// K1: a secret is shown once and stored nowhere.
 #[tokio::test]
 async fn a_secret_is_shown_once() {
-    let (stage, _) = Stage::funded().await;
+    let (gateway, _) = TestGateway::funded().await;
     let options = [
         "--name",
         "ci",
@@ -94,18 +96,21 @@ async fn a_secret_is_shown_once() {
         "--expires",
         "30d",
     ];
-    let key = stage.key("w", &options).await;
+    let key = gateway.key("w", &options).await;
     assert!(key.secret.starts_with("sk-tg-"));
     assert_eq!(key.secret.len(), "sk-tg-".len() + 43);
-    let other = stage.key("w", &[]).await;
+    let other = gateway.key("w", &[]).await;
     assert_ne!(key.secret, other.secret);
 
-    let shown = stage.cli(&["key", "show", &key.id, "--json"]).await.stdout;
-    let list = stage
+    let shown = gateway
+        .cli(&["key", "show", &key.id, "--json"])
+        .await
+        .stdout;
+    let list = gateway
         .cli(&["key", "list", "--wallet", "w", "--json"])
         .await
         .stdout;
-    let table = stage.cli(&["key", "list"]).await.stdout;
+    let table = gateway.cli(&["key", "list"]).await.stdout;
     for text in [&shown, &list, &table] {
         assert!(text.contains(&key.id), "{text}");
         assert!(!text.contains(&key.secret[..20]), "{text}");
@@ -124,8 +129,8 @@ async fn a_secret_is_shown_once() {
     assert_eq!(shown["enabled"], true);
     assert!(key.secret.starts_with(shown["prefix"].as_str().unwrap()));
     // Nor is the secret in any file of the store.
-    let files = std::fs::read_dir(stage.folder().join("data"));
-    assert!(files.is_ok() || stage.database().is_shared());
+    let files = std::fs::read_dir(gateway.folder().join("data"));
+    assert!(files.is_ok() || gateway.database().is_shared());
     for file in files.into_iter().flatten() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         let needle = key.secret.as_bytes();
@@ -135,39 +140,42 @@ async fn a_secret_is_shown_once() {
 
 #[tokio::test]
 async fn limits_of_a_key_change_while_the_server_runs() {
-    let (stage, key) = Stage::funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway
         .cli_json(&["key", "update", &key.id, "--limit", "0.000001"])
         .await;
-    let refused = stage.chat(&key, &ask("hello")).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
-    let lifted = stage
+    let lifted = gateway
         .cli_json(&["key", "update", &key.id, "--limit", "none", "--rpm", "1000"])
         .await;
     assert_eq!(
         (&lifted["limit"], &lifted["rpm_limit"]),
         (&Value::Null, &json!(1000))
     );
-    let answer = stage.chat(&key, &ask("hello")).await.ok();
+    let answer = gateway.chat(&key, &ask("hello")).await.ok();
     assert_eq!(answer.header("x-ratelimit-limit-requests"), Some("1000"));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_journal_shows_the_calls() {
-    let (stage, key) = Stage::funded().await;
-    let good = stage.chat(&key, &ask("reply with 5 words")).await.ok();
+    let (gateway, key) = TestGateway::funded().await;
+    let good = gateway.chat(&key, &ask("reply with 5 words")).await.ok();
     let streamed = with(ask("reply with 5 words"), &json!({ "stream": true }));
-    stage.chat(&key, &streamed).await.ok();
-    stage
+    gateway.chat(&key, &streamed).await.ok();
+    gateway
         .chat(&key, &with(ask("x"), &json!({ "messages": [] })))
         .await;
-    stage.sim.queue_faults("sim-chat", "status=500", 1).unwrap();
-    stage.chat(&key, &ask("hello")).await;
+    gateway
+        .sim
+        .queue_faults("sim-chat", "status=500", 1)
+        .unwrap();
+    gateway.chat(&key, &ask("hello")).await;
 
     let rows = eventually("the journal's rows", async || {
-        let output = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
+        let output = gateway.cli(&["logs", "--key", &key.id, "--json"]).await;
         let rows = json_lines(&output);
         (rows.len() == 4).then_some(rows)
     })
@@ -182,7 +190,7 @@ async fn the_journal_shows_the_calls() {
         (&json!(200), &json!("settled"))
     );
     let usage = good.json()["usage"].clone();
-    assert_eq!(micro(row, "charge"), by_hand(&usage));
+    assert_eq!(micro(row, "charge"), expected_cost(&usage));
     assert_eq!(row["usage"]["input"], usage["prompt_tokens"]);
     assert_eq!(row["usage"]["output"], usage["completion_tokens"]);
     assert_eq!(
@@ -207,7 +215,7 @@ async fn the_journal_shows_the_calls() {
     );
     assert_eq!(rows[3]["channel"], "main");
 
-    let one = stage.cli_json(&["logs", "show", id]).await;
+    let one = gateway.cli_json(&["logs", "show", id]).await;
     assert_eq!(one["request_id"], id);
     for (filter, count) in [
         (["--status", "5xx"], 1),
@@ -217,10 +225,10 @@ async fn the_journal_shows_the_calls() {
         (["--since", "1h"], 4),
         (["--limit", "2"], 2),
     ] {
-        let output = stage.cli(&["logs", filter[0], filter[1], "--json"]).await;
+        let output = gateway.cli(&["logs", filter[0], filter[1], "--json"]).await;
         assert_eq!(json_lines(&output).len(), count, "{filter:?}");
     }
-    let table = stage.cli(&["logs"]).await.stdout;
+    let table = gateway.cli(&["logs"]).await.stdout;
     assert!(
         table.contains(id) && table.contains("upstream_error"),
         "{table}"
@@ -230,14 +238,14 @@ async fn the_journal_shows_the_calls() {
 /// `logs --follow` shows calls as they end.
 #[tokio::test]
 async fn the_journal_can_be_followed() {
-    let (stage, key) = Stage::funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
     let arguments = ["--config", "tollgate.toml", "logs", "--follow", "--json"];
-    let mut follower = Running::start(&arguments, stage.folder(), Channel::Stdout);
+    let mut follower = Running::start(&arguments, gateway.folder(), Channel::Stdout);
     follower
         .line("the call before", |line| line.contains("maker/chat"))
         .await;
-    let answer = stage.chat(&key, &ask("hello again")).await.ok();
+    let answer = gateway.chat(&key, &ask("hello again")).await.ok();
     let id = answer.header("x-request-id").unwrap();
     let line = follower
         .line("the next call", |line| line.contains(id))
@@ -252,17 +260,17 @@ async fn the_journal_can_be_followed() {
 /// V1 to V7: a planted difference is found and named, and the exit code is 1.
 #[tokio::test]
 async fn verify_finds_what_does_not_add_up() {
-    let (mut stage, key) = Stage::funded().await;
+    let (mut gateway, key) = TestGateway::funded().await;
     for _ in 0..3 {
-        stage.chat(&key, &ask("reply with 9 words")).await.ok();
+        gateway.chat(&key, &ask("reply with 9 words")).await.ok();
     }
     // A balance that was read is durable, so the kill leaves nothing open.
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.kill();
-    let report = stage.cli_json(&["ledger", "verify"]).await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.kill();
+    let report = gateway.cli_json(&["ledger", "verify"]).await;
     assert_eq!(report["ok"], true);
     assert_eq!(report["differences"], json!([]));
-    let database = stage.database();
+    let database = gateway.database();
     let key_states = if database.is_shared() {
         "keys"
     } else {
@@ -292,7 +300,7 @@ async fn verify_finds_what_does_not_add_up() {
         ),
     ] {
         database.run(plant);
-        let output = stage.cli(&["ledger", "verify", "--json"]).await;
+        let output = gateway.cli(&["ledger", "verify", "--json"]).await;
         assert_eq!(output.status.code(), Some(1), "{plant}: {}", output.stdout);
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(report["ok"], false);
@@ -300,12 +308,12 @@ async fn verify_finds_what_does_not_add_up() {
         for member in ["wallet", "rule", "expected", "found"] {
             assert!(difference[member].is_string(), "{plant}: {difference}");
         }
-        let people = stage.cli(&["ledger", "verify"]).await;
+        let people = gateway.cli(&["ledger", "verify"]).await;
         assert_eq!(people.status.code(), Some(1));
         assert!(people.stdout.contains("EXPECTED"), "{}", people.stdout);
         database.run(undo);
     }
-    stage.verify().await;
+    gateway.verify().await;
     // W10: the database refuses every change of an entry.
     assert!(database.try_run("UPDATE entries SET charge = 0").is_err());
     assert!(database.try_run("DELETE FROM entries").is_err());
@@ -313,8 +321,8 @@ async fn verify_finds_what_does_not_add_up() {
 
 #[tokio::test]
 async fn check_shows_the_catalog_or_every_problem_at_once() {
-    let stage = Stage::open().await;
-    let checked = stage.cli_json(&["check"]).await;
+    let gateway = TestGateway::start().await;
+    let checked = gateway.cli_json(&["check"]).await;
     let text = checked.to_string();
     for part in ["maker/chat", "sim-chat", "1.25"] {
         assert!(text.contains(part), "{part} in {text}");
@@ -322,8 +330,8 @@ async fn check_shows_the_catalog_or_every_problem_at_once() {
     assert!(!text.contains(crate::harness::UPSTREAM_KEY));
     let wrong =
         "[server]\nlisten = \"nowhere\"\ncolour = 1\n[[model]]\nid = \"x\"\nkind = \"smell\"\n";
-    std::fs::write(stage.folder().join("wrong.toml"), wrong).unwrap();
-    let output = run(&["check", "--config", "wrong.toml"], stage.folder()).await;
+    std::fs::write(gateway.folder().join("wrong.toml"), wrong).unwrap();
+    let output = run(&["check", "--config", "wrong.toml"], gateway.folder()).await;
     assert_eq!(output.status.code(), Some(1));
     for part in [
         "wrong.toml:2",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::harness::{Connection, Request, Stage, ask, eventually, micro, run, with};
+use crate::harness::{Connection, Request, TestGateway, ask, eventually, micro, run, with};
 
 /// Rounds of load and `kill -9`. `TOLLGATE_KILLS=200` runs the long version.
 const ROUNDS: usize = 20;
@@ -42,7 +42,7 @@ async fn call_on(
         connection.send(&request).await;
         match connection.try_answer().await {
             Some(answer)
-                if answer.status() == 200 && answer.ended == crate::harness::Ended::Cleanly =>
+                if answer.status() == 200 && answer.ended == crate::harness::BodyEnd::Complete =>
             {
                 whole.fetch_add(1, Ordering::Relaxed);
             }
@@ -59,14 +59,14 @@ async fn call_on(
 /// caller has seen is not lost.
 #[tokio::test]
 async fn killed_under_load_twenty_times_in_a_row() {
-    let (mut stage, key) = Stage::funded().await;
+    let (mut gateway, key) = TestGateway::funded().await;
     let rounds = std::env::var("TOLLGATE_KILLS").map_or(ROUNDS, |kills| kills.parse().unwrap());
     let mut told = 0;
     for round in 0..rounds {
         let whole = Arc::new(AtomicU64::new(0));
         let mut callers = JoinSet::new();
         for which in 0..CALLERS {
-            let (address, secret) = (stage.address(), key.secret.clone());
+            let (address, secret) = (gateway.address(), key.secret.clone());
             callers.spawn(call_on(address, secret, which, Arc::clone(&whole)));
         }
         let goal = 10 + round as u64 % 40;
@@ -74,14 +74,14 @@ async fn killed_under_load_twenty_times_in_a_row() {
             (whole.load(Ordering::Relaxed) >= goal).then_some(())
         })
         .await;
-        told = stage.usage(&key).await.max(told);
-        stage.kill();
+        told = gateway.usage(&key).await.max(told);
+        gateway.kill();
         while let Some(caller) = callers.join_next().await {
             caller.unwrap();
         }
-        stage.verify().await;
-        stage.restart().await;
-        let balance = stage.balance(&key).await;
+        gateway.verify().await;
+        gateway.restart().await;
+        let balance = gateway.balance(&key).await;
         assert_eq!(micro(&balance["wallet"], "frozen"), 0, "round {round}");
         let usage = micro(&balance["key"], "usage");
         assert!(
@@ -89,66 +89,70 @@ async fn killed_under_load_twenty_times_in_a_row() {
             "round {round}: {usage} after {told} was told"
         );
         assert_eq!(micro(&balance["wallet"], "balance"), 100_000_000 - usage);
-        stage.verify().await;
+        gateway.verify().await;
     }
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
 }
 
 /// The holds of a dead node are closed as abandoned, at no charge.
 #[tokio::test]
 async fn a_call_that_dies_with_its_node_is_abandoned() {
-    let (mut stage, key) = Stage::funded().await;
-    stage
+    let (mut gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", 3)
         .unwrap();
     let mut streams = Vec::new();
     for _ in 0..3 {
-        let mut stream = stage.stream(&key, &ask("reply with 60 words")).await;
+        let mut stream = gateway.stream(&key, &ask("reply with 60 words")).await;
         stream.next().await.unwrap();
         streams.push(stream);
     }
-    assert!(stage.frozen(&key).await > 0);
-    stage.kill();
-    stage.restart().await;
-    assert_eq!(stage.frozen(&key).await, 0);
-    assert_eq!(stage.usage(&key).await, 0);
+    assert!(gateway.frozen(&key).await > 0);
+    gateway.kill();
+    gateway.restart().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
     let serving = |line: &str| line.contains("\"serving\"");
-    let line = stage.logged("that it serves", serving).await;
+    let line = gateway.logged("that it serves", serving).await;
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["holds_abandoned"], 3);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// R1: only one server may use a `SQLite` database.
 #[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
-    let (stage, key) = Stage::funded().await;
-    if stage.database().is_shared() {
+    let (gateway, key) = TestGateway::funded().await;
+    if gateway.database().is_shared() {
         return; // `PostgreSQL` allows any number of nodes: see `nodes.rs`.
     }
-    let second = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
+    let second = run(&["serve", "--config", "tollgate.toml"], gateway.folder()).await;
     assert_eq!(second.status.code(), Some(1));
     assert!(
         second.stderr.contains("another server is running"),
         "{}",
         second.stderr
     );
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
 /// R10: the error names the damaged file, and the file is not changed.
 #[tokio::test]
 async fn a_corrupt_database_is_refused_and_not_touched() {
-    let (mut stage, _) = Stage::funded().await;
-    if stage.database().is_shared() {
+    let (mut gateway, _) = TestGateway::funded().await;
+    if gateway.database().is_shared() {
         return; // `PostgreSQL` has no file that the test could damage.
     }
-    stage.kill();
-    let file = stage.folder().join("data/tollgate.db");
+    gateway.kill();
+    let file = gateway.folder().join("data/tollgate.db");
     for companion in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(stage.folder().join(format!("data/tollgate.db{companion}")));
+        let _ = std::fs::remove_file(
+            gateway
+                .folder()
+                .join(format!("data/tollgate.db{companion}")),
+        );
     }
     std::fs::write(
         &file,
@@ -156,7 +160,7 @@ async fn a_corrupt_database_is_refused_and_not_touched() {
     )
     .unwrap();
     let before = std::fs::read(&file).unwrap();
-    let start = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
+    let start = run(&["serve", "--config", "tollgate.toml"], gateway.folder()).await;
     assert_eq!(start.status.code(), Some(1));
     assert!(start.stderr.contains("tollgate.db"), "{}", start.stderr);
     assert_eq!(std::fs::read(&file).unwrap(), before);

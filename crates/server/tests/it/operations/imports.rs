@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::harness::{Channel, Key, Running, Stage, ask, run};
+use crate::harness::{Channel, Key, Running, TestGateway, ask, run};
 
 /// The tables of new-api, as it creates them in `SQLite`.
 const NEW_API: &str = "
@@ -75,8 +75,8 @@ pub(super) fn text_of(micro: i64) -> String {
 }
 
 /// The sum of all wallets of a gateway, in micro-credits.
-pub(super) async fn net_worth(stage: &Stage) -> i64 {
-    let wallets = stage.cli_json(&["wallet", "list"]).await;
+pub(super) async fn net_worth(gateway: &TestGateway) -> i64 {
+    let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let micro =
         |wallet: &Value, member: &str| -> i64 { wallet[member].as_str().unwrap().parse().unwrap() };
     let wallets = wallets.as_array().unwrap().iter();
@@ -87,17 +87,17 @@ pub(super) async fn net_worth(stage: &Stage) -> i64 {
 
 #[tokio::test]
 async fn ten_thousand_keys_arrive_to_the_micro_credit_and_only_once() {
-    let stage = Stage::open().await;
-    let source = stage.folder().join("one-api.db");
+    let gateway = TestGateway::start().await;
+    let source = gateway.folder().join("one-api.db");
     let sum = new_api(&source, 2_000, 10_000);
-    let dry = stage
+    let dry = gateway
         .cli_json(&["import", "new-api", "one-api.db", "--dry-run"])
         .await;
     assert_eq!(dry["wallets"]["created"], 2_000, "{dry}");
-    assert_eq!(stage.cli_json(&["wallet", "list"]).await, json!([]));
+    assert_eq!(gateway.cli_json(&["wallet", "list"]).await, json!([]));
 
     let begun = Instant::now();
-    let first = stage.cli_json(&["import", "new-api", "one-api.db"]).await;
+    let first = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(60), "{took:?}");
     let counts = json!({ "read": 10_000, "created": 10_000, "existing": 0, "left_out": 0 });
@@ -110,16 +110,16 @@ async fn ten_thousand_keys_arrive_to_the_micro_credit_and_only_once() {
         .map(|number| number * 2)
         .sum();
     assert_eq!(first["limits"]["carried"], text_of(limits));
-    assert_eq!(net_worth(&stage).await, sum);
-    stage.verify().await;
+    assert_eq!(net_worth(&gateway).await, sum);
+    gateway.verify().await;
 
-    let again = stage.cli_json(&["import", "new-api", "one-api.db"]).await;
+    let again = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     let counts = json!({ "read": 10_000, "created": 0, "existing": 10_000, "left_out": 0 });
     assert_eq!(again["keys"], counts);
     assert_eq!(again["wallets"]["existing"], 2_000);
     assert_eq!(again["balances"], first["balances"]);
-    assert_eq!(net_worth(&stage).await, sum);
-    let actions = stage.cli_json(&["audit", "--action", "import"]).await;
+    assert_eq!(net_worth(&gateway).await, sum);
+    let actions = gateway.cli_json(&["audit", "--action", "import"]).await;
     assert_eq!(actions.as_array().unwrap().len(), 1, "{actions}");
 
     // If a balance has changed at the source, a second import reports the difference and does not book it.
@@ -127,39 +127,39 @@ async fn ten_thousand_keys_arrive_to_the_micro_credit_and_only_once() {
         .unwrap()
         .execute("UPDATE users SET quota = quota + 5 WHERE id = 7", [])
         .unwrap();
-    let changed = stage.cli_json(&["import", "new-api", "one-api.db"]).await;
+    let changed = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     assert_eq!(changed["balances"]["left"], "0.00001", "{changed}");
     assert_eq!(changed["leftovers"][0]["origin"], "users:7");
-    assert_eq!(net_worth(&stage).await, sum);
+    assert_eq!(net_worth(&gateway).await, sum);
 }
 
 #[tokio::test]
 async fn an_imported_secret_is_accepted_in_both_forms_and_pays() {
-    let stage = Stage::open().await;
-    new_api(&stage.folder().join("one-api.db"), 1, 1);
-    let on = Connection::open(stage.folder().join("one-api.db")).unwrap();
+    let gateway = TestGateway::start().await;
+    new_api(&gateway.folder().join("one-api.db"), 1, 1);
+    let on = Connection::open(gateway.folder().join("one-api.db")).unwrap();
     on.execute("UPDATE users SET quota = 5000000", []).unwrap();
     on.execute("UPDATE tokens SET remain_quota = 1000000", [])
         .unwrap();
-    let imported = stage.cli_json(&["import", "new-api", "one-api.db"]).await;
+    let imported = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     assert_eq!(imported["secrets"], json!({ "adopted": 1, "new": 0 }));
     for secret in [format!("sk-{}", token_key(1)), token_key(1)] {
         let id = String::new();
-        stage.chat(&Key { id, secret }, &ask("hello")).await.ok();
+        gateway.chat(&Key { id, secret }, &ask("hello")).await.ok();
     }
-    let wallet = stage.cli_json(&["wallet", "show", "user1"]).await;
+    let wallet = gateway.cli_json(&["wallet", "show", "user1"]).await;
     let left: i64 = wallet["balance_micro"].as_str().unwrap().parse().unwrap();
     assert!((1..10_000_000).contains(&left), "{wallet}");
-    let keys = stage.cli_json(&["key", "list"]).await;
+    let keys = gateway.cli_json(&["key", "list"]).await;
     assert_eq!(keys[0]["limit"], "2");
     assert!(!keys.to_string().contains(&token_key(1)), "{keys}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn an_import_that_was_killed_is_continued() {
-    let stage = Stage::open().await;
-    let sum = new_api(&stage.folder().join("one-api.db"), 3_000, 6_000);
+    let gateway = TestGateway::start().await;
+    let sum = new_api(&gateway.folder().join("one-api.db"), 3_000, 6_000);
     let words = [
         "--config",
         "tollgate.toml",
@@ -168,12 +168,12 @@ async fn an_import_that_was_killed_is_continued() {
         "one-api.db",
         "--json",
     ];
-    let process = Running::start(&words, stage.folder(), Channel::Stderr);
+    let process = Running::start(&words, gateway.folder(), Channel::Stderr);
     // Kill the import when some wallets exist, but not all.
     let deadline = Instant::now() + Duration::from_secs(60);
-    while stage.cli_json(&["wallet", "list"]).await == json!([]) && Instant::now() < deadline {}
+    while gateway.cli_json(&["wallet", "list"]).await == json!([]) && Instant::now() < deadline {}
     process.kill();
-    let rest = stage.cli_json(&["import", "new-api", "one-api.db"]).await;
+    let rest = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     let number = |of: &str, what: &str| rest[of][what].as_u64().unwrap();
     assert_eq!(
         number("wallets", "created") + number("wallets", "existing"),
@@ -186,8 +186,8 @@ async fn an_import_that_was_killed_is_continued() {
         "{rest}"
     );
     assert!(number("wallets", "existing") > 0, "{rest}");
-    assert_eq!(net_worth(&stage).await, sum);
-    stage.verify().await;
+    assert_eq!(net_worth(&gateway).await, sum);
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -196,8 +196,8 @@ async fn an_import_that_was_killed_is_continued() {
     reason = "one database with everything that is not carried"
 )]
 async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off() {
-    let stage = Stage::open().await;
-    let path = stage.folder().join("one-api.db");
+    let gateway = TestGateway::start().await;
+    let path = gateway.folder().join("one-api.db");
     new_api(&path, 4, 6);
     Connection::open(&path)
         .unwrap()
@@ -222,7 +222,7 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
             "#,
         )
         .unwrap();
-    let out = stage
+    let out = gateway
         .cli(&[
             "import",
             "new-api",
@@ -257,7 +257,7 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
     ] {
         assert!(reasons.contains(word), "{word}: {reasons}");
     }
-    let keys = stage.cli_json(&["key", "list"]).await;
+    let keys = gateway.cli_json(&["key", "list"]).await;
     let named = |name: &str| {
         let mut keys = keys.as_array().unwrap().iter();
         keys.find(|key| key["name"] == name).unwrap().clone()
@@ -268,17 +268,17 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
         json!(["openai/gpt-big", "other/model"])
     );
     assert_eq!(named("token 6")["limit"], "0");
-    let owing = stage.cli_json(&["wallet", "show", "user3"]).await;
+    let owing = gateway.cli_json(&["wallet", "show", "user3"]).await;
     assert_eq!(
         (&owing["credit_used"], &owing["credit_limit"]),
         (&json!("0.000006"), &json!("0"))
     );
     assert_eq!(
-        stage.cli_json(&["wallet", "show", "user4"]).await["status"],
+        gateway.cli_json(&["wallet", "show", "user4"]).await["status"],
         "disabled"
     );
 
-    let file = std::fs::read_to_string(stage.folder().join("imported.toml")).unwrap();
+    let file = std::fs::read_to_string(gateway.folder().join("imported.toml")).unwrap();
     for part in [
         "name = \"main-1\"",
         "credential = { env = \"NEW_API_CHANNEL_1_KEY_2\" }",
@@ -298,7 +298,7 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
     }
     let checked = run(
         &["check", "--config", "imported.toml", "--json"],
-        stage.folder(),
+        gateway.folder(),
     )
     .await;
     assert!(
@@ -308,7 +308,7 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
         checked.stderr
     );
     // An existing file is not overwritten: the import is refused before it writes anything.
-    let refused = stage
+    let refused = gateway
         .cli(&["import", "new-api", "one-api.db", "--out", "imported.toml"])
         .await;
     assert_eq!(refused.status.code(), Some(1));
@@ -317,12 +317,12 @@ async fn what_cannot_be_carried_is_listed_and_what_would_be_more_powerful_is_off
         "{}",
         refused.stderr
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_dump_of_mysql_is_the_same_as_the_database() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let mut dump = "-- MySQL dump 10.13  Distrib 8.0.36\n/*!40101 SET NAMES utf8mb4 */;\n\
         CREATE TABLE `users` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `username` varchar(191) DEFAULT NULL,\n\
         `password` longtext NOT NULL,\n  `status` int DEFAULT '1',\n  `quota` int DEFAULT '0',\n  `group` varchar(64) DEFAULT 'default',\n\
@@ -341,19 +341,19 @@ async fn a_dump_of_mysql_is_the_same_as_the_database() {
         token_key(2)
     );
     dump.push_str("INSERT INTO `logs` VALUES (1,'never; read');\n");
-    std::fs::write(stage.folder().join("dump.sql"), &dump).unwrap();
-    let report = stage.cli_json(&["import", "new-api", "dump.sql"]).await;
+    std::fs::write(gateway.folder().join("dump.sql"), &dump).unwrap();
+    let report = gateway.cli_json(&["import", "new-api", "dump.sql"]).await;
     assert_eq!(report["balances"]["carried"], "246.91357");
     assert_eq!(report["limits"]["carried"], "1");
-    let keys = stage.cli_json(&["key", "list"]).await;
+    let keys = gateway.cli_json(&["key", "list"]).await;
     assert_eq!(keys[0]["name"], "a \"b\" \\ c");
     assert_eq!(keys[1]["enabled"], false);
     assert_eq!(keys[1]["expires_at"], 1_893_456_000_000_i64);
     assert_eq!(
-        stage.cli_json(&["wallet", "show", "o'neill; DROP"]).await["balance"],
+        gateway.cli_json(&["wallet", "show", "o'neill; DROP"]).await["balance"],
         "246.913578"
     );
-    let refused = stage.cli(&["import", "new-api", "tollgate.toml"]).await;
+    let refused = gateway.cli(&["import", "new-api", "tollgate.toml"]).await;
     assert!(
         refused
             .stderr
@@ -361,5 +361,5 @@ async fn a_dump_of_mysql_is_the_same_as_the_database() {
         "{}",
         refused.stderr
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

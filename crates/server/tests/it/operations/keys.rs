@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Key, Stage, ask, eventually, micro};
+use crate::harness::{Key, TestGateway, ask, eventually, micro};
 
 fn names(list: &Value) -> Vec<&str> {
     let keys = list.as_array().unwrap().iter();
@@ -11,12 +11,12 @@ fn names(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_window_limits_what_a_key_spends() {
-    let (stage, _) = Stage::funded().await;
-    let key = stage
+    let (gateway, _) = TestGateway::funded().await;
+    let key = gateway
         .key("w", &["--window", "50/month", "--time-zone", "asia/tokyo"])
         .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    let shown = stage.cli_json(&["key", "show", &key.id]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let shown = gateway.cli_json(&["key", "show", &key.id]).await;
     let window = &shown["window"];
     assert_eq!(
         (&window["per"], &window["time_zone"]),
@@ -25,19 +25,19 @@ async fn a_window_limits_what_a_key_spends() {
     assert_eq!(window["amount"], "50");
     let used = micro(window, "used");
     assert!(used > 0);
-    assert_eq!(used, stage.usage(&key).await);
+    assert_eq!(used, gateway.usage(&key).await);
     assert!(window["resets_at"].as_i64().unwrap() > shown["created_at"].as_i64().unwrap());
     assert!(shown["last_used_at"].as_i64().unwrap() >= shown["created_at"].as_i64().unwrap());
 
     // The balance has its documented shape and shows the smaller of the remaining limits.
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     assert!(balance["key"].get("window").is_none());
     assert_eq!(balance["key"]["limit"], Value::Null);
     assert_eq!(micro(&balance["key"], "limit_remaining"), 50_000_000 - used);
     assert_eq!(micro(&balance, "available"), 50_000_000 - used);
     let update = ["key", "update", &key.id, "--limit", "20"];
-    stage.cli_json(&update).await;
-    let balance = stage.balance(&key).await;
+    gateway.cli_json(&update).await;
+    let balance = gateway.balance(&key).await;
     assert_eq!(micro(&balance["key"], "limit_remaining"), 20_000_000 - used);
 
     // A smaller amount applies to the current month.
@@ -45,22 +45,24 @@ async fn a_window_limits_what_a_key_spends() {
         "key", "update", &key.id, "--limit", "none", "--window", "0/month",
     ];
     let update = [&update[..], &["--time-zone", "Asia/Tokyo"]].concat();
-    stage.cli_json(&update).await;
-    let refused = stage.chat(&key, &ask("hello")).await;
+    gateway.cli_json(&update).await;
+    let refused = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
-    let balance = stage.balance(&key).await;
+    let balance = gateway.balance(&key).await;
     assert_eq!(micro(&balance, "available"), 0);
     let update = ["key", "update", &key.id, "--window", "none"];
-    assert_eq!(stage.cli_json(&update).await["window"], Value::Null);
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    assert_eq!(gateway.cli_json(&update).await["window"], Value::Null);
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 
     for (option, value) in [
         ("--window", "10/year"),
         ("--window", "ten/day"),
         ("--time-zone", "UTC"),
     ] {
-        let output = stage.cli(&["key", "update", &key.id, option, value]).await;
+        let output = gateway
+            .cli(&["key", "update", &key.id, option, value])
+            .await;
         assert!(!output.status.success(), "{option} {value}");
     }
     let nowhere = [
@@ -72,7 +74,7 @@ async fn a_window_limits_what_a_key_spends() {
         "--time-zone",
         "Mars/Base",
     ];
-    let output = stage.cli(&nowhere).await;
+    let output = gateway.cli(&nowhere).await;
     assert!(
         output.stderr.contains("no time zone `Mars/Base`"),
         "{}",
@@ -83,11 +85,11 @@ async fn a_window_limits_what_a_key_spends() {
 /// K13: after a rotation, the old secret works until its set time.
 #[tokio::test]
 async fn a_rotated_secret_ends_at_its_time() {
-    let (stage, old) = Stage::funded().await;
-    stage.chat(&old, &ask("hello")).await.ok();
+    let (gateway, old) = TestGateway::funded().await;
+    gateway.chat(&old, &ask("hello")).await.ok();
     let rotate = async |options: &[&str]| -> (Key, Value) {
         let arguments = [&["key", "rotate", &old.id], options].concat();
-        let made = stage.cli_json(&arguments).await;
+        let made = gateway.cli_json(&arguments).await;
         let secret = made["secret"].as_str().unwrap().to_owned();
         assert!(secret.starts_with(made["prefix"].as_str().unwrap()));
         let id = old.id.clone();
@@ -99,43 +101,45 @@ async fn a_rotated_secret_ends_at_its_time() {
     assert!(until > made["created_at"].as_i64().unwrap());
     // Both secrets belong to the same key.
     for secret in [&new, &old] {
-        stage.chat(secret, &ask("hello")).await.ok();
+        gateway.chat(secret, &ask("hello")).await.ok();
     }
-    assert_eq!(stage.usage(&new).await, stage.usage(&old).await);
+    assert_eq!(gateway.usage(&new).await, gateway.usage(&old).await);
 
     // After the overlap, the old secret is refused even where it is cached, and the new one still works.
-    stage.database().run("UPDATE keys SET old_secret_until = 1");
+    gateway
+        .database()
+        .run("UPDATE keys SET old_secret_until = 1");
     let ended =
-        async |key: &Key| (stage.chat(key, &ask("hello")).await.status() == 401).then_some(());
+        async |key: &Key| (gateway.chat(key, &ask("hello")).await.status() == 401).then_some(());
     eventually("the end of the old secret", async || ended(&old).await).await;
-    stage.chat(&new, &ask("hello")).await.ok();
-    let shown = stage.cli_json(&["key", "show", &old.id]).await;
+    gateway.chat(&new, &ask("hello")).await.ok();
+    let shown = gateway.cli_json(&["key", "show", &old.id]).await;
     assert_eq!(shown["old_secret_until"], Value::Null);
 
     // Without an overlap the old secret expires immediately. Caches follow within seconds.
     let (newest, made) = rotate(&[]).await;
     assert_eq!(made["old_secret_until"], Value::Null);
-    stage.chat(&newest, &ask("hello")).await.ok();
+    gateway.chat(&newest, &ask("hello")).await.ok();
     eventually("the end of the second secret", async || ended(&new).await).await;
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn keys_are_listed_by_name_tag_and_wallet() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     for wallet in ["acme", "other"] {
-        stage.wallet(wallet, &[]).await;
+        gateway.wallet(wallet, &[]).await;
     }
-    let made = stage
+    let made = gateway
         .key(
             "acme",
             &["--name", "Checkout", "--tag", "prod", "--tag", "eu"],
         )
         .await;
-    stage
+    gateway
         .key("acme", &["--name", "Search", "--tag", "prod"])
         .await;
-    stage.key("other", &["--name", "checkout too"]).await;
+    gateway.key("other", &["--name", "checkout too"]).await;
     for (options, expected) in [
         (&[][..], &["Checkout", "Search", "checkout too"][..]),
         (&["--search", "checkout"], &["Checkout", "checkout too"]),
@@ -144,11 +148,13 @@ async fn keys_are_listed_by_name_tag_and_wallet() {
         (&["--tag", "eu", "--wallet", "acme"], &["Checkout"]),
         (&["--tag", "pro"], &[]),
     ] {
-        let list = stage.cli_json(&[&["key", "list"], options].concat()).await;
+        let list = gateway
+            .cli_json(&[&["key", "list"], options].concat())
+            .await;
         assert_eq!(names(&list), expected, "{options:?}");
     }
-    let table = stage.cli(&["key", "list", "--tag", "eu"]).await.stdout;
+    let table = gateway.cli(&["key", "list", "--tag", "eu"]).await.stdout;
     assert!(table.contains("prod, eu"), "{table}");
     let update = ["key", "update", &made.id, "--tag", "none"];
-    assert_eq!(stage.cli_json(&update).await["tags"], json!([]));
+    assert_eq!(gateway.cli_json(&update).await["tags"], json!([]));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::imports::{net_worth, text_of};
-use crate::harness::{Database, Key, Output, Stage, ask, run, run_in};
+use crate::harness::{Database, Key, Output, TestGateway, ask, run, run_in};
 
 /// The tables that the import reads, with the column types of LiteLLM's schema.
 const TABLES: &str = r#"
@@ -70,7 +70,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     };
     theirs.run(TABLES);
     theirs.run(ROWS);
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let words = [
         "--config",
         "tollgate.toml",
@@ -86,7 +86,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     .concat();
     let dsn = theirs.url();
     let environment = [("DSN", dsn.as_str()), ("LITELLM_SALT_KEY", "salt-key-1")];
-    let output = run_in(&words, stage.folder(), &environment).await;
+    let output = run_in(&words, gateway.folder(), &environment).await;
     let told = report(&output);
     assert_eq!(
         told["keys"],
@@ -100,12 +100,12 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     assert_eq!(told["balances"]["left"], "-1.5");
     assert_eq!(told["balances"]["rounding"], "0.000000098765");
     assert_eq!(told["limits"]["carried"], "27.5");
-    let wallet = |name: &'static str| async { stage.cli_json(&["wallet", "show", name]).await };
+    let wallet = |name: &'static str| async { gateway.cli_json(&["wallet", "show", name]).await };
     assert_eq!(wallet("shop").await["balance"], "87.654321");
     assert_eq!(wallet("ann@example.com").await["balance"], "9.7");
     assert_eq!(wallet("over").await["balance"], "0");
     assert_eq!(wallet("free").await["credit_limit"], "9");
-    let keys = stage.cli_json(&["key", "list"]).await;
+    let keys = gateway.cli_json(&["key", "list"]).await;
     let key = |name: &str| {
         let mut keys = keys.as_array().unwrap().iter();
         keys.find(|key| key["name"] == name).unwrap().clone()
@@ -132,14 +132,14 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
             secret: secret.to_owned(),
         };
         assert_eq!(
-            stage.get(&key, "/v1/balance").await.status(),
+            gateway.get(&key, "/v1/balance").await.status(),
             200,
             "{secret}"
         );
-        let refused = stage.chat(&key, &ask("x")).await;
+        let refused = gateway.chat(&key, &ask("x")).await;
         assert_eq!(refused.status(), 404, "{}", refused.text());
     }
-    let file = std::fs::read_to_string(stage.folder().join("imported.toml")).unwrap();
+    let file = std::fs::read_to_string(gateway.folder().join("imported.toml")).unwrap();
     for part in [
         "model = \"gpt-large-1\"",
         "input = \"0.2\"",
@@ -164,10 +164,10 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         .into_iter()
         .filter(|word| !["--out", "imported.toml"].contains(word))
         .collect();
-    let again = report(&run_in(&words, stage.folder(), &environment).await);
+    let again = report(&run_in(&words, gateway.folder(), &environment).await);
     assert_eq!(again["keys"]["existing"], 4, "{again}");
     assert_eq!(again["balances"], told["balances"]);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// 500 teams with twenty keys each, some of them with their own budgets.
@@ -187,7 +187,7 @@ async fn ten_thousand_keys_of_a_database_arrive_to_the_micro_credit_and_only_onc
     };
     theirs.run(TABLES);
     theirs.run(MANY);
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let words = [
         "--config",
         "tollgate.toml",
@@ -197,7 +197,7 @@ async fn ten_thousand_keys_of_a_database_arrive_to_the_micro_credit_and_only_onc
         "--json",
     ];
     let dsn = theirs.url();
-    let import = async || report(&run_in(&words, stage.folder(), &[("DSN", dsn.as_str())]).await);
+    let import = async || report(&run_in(&words, gateway.folder(), &[("DSN", dsn.as_str())]).await);
     let told = import().await;
     let counts = json!({ "read": 10_000, "created": 10_000, "existing": 0, "left_out": 0 });
     assert_eq!(told["keys"], counts, "{}", told["leftovers"][0]);
@@ -208,15 +208,15 @@ async fn ten_thousand_keys_of_a_database_arrive_to_the_micro_credit_and_only_onc
     let limited = (1..=10_000_i64).filter(|n| n % 3 != 0);
     let limits: i64 = limited.map(|n| 10_000_000 - n * 100).sum();
     assert_eq!(told["limits"]["carried"], text_of(limits));
-    assert_eq!(net_worth(&stage).await, sum);
-    stage.verify().await;
+    assert_eq!(net_worth(&gateway).await, sum);
+    gateway.verify().await;
 
     let again = import().await;
     let counts = json!({ "read": 10_000, "created": 0, "existing": 10_000, "left_out": 0 });
     assert_eq!(again["keys"], counts);
     assert_eq!(again["balances"], told["balances"]);
-    assert_eq!(net_worth(&stage).await, sum);
-    stage.verify().await;
+    assert_eq!(net_worth(&gateway).await, sum);
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -299,8 +299,8 @@ litellm_settings:
 
 #[tokio::test]
 async fn keys_of_openrouter_get_new_secrets_in_a_file_of_their_own() {
-    let stage = Stage::open().await;
-    let write = |name: &str, text: &str| std::fs::write(stage.folder().join(name), text).unwrap();
+    let gateway = TestGateway::start().await;
+    let write = |name: &str, text: &str| std::fs::write(gateway.folder().join(name), text).unwrap();
     write(
         "keys.json",
         r#"{"data":[{"hash":"aa","name":"shop","label":"sk-or-v1-a...b","disabled":false,"limit":10,"limit_remaining":7.5,"limit_reset":null},
@@ -317,32 +317,32 @@ async fn keys_of_openrouter_get_new_secrets_in_a_file_of_their_own() {
         "credits.json",
         "--json",
     ];
-    let refused = stage.cli(&words).await;
+    let refused = gateway.cli(&words).await;
     assert!(
         refused.stderr.contains("--secrets FILE"),
         "{}",
         refused.stderr
     );
     let words = [&words[..], &["--secrets", "secrets.txt"]].concat();
-    let told = report(&stage.cli(&words).await);
+    let told = report(&gateway.cli(&words).await);
     assert_eq!(told["secrets"], json!({ "adopted": 0, "new": 2 }));
     assert_eq!(
-        stage.cli_json(&["wallet", "show", "openrouter"]).await["balance"],
+        gateway.cli_json(&["wallet", "show", "openrouter"]).await["balance"],
         "74.75"
     );
-    let list = std::fs::read_to_string(stage.folder().join("secrets.txt")).unwrap();
+    let list = std::fs::read_to_string(gateway.folder().join("secrets.txt")).unwrap();
     let line = list.lines().find(|line| line.contains("\tshop\t")).unwrap();
     let secret = line.rsplit('\t').next().unwrap().to_owned();
     let id = line.split('\t').next().unwrap().to_owned();
     let key = Key { id, secret };
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
     assert!(!told.to_string().contains(&key.secret));
     // A second run creates no second secret.
-    let again = report(&stage.cli(&words).await);
+    let again = report(&gateway.cli(&words).await);
     assert_eq!(again["keys"]["existing"], 2);
     assert_eq!(
-        std::fs::read_to_string(stage.folder().join("secrets.txt")).unwrap(),
+        std::fs::read_to_string(gateway.folder().join("secrets.txt")).unwrap(),
         list
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Canned, Output, Plot, Stage, UPSTREAM_KEY};
+use crate::harness::{CannedUpstream, GatewayBuilder, Output, TestGateway, UPSTREAM_KEY};
 
 const OTHER_KEY: &str = "sk-other-secret-4712";
 
@@ -19,8 +19,8 @@ fn channel<'a>(checked: &'a Value, name: &str) -> &'a Value {
 
 #[tokio::test]
 async fn a_gateway_that_works_says_so() {
-    let stage = Stage::open().await;
-    let checked = stage.cli_json(&["check", "--live"]).await;
+    let gateway = TestGateway::start().await;
+    let checked = gateway.cli_json(&["check", "--live"]).await;
     let main = channel(&checked, "main");
     assert_eq!(main["status"], 200, "{main}");
     assert!(main["models"].as_u64().unwrap() > 0, "{main}");
@@ -31,17 +31,17 @@ async fn a_gateway_that_works_says_so() {
     let message = live["store"]["message"].as_str().unwrap();
     assert!(message.contains("as it should be"), "{message}");
     // Without `--live`, nothing is asked.
-    let checked = stage.cli_json(&["check"]).await;
+    let checked = gateway.cli_json(&["check"]).await;
     assert_eq!(checked["live"], Value::Null);
 }
 
 #[tokio::test]
 async fn what_differs_is_named_and_strict_fails_for_it() {
     let refusal = json!({ "error": { "message": format!("Incorrect API key: {OTHER_KEY}") } });
-    let refuses = Canned::json("{}").await;
+    let refuses = CannedUpstream::json("{}").await;
     refuses.answers(401, "application/json", &refusal.to_string());
-    let garbled = Canned::json("{}").await;
-    let partial = Canned::json(r#"{"data":[{"id":"a"}],"has_more":true}"#).await;
+    let garbled = CannedUpstream::json("{}").await;
+    let partial = CannedUpstream::json(r#"{"data":[{"id":"a"}],"has_more":true}"#).await;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = nobody.local_addr().unwrap();
     drop(nobody);
@@ -65,14 +65,14 @@ async fn what_differs_is_named_and_strict_fails_for_it() {
          profile = { context_tokens = 10, max_output_tokens = 10 }\n\
          routes = [{ channel = 'main', model = 'gone-1' }, { channel = 'partial', model = 'b' }]\n",
     );
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .entries(&entries)
         .file("other-key", OTHER_KEY)
-        .open()
+        .start()
         .await;
 
     // The configuration itself is valid, and without `--strict` the check succeeds.
-    let checked = stage.cli_json(&["check", "--live"]).await;
+    let checked = gateway.cli_json(&["check", "--live"]).await;
     assert_eq!(checked["live"]["ok"], false, "{checked}");
     let missing = channel(&checked, "main")["missing"].to_string();
     let gone = json!({ "model": "maker/gone", "upstream_model": "gone-1" }).to_string();
@@ -92,10 +92,12 @@ async fn what_differs_is_named_and_strict_fails_for_it() {
     }
     assert_eq!(channel(&checked, "partial")["missing"], json!([]));
 
-    let strict = stage.cli(&["check", "--live", "--strict", "--json"]).await;
+    let strict = gateway
+        .cli(&["check", "--live", "--strict", "--json"])
+        .await;
     assert_eq!(strict.status.code(), Some(1));
     assert_eq!(answer(&strict)["ok"], false);
-    let people = stage.cli(&["check", "--live", "--strict"]).await;
+    let people = gateway.cli(&["check", "--live", "--strict"]).await;
     assert_eq!(people.status.code(), Some(1));
     let line = |words: &str| people.stdout.lines().any(|it| it.contains(words));
     assert!(line("maker/gone: no model `gone-1`"), "{}", people.stdout);

@@ -2,39 +2,44 @@
 
 use serde_json::Value;
 
-use crate::harness::{Channel, Plot, Running, Stage, UPSTREAM_KEY, ask, eventually, signal};
+use crate::harness::{
+    Channel, GatewayBuilder, Running, TestGateway, UPSTREAM_KEY, ask, eventually, signal,
+};
 
 /// Runs a gateway with this configuration from start to end, and returns its log lines.
-async fn lines_of_a_life(stage: &mut Stage, until: &str) -> Vec<String> {
-    stage.kill();
+async fn lines_of_a_life(gateway: &mut TestGateway, until: &str) -> Vec<String> {
+    gateway.kill();
     let arguments = ["serve", "--config", "tollgate.toml"];
-    let mut gateway = Running::start(&arguments, stage.folder(), Channel::Stderr);
-    gateway.line(until, |line| line.contains(until)).await;
-    signal("TERM", gateway.pid());
-    assert!(gateway.ended().await.success());
-    gateway
+    let mut process = Running::start(&arguments, gateway.folder(), Channel::Stderr);
+    process.line(until, |line| line.contains(until)).await;
+    signal("TERM", process.pid());
+    assert!(process.ended().await.success());
+    process
         .line("its last word", |line| line.contains("stopped"))
         .await;
-    gateway.lines()
+    process.lines()
 }
 
 #[tokio::test]
 async fn a_log_in_json_has_one_object_on_each_line_and_no_secret() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("log", "format = \"json\"")
         .funded()
         .await;
-    stage.sim.queue_faults("sim-chat", "reset=head", 3).unwrap();
-    let answer = stage.chat(&key, &ask("a private question")).await;
+    gateway
+        .sim
+        .queue_faults("sim-chat", "reset=head", 3)
+        .unwrap();
+    let answer = gateway.chat(&key, &ask("a private question")).await;
     assert_eq!(answer.status(), 502, "{answer:?}");
     let id = answer.header("x-request-id").unwrap().to_owned();
-    let line = stage.logged("the failed call", |line| {
+    let line = gateway.logged("the failed call", |line| {
         line.contains("an upstream call failed")
     });
     let line: Value = serde_json::from_str(&line.await).unwrap();
     assert_eq!(line["request_id"], id, "{line}");
     assert_eq!(line["channel"], "main", "{line}");
-    for line in stage.log() {
+    for line in gateway.log() {
         let object: Value = serde_json::from_str(&line).unwrap();
         for member in ["timestamp", "level", "message"] {
             assert!(object[member].is_string(), "{line}");
@@ -47,14 +52,14 @@ async fn a_log_in_json_has_one_object_on_each_line_and_no_secret() {
 
 #[tokio::test]
 async fn a_log_in_text_is_for_people_wherever_it_goes() {
-    let mut stage = Stage::open().await;
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let mut gateway = TestGateway::start().await;
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
     std::fs::write(
-        stage.config_file(),
+        gateway.config_file(),
         format!("[log]\nformat = \"text\"\n{text}"),
     )
     .unwrap();
-    let lines = lines_of_a_life(&mut stage, " serving ").await;
+    let lines = lines_of_a_life(&mut gateway, " serving ").await;
     for line in &lines {
         assert!(serde_json::from_str::<Value>(line).is_err(), "{line}");
         assert!(!line.contains('\u{1b}'), "{line}");
@@ -68,14 +73,14 @@ async fn a_log_in_text_is_for_people_wherever_it_goes() {
 
 #[tokio::test]
 async fn a_format_that_does_not_exist_is_refused() {
-    let stage = Stage::open().await;
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let gateway = TestGateway::start().await;
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
     std::fs::write(
-        stage.config_file(),
+        gateway.config_file(),
         format!("[log]\nformat = \"xml\"\n{text}"),
     )
     .unwrap();
-    let checked = eventually("a check", async || Some(stage.cli(&["check"]).await)).await;
+    let checked = eventually("a check", async || Some(gateway.cli(&["check"]).await)).await;
     assert_eq!(checked.status.code(), Some(1));
     let told = format!("{}{}", checked.stdout, checked.stderr);
     assert!(told.contains("log.format"), "{told}");

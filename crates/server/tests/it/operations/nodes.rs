@@ -5,16 +5,16 @@ use std::net::SocketAddr;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Connection, Database, Key, Plot, Request, Stage, ask, eventually, micro, signal,
+    Connection, Database, GatewayBuilder, Key, Request, TestGateway, ask, eventually, micro, signal,
 };
 
-/// A stage with three nodes and short leases, or `None` if there is no database server.
-async fn three_nodes() -> Option<(Stage, Vec<SocketAddr>)> {
+/// A test gateway with three nodes and short leases, or `None` if there is no database server.
+async fn three_nodes() -> Option<(TestGateway, Vec<SocketAddr>)> {
     let Some(database) = Database::shared() else {
         eprintln!("not played: run it by scripts/with-postgres");
         return None;
     };
-    let plot = Plot::default()
+    let builder = GatewayBuilder::default()
         .database(database)
         .setting("store", "lease_ms = 2000")
         .entries(
@@ -26,12 +26,12 @@ async fn three_nodes() -> Option<(Stage, Vec<SocketAddr>)> {
             price = { tts_characters = "15" }
             "#,
         );
-    let mut stage = plot.open().await;
-    let mut nodes = vec![stage.address()];
+    let mut gateway = builder.start().await;
+    let mut nodes = vec![gateway.address()];
     for _ in 0..2 {
-        nodes.push(stage.another_node().await);
+        nodes.push(gateway.another_node().await);
     }
-    Some((stage, nodes))
+    Some((gateway, nodes))
 }
 
 async fn call(node: SocketAddr, key: &Key, prompt: &str) -> u16 {
@@ -61,19 +61,19 @@ async fn race(nodes: &[SocketAddr], key: &Key, calls: usize) -> usize {
 
 #[tokio::test]
 async fn limits_hold_over_three_nodes() {
-    let Some((stage, nodes)) = three_nodes().await else {
+    let Some((gateway, nodes)) = three_nodes().await else {
         return;
     };
-    stage.wallet("w", &["--balance", "100"]).await;
-    let key = stage.key("w", &["--rpm", "5"]).await;
+    gateway.wallet("w", &["--balance", "100"]).await;
+    let key = gateway.key("w", &["--rpm", "5"]).await;
     assert_eq!(race(&nodes, &key, 60).await, 5);
     // A node settles after its answers, so credits stay frozen until the database has the settlement.
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
     // Each call is charged once, and every node shows the same usage.
-    let spent = stage.usage(&key).await;
+    let spent = gateway.usage(&key).await;
     assert!(spent > 0);
     for node in &nodes {
         let mut connection = Connection::open(*node).await;
@@ -83,19 +83,19 @@ async fn limits_hold_over_three_nodes() {
         let balance = connection.answer().await.ok().json();
         assert_eq!(micro(&balance["key"], "usage"), spent);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Sends calls at once, spread over the nodes. The upstream hangs, so admitted calls stay open: exactly `admitted`
 /// calls are admitted, and all others are refused.
-async fn crowd(stage: &Stage, nodes: &[SocketAddr], key: &Key, admitted: u32) {
+async fn crowd(gateway: &TestGateway, nodes: &[SocketAddr], key: &Key, admitted: u32) {
     const REFUSED: usize = 27;
     let prompt = "reply with 60 words";
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", admitted)
         .unwrap();
-    let before = stage.sim.calls().len();
+    let before = gateway.sim.calls().len();
     let mut asked = JoinSet::new();
     for number in 0..REFUSED + admitted as usize {
         let (node, key) = (nodes[number % nodes.len()], key.clone());
@@ -105,37 +105,37 @@ async fn crowd(stage: &Stage, nodes: &[SocketAddr], key: &Key, admitted: u32) {
         assert_eq!(asked.join_next().await.unwrap().unwrap(), 429);
     }
     eventually("the admitted calls upstream", async || {
-        (stage.sim.calls().len() == before + admitted as usize).then_some(())
+        (gateway.sim.calls().len() == before + admitted as usize).then_some(())
     })
     .await;
     assert!(asked.try_join_next().is_none(), "the admitted ones hang");
     asked.shutdown().await;
     eventually("their callers' leaving to be noticed", async || {
-        (stage.frozen(key).await == 0).then_some(())
+        (gateway.frozen(key).await == 0).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
 async fn concurrency_and_tokens_are_counted_over_three_nodes() {
-    let Some((stage, nodes)) = three_nodes().await else {
+    let Some((gateway, nodes)) = three_nodes().await else {
         return;
     };
-    stage.wallet("w", &["--balance", "100"]).await;
-    let key = stage.key("w", &["--concurrency", "3"]).await;
-    crowd(&stage, &nodes, &key, 3).await;
+    gateway.wallet("w", &["--balance", "100"]).await;
+    let key = gateway.key("w", &["--concurrency", "3"]).await;
+    crowd(&gateway, &nodes, &key, 3).await;
 
-    let key = stage.key("w", &["--tpm", "1000000"]).await;
+    let key = gateway.key("w", &["--tpm", "1000000"]).await;
     let prompt = ask("reply with 60 words");
-    let answer = stage.chat(&key, &prompt).await.ok();
+    let answer = gateway.chat(&key, &prompt).await.ok();
     let left = answer.header("x-ratelimit-remaining-tokens").unwrap();
     let reserved = 1_000_000 - left.parse::<u32>().unwrap();
     // The tokens that become available during the race are fewer than one call needs.
-    let key = stage
+    let key = gateway
         .key("w", &["--tpm", &(2 * reserved + reserved / 10).to_string()])
         .await;
-    crowd(&stage, &nodes, &key, 2).await;
-    stage.verify().await;
+    crowd(&gateway, &nodes, &key, 2).await;
+    gateway.verify().await;
 }
 
 /// 20 characters at 15 credits per million. The hold equals the charge.
@@ -157,15 +157,15 @@ async fn speak(connection: &mut Connection, key: &Key) -> u16 {
 #[tokio::test]
 async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
     const CALLERS: usize = 30;
-    let Some((stage, nodes)) = three_nodes().await else {
+    let Some((gateway, nodes)) = three_nodes().await else {
         return;
     };
     let calls = std::env::var("TOLLGATE_RACE_CALLS").map_or(300, |count| count.parse().unwrap());
     let payable: usize = calls / 3;
     let micro = payable * SPEECH_COST;
     let balance = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-    stage.wallet("w", &["--balance", &balance]).await;
-    let key = stage.key("w", &[]).await;
+    gateway.wallet("w", &["--balance", &balance]).await;
+    let key = gateway.key("w", &[]).await;
     let mut callers = JoinSet::new();
     for number in 0..CALLERS {
         let (node, key) = (nodes[number % nodes.len()], key.clone());
@@ -188,21 +188,21 @@ async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
     let admitted: usize = callers.join_all().await.into_iter().sum();
     assert_eq!(admitted, payable);
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.usage(&key).await, micro as u64);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, micro as u64);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_dead_nodes_slots_come_back_one_lease_later() {
-    let Some((mut stage, nodes)) = three_nodes().await else {
+    let Some((mut gateway, nodes)) = three_nodes().await else {
         return;
     };
-    stage.wallet("w", &["--balance", "100"]).await;
-    let key = stage.key("w", &["--concurrency", "1"]).await;
-    stage
+    gateway.wallet("w", &["--balance", "100"]).await;
+    let key = gateway.key("w", &["--concurrency", "1"]).await;
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", 1)
         .unwrap();
@@ -216,28 +216,28 @@ async fn a_dead_nodes_slots_come_back_one_lease_later() {
         }
     });
     eventually("the slot to be taken", async || {
-        (stage.frozen(&key).await > 0).then_some(())
+        (gateway.frozen(&key).await > 0).then_some(())
     })
     .await;
     assert_eq!(call(nodes[0], &key, "hello").await, 429);
-    stage.kill_last_node();
+    gateway.kill_last_node();
     assert!(hanging.await.unwrap(), "a killed node does not answer");
     eventually("the slot", async || {
         (call(nodes[0], &key, "hello").await == 200).then_some(())
     })
     .await;
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
-    let Some((stage, nodes)) = three_nodes().await else {
+    let Some((gateway, nodes)) = three_nodes().await else {
         return;
     };
-    stage.wallet("w", &["--balance", "100"]).await;
-    let key = stage.key("w", &[]).await;
-    stage
+    gateway.wallet("w", &["--balance", "100"]).await;
+    let key = gateway.key("w", &[]).await;
+    gateway
         .sim
         .queue_faults("sim-chat", "delay=1500ms", 1)
         .unwrap();
@@ -246,31 +246,31 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
         async move { call(node, &key, "reply with 9 words").await }
     });
     eventually("the call to be admitted", async || {
-        (stage.frozen(&key).await > 0 || stage.usage(&key).await > 0).then_some(())
+        (gateway.frozen(&key).await > 0 || gateway.usage(&key).await > 0).then_some(())
     })
     .await;
-    signal("STOP", stage.last_node().pid());
+    signal("STOP", gateway.last_node().pid());
     eventually("its hold to be closed", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
     // The upstream's answer is waiting for the stopped node.
     eventually("the upstream's answer", async || {
-        let calls = stage.sim.calls_of("sim-chat");
+        let calls = gateway.sim.calls_of("sim-chat");
         calls
             .iter()
             .all(|call| call.took_ms.is_some())
             .then_some(())
     })
     .await;
-    let spent = stage.usage(&key).await;
-    signal("CONT", stage.last_node().pid());
+    let spent = gateway.usage(&key).await;
+    signal("CONT", gateway.last_node().pid());
     // The call may still be answered, but its hold is closed, so the operator bears the cost.
     let _ = late.await;
-    assert_eq!(stage.usage(&key).await, spent);
+    assert_eq!(gateway.usage(&key).await, spent);
     eventually("its return", async || {
         (call(nodes[2], &key, "hello").await == 200).then_some(())
     })
     .await;
-    stage.verify().await;
+    gateway.verify().await;
 }

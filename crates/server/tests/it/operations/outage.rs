@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Answer, Channel, Cluster, DB_PASSWORD, Database, Mode, Plot, Request, Running, Stage, ask,
-    by_hand, eventually, signal,
+    Answer, Channel, Cluster, DB_PASSWORD, Database, GatewayBuilder, Mode, Request, Running,
+    TestGateway, ask, eventually, expected_cost, signal,
 };
 
 const CALLERS: u64 = 8;
@@ -31,20 +31,20 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     };
     let seconds = std::env::var("TOLLGATE_OUTAGE_SECONDS").map_or(2, |it| it.parse().unwrap());
     let (database, proxy) = database.behind_a_proxy().await;
-    let (stage, key) = Plot::default().database(database).funded().await;
-    let stage = Arc::new(stage);
+    let (gateway, key) = GatewayBuilder::default().database(database).funded().await;
+    let gateway = Arc::new(gateway);
     let seen = Arc::new(Seen::default());
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
-        let (stage, key, seen) = (Arc::clone(&stage), key.clone(), Arc::clone(&seen));
+        let (gateway, key, seen) = (Arc::clone(&gateway), key.clone(), Arc::clone(&seen));
         callers.spawn(async move {
             let request = Request::chat(&ask("reply with 5 words")).bearer(&key.secret);
             let mut price = 0;
             while !seen.is_over.load(Ordering::Relaxed) {
-                let answer = stage.send(&request).await;
+                let answer = gateway.send(&request).await;
                 match answer.status() {
                     200 => {
-                        price = by_hand(&answer.json()["usage"]);
+                        price = expected_cost(&answer.json()["usage"]);
                         seen.answered.fetch_add(1, Ordering::Relaxed);
                     }
                     503 => {
@@ -79,10 +79,10 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     seen.is_over.store(true, Ordering::Relaxed);
     let price = callers.join_all().await.into_iter().max().unwrap();
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    let (usage, told) = (stage.usage(&key).await, answered() * price);
+    let (usage, told) = (gateway.usage(&key).await, answered() * price);
     // In each of the two outages, every caller may have had one answer under way and one earlier call that was not
     // settled. If the lease ends meanwhile, those holds are closed at no charge.
     let unsettled = 2 * 2 * CALLERS * price;
@@ -90,7 +90,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
         usage <= told && told <= usage + unsettled,
         "{usage} of {told}"
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Checks a refusal for a call that could not be decided: 503 with the advice to retry.
@@ -100,8 +100,8 @@ fn assert_undecided(answer: &Answer) {
     assert!(answer.header("retry-after").is_some(), "{:?}", answer.head);
 }
 
-async fn is_ready(stage: &Stage) -> bool {
-    stage.admin_get("/readyz").await.status() == 200
+async fn is_ready(gateway: &TestGateway) -> bool {
+    gateway.admin_get("/readyz").await.status() == 200
 }
 
 /// Tests a key that the node has never seen, and one that was authenticated but has not been charged yet.
@@ -112,22 +112,22 @@ async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away
         return;
     };
     let (database, proxy) = database.behind_a_proxy().await;
-    let (stage, recognised) = Plot::default().database(database).funded().await;
-    let unmet = stage.key("w", &[]).await;
-    stage.get(&recognised, "/v1/models").await.ok();
+    let (gateway, recognised) = GatewayBuilder::default().database(database).funded().await;
+    let unmet = gateway.key("w", &[]).await;
+    gateway.get(&recognised, "/v1/models").await.ok();
     proxy.set(Mode::Cut);
     for key in [&recognised, &unmet] {
-        assert_undecided(&stage.chat(key, &ask("hello")).await);
-        assert_undecided(&stage.get(key, "/v1/balance").await);
+        assert_undecided(&gateway.chat(key, &ask("hello")).await);
+        assert_undecided(&gateway.get(key, "/v1/balance").await);
     }
     proxy.set(Mode::Pass);
     for key in [&recognised, &unmet] {
         eventually("an answer", async || {
-            (stage.chat(key, &ask("hello")).await.status() == 200).then_some(())
+            (gateway.chat(key, &ask("hello")).await.status() == 200).then_some(())
         })
         .await;
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The gateway gets no connections to the database: a known key is not refused as invalid, and the node reports that it
@@ -138,28 +138,28 @@ async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let (database, guest) = database.by_a_guest();
-    let (stage, key) = Plot::default().database(database).funded().await;
-    stage.get(&key, "/v1/models").await.ok();
-    eventually("readiness", async || is_ready(&stage).await.then_some(())).await;
-    guest.alter("CONNECTION LIMIT 0");
-    guest.end_sessions();
-    assert_undecided(&stage.chat(&key, &ask("hello")).await);
+    let (database, role) = database.with_own_role();
+    let (gateway, key) = GatewayBuilder::default().database(database).funded().await;
+    gateway.get(&key, "/v1/models").await.ok();
+    eventually("readiness", async || is_ready(&gateway).await.then_some(())).await;
+    role.alter("CONNECTION LIMIT 0");
+    role.end_sessions();
+    assert_undecided(&gateway.chat(&key, &ask("hello")).await);
     eventually("that the node is not ready", async || {
-        (!is_ready(&stage).await).then_some(())
+        (!is_ready(&gateway).await).then_some(())
     })
     .await;
     let told = |line: &str| line.contains("too many connections (max_connections");
-    stage.logged("the cause", told).await;
-    guest.alter("CONNECTION LIMIT -1");
+    gateway.logged("the cause", told).await;
+    role.alter("CONNECTION LIMIT -1");
     // A node that is not ready gets no calls, so it must notice the recovery by itself.
-    eventually("readiness", async || is_ready(&stage).await.then_some(())).await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    eventually("readiness", async || is_ready(&gateway).await.then_some(())).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
-fn on(cluster: &Cluster) -> Plot {
-    Plot::default()
+fn on(cluster: &Cluster) -> GatewayBuilder {
+    GatewayBuilder::default()
         .database(Database::on(&[cluster], cluster))
         .file("db-password", DB_PASSWORD)
         .setting("store", "password = { file = \"db-password\" }")
@@ -176,35 +176,35 @@ async fn a_restart_of_the_database_is_outlived() {
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let (mut stage, key) = on(&cluster).funded().await;
+    let (mut gateway, key) = on(&cluster).funded().await;
     let mut keys = vec![key];
     for _ in 0..20 {
-        keys.push(stage.key("w", &[]).await);
+        keys.push(gateway.key("w", &[]).await);
     }
     let follow = |words: &[&str]| {
         let mut arguments = vec!["--config", "tollgate.toml", "--json"];
         arguments.extend_from_slice(words);
-        Running::start(&arguments, stage.folder(), Channel::Stdout)
+        Running::start(&arguments, gateway.folder(), Channel::Stdout)
     };
     let mut logs = follow(&["logs", "--follow"]);
     let mut tasks = follow(&["tasks", "follow"]);
-    let mut told = vec![answered(&stage, &keys[0]).await];
+    let mut told = vec![answered(&gateway, &keys[0]).await];
     logs.line("a call", |line| line.contains(&told[0])).await;
     for key in &keys {
         // The key is authenticated, but the ledger has not loaded it yet.
-        stage.get(key, "/v1/models").await.ok();
+        gateway.get(key, "/v1/models").await.ok();
     }
     cluster.stop();
     for key in &keys[1..10] {
-        assert_undecided(&stage.chat(key, &ask("hello")).await);
+        assert_undecided(&gateway.chat(key, &ask("hello")).await);
     }
     eventually("that the node is not ready", async || {
-        (!is_ready(&stage).await).then_some(())
+        (!is_ready(&gateway).await).then_some(())
     })
     .await;
     cluster.resume().await;
     for key in &keys {
-        told.push(answered(&stage, key).await);
+        told.push(answered(&gateway, key).await);
     }
     for id in &told {
         logs.line("a call", |line| line.contains(id)).await;
@@ -219,14 +219,14 @@ async fn a_restart_of_the_database_is_outlived() {
         tasks.ended().await.code().is_none(),
         "it followed until now"
     );
-    stage.verify().await;
+    gateway.verify().await;
 
     // Start the gateway while the database is down.
     cluster.stop();
-    stage.kill();
+    gateway.kill();
     let mut starting = Running::start(
         &["serve", "--config", "tollgate.toml"],
-        stage.folder(),
+        gateway.folder(),
         Channel::Stderr,
     );
     let waits = starting.line("a word", |line| line.contains("waiting for the database"));
@@ -237,7 +237,7 @@ async fn a_restart_of_the_database_is_outlived() {
     assert!(starting.ended().await.success(), "{:?}", starting.lines());
     let mut starting = Running::start(
         &["serve", "--config", "tollgate.toml"],
-        stage.folder(),
+        gateway.folder(),
         Channel::Stderr,
     );
     starting
@@ -250,8 +250,8 @@ async fn a_restart_of_the_database_is_outlived() {
     drop(starting);
 
     // An error that waiting cannot fix ends the start immediately.
-    std::fs::write(stage.folder().join("db-password"), "another").unwrap();
-    let refused = stage.cli(&["serve"]).await;
+    std::fs::write(gateway.folder().join("db-password"), "another").unwrap();
+    let refused = gateway.cli(&["serve"]).await;
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
     assert!(
         refused.stderr.contains("the password is wrong"),
@@ -261,9 +261,9 @@ async fn a_restart_of_the_database_is_outlived() {
 }
 
 /// Repeats a call until it is answered, and returns its request id. Every earlier answer must be 503.
-async fn answered(stage: &Stage, key: &crate::harness::Key) -> String {
+async fn answered(gateway: &TestGateway, key: &crate::harness::Key) -> String {
     eventually("an answer", async || {
-        let answer = stage.chat(key, &ask("hello")).await;
+        let answer = gateway.chat(key, &ask("hello")).await;
         if answer.status() != 200 {
             assert_undecided(&answer);
             return None;

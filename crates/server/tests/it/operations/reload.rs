@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Key, Stage, ask, by_hand, eventually, signal, with};
+use crate::harness::{Key, TestGateway, ask, eventually, expected_cost, signal, with};
 
 fn add(file: &Path, text: &str) {
     let mut config = std::fs::read_to_string(file).unwrap();
@@ -15,8 +15,8 @@ fn add(file: &Path, text: &str) {
     std::fs::rename(beside, file).unwrap();
 }
 
-async fn listed(stage: &Stage, key: &Key) -> Vec<Value> {
-    let list = stage.get(key, "/v1/models").await.ok().json();
+async fn listed(gateway: &TestGateway, key: &Key) -> Vec<Value> {
+    let list = gateway.get(key, "/v1/models").await.ok().json();
     let entries = list["data"].as_array().unwrap();
     entries.iter().map(|entry| entry["id"].clone()).collect()
 }
@@ -32,52 +32,52 @@ profile = { max_output_tokens = 1000 }
 
 #[tokio::test]
 async fn a_changed_file_is_taken_up() {
-    let (stage, key) = Stage::funded().await;
-    assert!(!listed(&stage, &key).await.contains(&json!("maker/new")));
-    add(stage.config_file(), NEW);
+    let (gateway, key) = TestGateway::funded().await;
+    assert!(!listed(&gateway, &key).await.contains(&json!("maker/new")));
+    add(gateway.config_file(), NEW);
     eventually("the new model", async || {
-        listed(&stage, &key)
+        listed(&gateway, &key)
             .await
             .contains(&json!("maker/new"))
             .then_some(())
     })
     .await;
     let body = with(ask("say exactly: new"), &json!({ "model": "maker/new" }));
-    let answer = stage.chat(&key, &body).await.ok().json();
+    let answer = gateway.chat(&key, &body).await.ok().json();
     assert_eq!(answer["model"], "maker/new");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_hangup_reloads_at_once() {
-    let (mut stage, key) = Stage::funded().await;
-    add(stage.config_file(), NEW);
-    signal("HUP", stage.pid());
+    let (mut gateway, key) = TestGateway::funded().await;
+    add(gateway.config_file(), NEW);
+    signal("HUP", gateway.pid());
     let reloaded = |line: &str| line.contains("the configuration is reloaded");
-    stage.process().line("the reload", reloaded).await;
-    assert!(listed(&stage, &key).await.contains(&json!("maker/new")));
+    gateway.process().line("the reload", reloaded).await;
+    assert!(listed(&gateway, &key).await.contains(&json!("maker/new")));
 }
 
 /// R5: the old configuration stays in force, and the error names line and key.
 #[tokio::test]
 async fn a_bad_file_changes_nothing_and_is_reported() {
-    let (mut stage, key) = Stage::funded().await;
-    let lines = std::fs::read_to_string(stage.config_file())
+    let (mut gateway, key) = TestGateway::funded().await;
+    let lines = std::fs::read_to_string(gateway.config_file())
         .unwrap()
         .lines()
         .count();
     let broken = "\n[[model]]\nid = \"maker/broken\"\nkind = \"text\"\nroutes = [{ channel = \"nowhere\", model = \"x\" }]\nprice = { input = \"one\", output = \"2\" }\n";
-    add(stage.config_file(), broken);
-    signal("HUP", stage.pid());
+    add(gateway.config_file(), broken);
+    signal("HUP", gateway.pid());
     let not_reloaded = |line: &str| line.contains("the configuration is not reloaded");
-    let line = stage.process().line("the report", not_reloaded).await;
+    let line = gateway.process().line("the report", not_reloaded).await;
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["level"], "ERROR");
-    stage
+    gateway
         .process()
         .line("the last problem", |line| line.contains("price"))
         .await;
-    let log = stage.log().join("\n");
+    let log = gateway.log().join("\n");
     for part in [
         "nowhere",
         "price",
@@ -86,16 +86,16 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
     ] {
         assert!(log.contains(part), "{part} is not in {log}");
     }
-    assert_eq!(listed(&stage, &key).await.len(), 3);
-    stage.chat(&key, &ask("hello")).await.ok();
+    assert_eq!(listed(&gateway, &key).await.len(), 3);
+    gateway.chat(&key, &ask("hello")).await.ok();
     // A file that was corrected is loaded again.
-    let mended = std::fs::read_to_string(stage.config_file())
+    let mended = std::fs::read_to_string(gateway.config_file())
         .unwrap()
         .replace(broken, NEW);
-    std::fs::write(stage.config_file(), mended).unwrap();
-    signal("HUP", stage.pid());
+    std::fs::write(gateway.config_file(), mended).unwrap();
+    signal("HUP", gateway.pid());
     eventually("the mended file", async || {
-        (listed(&stage, &key).await.len() == 4).then_some(())
+        (listed(&gateway, &key).await.len() == 4).then_some(())
     })
     .await;
 }
@@ -103,8 +103,8 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
 /// Streams are not cut, and a call keeps the prices that it was admitted at (N7).
 #[tokio::test]
 async fn a_reload_does_not_touch_open_calls() {
-    let (mut stage, key) = Stage::funded().await;
-    stage
+    let (mut gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=60+chunk-delay=20ms", 1)
         .unwrap();
@@ -112,26 +112,26 @@ async fn a_reload_does_not_touch_open_calls() {
         ask("go"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
-    let mut stream = stage.stream(&key, &body).await;
+    let mut stream = gateway.stream(&key, &body).await;
     stream.next().await.unwrap();
-    let config = std::fs::read_to_string(stage.config_file()).unwrap();
+    let config = std::fs::read_to_string(gateway.config_file()).unwrap();
     let dearer = config.replacen(
         "input = \"1.25\", cached_input = \"0.125\", output = \"10\"",
         "input = \"2.5\", output = \"20\"",
         1,
     );
     assert_ne!(config, dearer);
-    std::fs::write(stage.config_file(), dearer).unwrap();
-    signal("HUP", stage.pid());
+    std::fs::write(gateway.config_file(), dearer).unwrap();
+    signal("HUP", gateway.pid());
     let reloaded = |line: &str| line.contains("the configuration is reloaded");
-    stage.process().line("the reload", reloaded).await;
+    gateway.process().line("the reload", reloaded).await;
     let (events, _) = stream.rest().await;
     assert!(events.last().unwrap().is_done());
     let usage = events[events.len() - 2].json()["usage"].clone();
-    let spent = stage.usage(&key).await;
-    assert_eq!(spent, by_hand(&usage));
+    let spent = gateway.usage(&key).await;
+    assert_eq!(spent, expected_cost(&usage));
     // The next call is charged the new price: twice the old one, rounded up once.
-    let usage = stage
+    let usage = gateway
         .chat(&key, &ask("reply with 9 words"))
         .await
         .ok()
@@ -140,20 +140,20 @@ async fn a_reload_does_not_touch_open_calls() {
     let input = usage["prompt_tokens"].as_u64().unwrap();
     let output = usage["completion_tokens"].as_u64().unwrap();
     let charge = (input * 25 + output * 200).div_ceil(10);
-    assert_eq!(stage.usage(&key).await - spent, charge);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await - spent, charge);
+    gateway.verify().await;
 }
 
 /// For settings outside of the catalog, the log says that a restart is needed.
 #[tokio::test]
 async fn settings_that_need_a_restart_say_so() {
-    let (mut stage, _) = Stage::funded().await;
-    let config = std::fs::read_to_string(stage.config_file()).unwrap();
+    let (mut gateway, _) = TestGateway::funded().await;
+    let config = std::fs::read_to_string(gateway.config_file()).unwrap();
     let changed = config.replacen("shutdown_drain_ms = 5000", "shutdown_drain_ms = 6000", 1);
     assert_ne!(config, changed);
-    std::fs::write(stage.config_file(), changed).unwrap();
-    signal("HUP", stage.pid());
-    stage
+    std::fs::write(gateway.config_file(), changed).unwrap();
+    signal("HUP", gateway.pid());
+    gateway
         .process()
         .line("the advice", |line| line.contains("after a restart"))
         .await;

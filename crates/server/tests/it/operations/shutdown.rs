@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Connection, Ended, Plot, Stage, ask, by_hand, eventually, signal, with};
+use crate::harness::{
+    BodyEnd, Connection, GatewayBuilder, TestGateway, ask, eventually, expected_cost, signal, with,
+};
 
 #[tokio::test]
 async fn open_streams_finish_before_the_end() {
-    let (mut stage, key) = Stage::funded().await;
-    stage
+    let (mut gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=40+chunk-delay=20ms", 1)
         .unwrap();
@@ -17,81 +19,84 @@ async fn open_streams_finish_before_the_end() {
         ask("go"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
-    let mut stream = stage.stream(&key, &body).await;
+    let mut stream = gateway.stream(&key, &body).await;
     stream.next().await.unwrap();
-    signal("TERM", stage.pid());
+    signal("TERM", gateway.pid());
     let (events, ended) = stream.rest().await;
-    assert_eq!(ended, Ended::Cleanly);
+    assert_eq!(ended, BodyEnd::Complete);
     assert!(events.last().unwrap().is_done());
     let usage = events[events.len() - 2].json()["usage"].clone();
-    assert!(stage.process().ended().await.success());
-    stage.verify().await;
-    stage.restart().await;
-    assert_eq!(stage.usage(&key).await, by_hand(&usage));
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert!(gateway.process().ended().await.success());
+    gateway.verify().await;
+    gateway.restart().await;
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 /// For load balancers, the node first reports that it is not ready, and keeps serving for a while.
 #[tokio::test]
 async fn a_stopping_node_says_so_before_it_stops_listening() {
-    let (mut stage, key) = Plot::default()
+    let (mut gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "shutdown_notice_ms = 1000")
         .funded()
         .await;
-    stage.admin_get("/readyz").await.ok();
-    let address = stage.address();
-    signal("TERM", stage.pid());
+    gateway.admin_get("/readyz").await.ok();
+    let address = gateway.address();
+    signal("TERM", gateway.pid());
     let answer = eventually("not ready", async || {
-        let answer = stage.admin_get("/readyz").await;
+        let answer = gateway.admin_get("/readyz").await;
         (answer.status() == 503).then_some(answer)
     })
     .await;
     assert_eq!(answer.json()["draining"], true);
-    stage.admin_get("/healthz").await.ok();
-    stage.chat(&key, &ask("hello")).await.ok();
-    assert!(stage.process().ended().await.success());
+    gateway.admin_get("/healthz").await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
+    assert!(gateway.process().ended().await.success());
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
 
 /// Calls that are open when the drain ends get the error of S2 and are settled by B2.
 #[tokio::test]
 async fn a_stream_that_outlasts_the_drain_ends_with_an_error() {
-    let (mut stage, key) = Plot::default()
+    let (mut gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "shutdown_drain_ms = 300")
         .funded()
         .await;
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", 1)
         .unwrap();
-    let mut stream = stage.stream(&key, &ask("reply with 60 words")).await;
+    let mut stream = gateway.stream(&key, &ask("reply with 60 words")).await;
     stream.next().await.unwrap();
-    signal("TERM", stage.pid());
+    signal("TERM", gateway.pid());
     let (events, _) = stream.rest().await;
     let last = events.last().unwrap().json();
     assert_eq!(last["error"]["type"], "server_error", "{last}");
-    assert!(stage.process().ended().await.success());
-    stage.restart().await;
-    assert_eq!(stage.frozen(&key).await, 0);
-    assert!(stage.usage(&key).await > 0, "what was delivered is charged");
-    stage.verify().await;
+    assert!(gateway.process().ended().await.success());
+    gateway.restart().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    assert!(
+        gateway.usage(&key).await > 0,
+        "what was delivered is charged"
+    );
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn idle_connections_do_not_hold_the_end_up() {
-    let (mut stage, key) = Stage::funded().await;
+    let (mut gateway, key) = TestGateway::funded().await;
     let mut idle = Vec::new();
     for _ in 0..5 {
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         let request = crate::harness::Request::get("/v1/models").bearer(&key.secret);
         connection.send(&request).await;
         connection.answer().await.ok();
         idle.push(connection);
     }
-    let silent = Connection::open(stage.address()).await;
+    let silent = Connection::open(gateway.address()).await;
     let start = Instant::now();
-    signal("TERM", stage.pid());
-    assert!(stage.process().ended().await.success());
+    signal("TERM", gateway.pid());
+    assert!(gateway.process().ended().await.success());
     assert!(
         start.elapsed() < Duration::from_secs(3),
         "{:?}",
@@ -103,51 +108,51 @@ async fn idle_connections_do_not_hold_the_end_up() {
 /// A second signal is as safe as `kill -9`.
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
-    let (mut stage, key) = Plot::default()
+    let (mut gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "shutdown_drain_ms = 60000")
         .funded()
         .await;
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", 1)
         .unwrap();
-    let mut stream = stage.stream(&key, &ask("reply with 60 words")).await;
+    let mut stream = gateway.stream(&key, &ask("reply with 60 words")).await;
     stream.next().await.unwrap();
-    signal("TERM", stage.pid());
-    let pid = stage.pid();
+    signal("TERM", gateway.pid());
+    let pid = gateway.pid();
     let stopping = |line: &str| line.contains("stopping");
-    stage.process().line("the first signal", stopping).await;
+    gateway.process().line("the first signal", stopping).await;
     let start = Instant::now();
     signal("INT", pid);
-    stage.process().ended().await;
+    gateway.process().ended().await;
     assert!(start.elapsed() < Duration::from_secs(30));
-    stage.restart().await;
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    gateway.restart().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// Buffered calls are finished too.
 #[tokio::test]
 async fn open_buffered_calls_finish_before_the_end() {
-    let (mut stage, key) = Stage::funded().await;
-    stage
+    let (mut gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "delay=500ms", 1)
         .unwrap();
-    let pid = stage.pid();
+    let pid = gateway.pid();
     let stop = async {
         eventually("the upstream call", async || {
-            (stage.upstream_calls() == 1).then_some(())
+            (gateway.upstream_calls() == 1).then_some(())
         })
         .await;
         signal("TERM", pid);
     };
     let body = ask("say exactly: in time");
-    let (answer, ()) = tokio::join!(stage.chat(&key, &body), stop);
+    let (answer, ()) = tokio::join!(gateway.chat(&key, &body), stop);
     assert_eq!(
         answer.ok().json()["choices"][0]["message"]["content"],
         "in time"
     );
-    assert!(stage.process().ended().await.success());
-    stage.verify().await;
+    assert!(gateway.process().ended().await.success());
+    gateway.verify().await;
 }

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Cluster, DB_PASSWORD, Database, Plot, Request, Stage, ask, by_hand, eventually, run,
+    Cluster, DB_PASSWORD, Database, GatewayBuilder, Request, TestGateway, ask, eventually,
+    expected_cost, run,
 };
 
 const CALLERS: usize = 8;
@@ -30,10 +31,10 @@ impl Seen {
     }
 }
 
-/// A stage on two database servers, over TLS and with a password.
-fn on(primary: &Cluster, standby: &Cluster) -> Plot {
+/// A test gateway on two database servers, over TLS and with a password.
+fn on(primary: &Cluster, standby: &Cluster) -> GatewayBuilder {
     let ca_file = format!("ca_file = \"{}\"", primary.ca_file().display());
-    Plot::default()
+    GatewayBuilder::default()
         .database(Database::on(&[primary, standby], primary))
         .file("db-password", DB_PASSWORD)
         .setting("store", "password = { file = \"db-password\" }")
@@ -46,20 +47,20 @@ async fn what_was_answered_outlives_the_primary() {
         return;
     };
     let standby = primary.synchronous_standby().await;
-    let (stage, key) = on(&primary, &standby).funded().await;
-    let stage = Arc::new(stage);
+    let (gateway, key) = on(&primary, &standby).funded().await;
+    let gateway = Arc::new(gateway);
     let seen = Arc::new(Seen::default());
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
-        let (stage, key, seen) = (Arc::clone(&stage), key.clone(), Arc::clone(&seen));
+        let (gateway, key, seen) = (Arc::clone(&gateway), key.clone(), Arc::clone(&seen));
         callers.spawn(async move {
             let request = Request::chat(&ask("reply with 5 words")).bearer(&key.secret);
             while !seen.is_over.load(Ordering::Relaxed) {
-                let answer = stage.send(&request).await;
+                let answer = gateway.send(&request).await;
                 match answer.status() {
                     200 => {
                         let id = answer.header("x-request-id").unwrap().to_owned();
-                        let price = by_hand(&answer.json()["usage"]);
+                        let price = expected_cost(&answer.json()["usage"]);
                         seen.answered.lock().insert(id, price);
                     }
                     503 => {
@@ -87,15 +88,15 @@ async fn what_was_answered_outlives_the_primary() {
     seen.is_over.store(true, Ordering::Relaxed);
     callers.join_all().await;
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    stage.verify().await;
+    gateway.verify().await;
 
     let answered = seen.answered.lock().clone();
     let refused = seen.refused.load(Ordering::Relaxed);
     let told: u64 = answered.values().sum();
-    let usage = stage.usage(&key).await;
+    let usage = gateway.usage(&key).await;
     let price = answered.values().max().copied().unwrap_or(0);
     eprintln!(
         "{} answered, {refused} refused; promoted after {promoted:?}, calls went on after {went_on:?}; told {told}, booked {usage}",
@@ -108,7 +109,7 @@ async fn what_was_answered_outlives_the_primary() {
     );
     // The journal is written after the answer.
     let journal = eventually("the journal to have every answered call", async || {
-        let rows = answered_rows(&stage).await;
+        let rows = answered_rows(&gateway).await;
         answered
             .keys()
             .all(|id| rows.contains_key(id))
@@ -121,8 +122,8 @@ async fn what_was_answered_outlives_the_primary() {
 }
 
 /// The number of journal rows of each call that was answered with 200.
-async fn answered_rows(stage: &Stage) -> BTreeMap<String, u64> {
-    let rows = stage.cli(&["logs", "--limit", "100000", "--json"]).await;
+async fn answered_rows(gateway: &TestGateway) -> BTreeMap<String, u64> {
+    let rows = gateway.cli(&["logs", "--limit", "100000", "--json"]).await;
     let mut counts = BTreeMap::new();
     for line in rows.stdout.lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -142,30 +143,30 @@ async fn nothing_is_answered_that_the_standby_does_not_have() {
         return;
     };
     let mut standby = primary.synchronous_standby().await;
-    let (stage, key) = on(&primary, &standby).funded().await;
+    let (gateway, key) = on(&primary, &standby).funded().await;
     let prompt = ask("reply with 5 words");
-    let answer = stage.chat(&key, &prompt).await.ok();
-    let price = by_hand(&answer.json()["usage"]);
+    let answer = gateway.chat(&key, &prompt).await.ok();
+    let price = expected_cost(&answer.json()["usage"]);
     eventually("the call to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
     // A command that only reads can use the standby.
-    let config = std::fs::read_to_string(stage.config_file()).unwrap();
+    let config = std::fs::read_to_string(gateway.config_file()).unwrap();
     let reading = config.replace("?sslmode", "?target_session_attrs=read-only&sslmode");
-    std::fs::write(stage.folder().join("reading.toml"), reading).unwrap();
+    std::fs::write(gateway.folder().join("reading.toml"), reading).unwrap();
     let arguments = ["--config", "reading.toml", "ledger", "verify"];
-    let verified = run(&arguments, stage.folder()).await;
+    let verified = run(&arguments, gateway.folder()).await;
     assert!(verified.status.success(), "{}", verified.stderr);
 
     standby.kill();
-    let verified = run(&arguments, stage.folder()).await;
+    let verified = run(&arguments, gateway.folder()).await;
     assert!(
         verified.stderr.contains("database is not read only"),
         "{}",
         verified.stderr
     );
-    let calls: [_; 4] = std::array::from_fn(|_| stage.chat(&key, &prompt));
+    let calls: [_; 4] = std::array::from_fn(|_| gateway.chat(&key, &prompt));
     for answer in futures_util::future::join_all(calls).await {
         assert_eq!(answer.status(), 503, "{}", answer.text());
     }
@@ -173,13 +174,13 @@ async fn nothing_is_answered_that_the_standby_does_not_have() {
     standby.resume().await;
     standby.promote();
     eventually("answers again", async || {
-        (stage.chat(&key, &prompt).await.status() == 200).then_some(())
+        (gateway.chat(&key, &prompt).await.status() == 200).then_some(())
     })
     .await;
     eventually("the calls to be settled", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.usage(&key).await, 2 * price);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 2 * price);
+    gateway.verify().await;
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::harness::{
-    Answer, Key, Plot, Receiver, Reply, Request, Stage, Told, UPSTREAM_KEY, ask, eventually,
-    signal, with,
+    Answer, Delivery, GatewayBuilder, Key, Receiver, Reply, Request, TestGateway, UPSTREAM_KEY,
+    ask, eventually, signal, with,
 };
 
 /// A model whose first upstream fails.
@@ -37,14 +37,14 @@ fn base(receiver: &Receiver) -> &str {
     url.strip_suffix("/told?token=t").unwrap()
 }
 
-/// A stage configuration that sends traces to this collector.
-fn told_to(collector: &Receiver) -> Plot {
+/// A configuration that sends traces to this collector.
+fn told_to(collector: &Receiver) -> GatewayBuilder {
     let url = format!("otlp_url = \"{}\"", base(collector));
-    Plot::default().setting("telemetry", &url)
+    GatewayBuilder::default().setting("telemetry", &url)
 }
 
 /// The spans in a delivery.
-fn spans(told: &Told) -> Vec<Value> {
+fn spans(told: &Delivery) -> Vec<Value> {
     assert!(
         told.head.starts_with("post /v1/traces http/1.1\r\n"),
         "{}",
@@ -68,16 +68,16 @@ fn value<'s>(span: &'s Value, key: &str) -> &'s str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-async fn traced(stage: &Stage, key: &Key, traceparent: &str) -> Answer {
+async fn traced(gateway: &TestGateway, key: &Key, traceparent: &str) -> Answer {
     let request = Request::chat(&ask("hello")).bearer(&key.secret);
-    stage
+    gateway
         .send(&request.header("traceparent", traceparent))
         .await
 }
 
 /// The value of a metric.
-async fn metric(stage: &Stage, name: &str) -> u64 {
-    let answer = stage.admin_get("/metrics").await.ok();
+async fn metric(gateway: &TestGateway, name: &str) -> u64 {
+    let answer = gateway.admin_get("/metrics").await.ok();
     let text = answer.text();
     let mut lines = text.lines();
     let value = lines.find_map(|line| {
@@ -91,16 +91,16 @@ async fn metric(stage: &Stage, name: &str) -> u64 {
         .unwrap()
 }
 
-async fn dropped(stage: &Stage, reason: &str) -> u64 {
+async fn dropped(gateway: &TestGateway, reason: &str) -> u64 {
     let name = format!("tollgate_telemetry_spans_dropped_total{{reason=\"{reason}\"}}");
-    metric(stage, &name).await
+    metric(gateway, &name).await
 }
 
 #[tokio::test]
 async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     let collector = Receiver::start(&[200]).await;
     let failing = Receiver::start(&[500]).await;
-    let (stage, key) = told_to(&collector)
+    let (gateway, key) = told_to(&collector)
         .setting("telemetry", "headers = { file = \"collector-headers\" }")
         .setting("telemetry", "service_name = \"gate\"")
         .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
@@ -115,14 +115,14 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     );
     let request = Request::chat(&body).bearer(&key.secret);
     let traceparent = format!("00-{TRACE}-{SPAN}-01");
-    let answer = stage
+    let answer = gateway
         .send(&request.header("traceparent", &traceparent))
         .await
         .ok();
     let content = answer.json()["choices"][0]["message"]["content"].clone();
     let usage = answer.json()["usage"].clone();
 
-    let told = collector.heard(1).await.remove(0);
+    let told = collector.wait_for(1).await.remove(0);
     assert!(
         told.head.contains("x-api-key: for the collector\r\n"),
         "{}",
@@ -174,14 +174,14 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
         assert_eq!(value(span, "error.type"), error);
     }
     // The first upstream got the id of its span in `traceparent`. The second channel does not send this header.
-    let asked = failing.heard(1).await.remove(0);
+    let asked = failing.wait_for(1).await.remove(0);
     let named = format!(
         "traceparent: 00-{TRACE}-{}-01\r\n",
         first["spanId"].as_str().unwrap()
     );
     assert!(asked.head.contains(&named), "{}", asked.head);
     eventually("the count", async || {
-        let sent = metric(&stage, "tollgate_telemetry_spans_sent_total").await;
+        let sent = metric(&gateway, "tollgate_telemetry_spans_sent_total").await;
         (sent == 3).then_some(())
     })
     .await;
@@ -191,20 +191,20 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
     let collector = Receiver::start(&[200]).await;
-    let (stage, key) = told_to(&collector).funded().await;
-    stage
+    let (gateway, key) = told_to(&collector).funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "cut=content", 1)
         .unwrap();
     let body = with(ask("hello"), &serde_json::json!({ "stream": true }));
-    let answer = stage.chat(&key, &body).await;
+    let answer = gateway.chat(&key, &body).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
     assert!(
         answer.text().contains("upstream_error"),
         "{}",
         answer.text()
     );
-    let spans = spans(&collector.heard(1).await[0]);
+    let spans = spans(&collector.wait_for(1).await[0]);
     let [call, attempt] = spans.as_slice() else {
         panic!("{spans:#?}");
     };
@@ -214,21 +214,21 @@ async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
         assert_eq!(value(span, "tollgate.channel"), "main");
     }
     assert_eq!(value(call, "http.response.status_code"), "200");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
     let collector = Receiver::start(&[200]).await;
     let good = format!("00-{TRACE}-{SPAN}-01");
-    let (stage, key) = told_to(&collector).funded().await;
-    traced(&stage, &key, &good).await.ok();
-    let untrusted = spans(&collector.heard(1).await[0]).remove(0);
+    let (gateway, key) = told_to(&collector).funded().await;
+    traced(&gateway, &key, &good).await.ok();
+    let untrusted = spans(&collector.wait_for(1).await[0]).remove(0);
     assert_ne!(untrusted["traceId"], TRACE);
     assert_eq!(untrusted.get("parentSpanId"), None);
 
     let collector = Receiver::start(&[200]).await;
-    let (stage, key) = told_to(&collector)
+    let (gateway, key) = told_to(&collector)
         .setting("telemetry", "trusted_callers = [\"127.0.0.1\"]")
         .funded()
         .await;
@@ -239,15 +239,15 @@ async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
         &format!("{good}-x"),
         "\u{e9}",
     ] {
-        traced(&stage, &key, bad).await.ok();
+        traced(&gateway, &key, bad).await.ok();
     }
     // If the caller does not sample its trace, the call is not traced.
-    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-00"))
+    traced(&gateway, &key, &format!("00-{TRACE}-{SPAN}-00"))
         .await
         .ok();
-    traced(&stage, &key, &good).await.ok();
+    traced(&gateway, &key, &good).await.ok();
     let calls = eventually("all calls", async || {
-        let told = collector.told();
+        let told = collector.deliveries();
         let spans = told.iter().flat_map(spans);
         let calls: Vec<_> = spans.filter(|it| it["kind"] == 2).collect();
         let is_there = calls.iter().any(|it| it["traceId"] == TRACE);
@@ -262,38 +262,38 @@ async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
 #[tokio::test]
 async fn a_busy_collector_gets_the_same_spans_again() {
     let collector = Receiver::start(&[503, 200]).await;
-    let (stage, key) = told_to(&collector).funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    let told = collector.heard(2).await;
+    let (gateway, key) = told_to(&collector).funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let told = collector.wait_for(2).await;
     assert_eq!(told[0].body, told[1].body);
     eventually("the count", async || {
-        let sent = metric(&stage, "tollgate_telemetry_spans_sent_total").await;
+        let sent = metric(&gateway, "tollgate_telemetry_spans_sent_total").await;
         (sent == 2).then_some(())
     })
     .await;
     for reason in ["queue_full", "refused", "unreachable", "shutdown"] {
-        assert_eq!(dropped(&stage, reason).await, 0, "{reason}");
+        assert_eq!(dropped(&gateway, reason).await, 0, "{reason}");
     }
 }
 
 #[tokio::test]
 async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
     let collector = Receiver::start(&[400, 200]).await;
-    let (stage, key) = told_to(&collector).funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
+    let (gateway, key) = told_to(&collector).funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
     eventually("the count", async || {
-        (dropped(&stage, "refused").await == 2).then_some(())
+        (dropped(&gateway, "refused").await == 2).then_some(())
     })
     .await;
-    stage
+    gateway
         .logged("the refusal", |line| {
             line.contains("does not take telemetry")
         })
         .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    let told = collector.heard(2).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let told = collector.wait_for(2).await;
     assert_ne!(told[0].body, told[1].body);
-    stage
+    gateway
         .logged("the recovery", |line| {
             line.contains("takes telemetry again")
         })
@@ -304,30 +304,30 @@ async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
 #[tokio::test]
 async fn a_collector_that_never_answers_delays_nobody() {
     let collector = Receiver::replying(vec![Reply::Never]).await;
-    let (mut stage, key) = told_to(&collector).funded().await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    collector.heard(1).await;
+    let (mut gateway, key) = told_to(&collector).funded().await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    collector.wait_for(1).await;
     // The export waits for the collector's answer. Calls do not.
     for _ in 0..20 {
-        stage.chat(&key, &ask("hello")).await.ok();
+        gateway.chat(&key, &ask("hello")).await.ok();
     }
-    signal("TERM", stage.pid());
-    assert!(stage.process().ended().await.success());
-    stage
+    signal("TERM", gateway.pid());
+    assert!(gateway.process().ended().await.success());
+    gateway
         .logged("the loss", |line| line.contains("the last spans are lost"))
         .await;
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_node_that_stops_sends_what_is_left() {
     let collector = Receiver::start(&[200]).await;
-    let (mut stage, key) = told_to(&collector).funded().await;
-    let answer = stage.chat(&key, &ask("hello")).await.ok();
+    let (mut gateway, key) = told_to(&collector).funded().await;
+    let answer = gateway.chat(&key, &ask("hello")).await.ok();
     let id = answer.header("x-request-id").unwrap().to_owned();
-    signal("TERM", stage.pid());
-    assert!(stage.process().ended().await.success());
-    let told = collector.told();
+    signal("TERM", gateway.pid());
+    assert!(gateway.process().ended().await.success());
+    let told = collector.deliveries();
     let spans: Vec<_> = told.iter().flat_map(spans).collect();
     assert!(
         spans
@@ -340,23 +340,26 @@ async fn a_node_that_stops_sends_what_is_left() {
 #[tokio::test]
 async fn a_sample_ratio_of_zero_sends_nothing() {
     let collector = Receiver::start(&[200]).await;
-    let (mut stage, key) = told_to(&collector)
+    let (mut gateway, key) = told_to(&collector)
         .setting("telemetry", "sample_ratio = 0")
         .funded()
         .await;
-    stage.chat(&key, &ask("hello")).await.ok();
-    signal("TERM", stage.pid());
-    assert!(stage.process().ended().await.success());
-    assert_eq!(collector.told(), []);
+    gateway.chat(&key, &ask("hello")).await.ok();
+    signal("TERM", gateway.pid());
+    assert!(gateway.process().ended().await.success());
+    assert_eq!(collector.deliveries(), []);
 }
 
 #[tokio::test]
 async fn headers_that_are_no_headers_are_refused_without_being_shown() {
-    let (stage, _) = Plot::default().file("headers", "s3cret").funded().await;
-    let text = std::fs::read_to_string(stage.config_file()).unwrap();
+    let (gateway, _) = GatewayBuilder::default()
+        .file("headers", "s3cret")
+        .funded()
+        .await;
+    let text = std::fs::read_to_string(gateway.config_file()).unwrap();
     let telemetry = "[telemetry]\nheaders = { file = \"headers\" }\n";
-    std::fs::write(stage.config_file(), format!("{telemetry}{text}")).unwrap();
-    let checked = stage.cli(&["check"]).await;
+    std::fs::write(gateway.config_file(), format!("{telemetry}{text}")).unwrap();
+    let checked = gateway.cli(&["check"]).await;
     assert_eq!(checked.status.code(), Some(1));
     let told = format!("{}{}", checked.stdout, checked.stderr);
     assert!(told.contains("telemetry.headers"), "{told}");
@@ -365,20 +368,20 @@ async fn headers_that_are_no_headers_are_refused_without_being_shown() {
 
 #[tokio::test]
 async fn calls_are_counted_by_what_they_asked_for_and_who_served_them() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("telemetry", "wallet_series = 1")
         .funded()
         .await;
-    stage.wallet("second", &["--balance", "100"]).await;
-    let second = stage.key("second", &[]).await;
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.wallet("second", &["--balance", "100"]).await;
+    let second = gateway.key("second", &[]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
     let unknown = with(
         ask("hello"),
         &serde_json::json!({ "model": "maker/invented" }),
     );
-    assert_eq!(stage.chat(&second, &unknown).await.status(), 404);
-    let charged = stage.usage(&key).await;
-    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    assert_eq!(gateway.chat(&second, &unknown).await.status(), 404);
+    let charged = gateway.usage(&key).await;
+    let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let wallets = wallets["data"]
         .as_array()
         .or(wallets.as_array())
@@ -415,7 +418,7 @@ async fn calls_are_counted_by_what_they_asked_for_and_who_served_them() {
         ),
     ] {
         eventually(&name, async || {
-            let answer = stage.admin_get("/metrics").await.ok();
+            let answer = gateway.admin_get("/metrics").await.ok();
             let text = answer.text();
             assert!(!text.contains("invented"), "{text}");
             let line = format!("{name} {wanted}");
@@ -428,15 +431,15 @@ async fn calls_are_counted_by_what_they_asked_for_and_who_served_them() {
 #[tokio::test]
 async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
     let collector = Receiver::start(&[200]).await;
-    let (stage, key) = told_to(&collector)
+    let (gateway, key) = told_to(&collector)
         .setting("telemetry", "metrics = true")
         .setting("telemetry", "metrics_every_ms = 100")
         .setting("telemetry", "sample_ratio = 0")
         .funded()
         .await;
-    stage.chat(&key, &ask("hello")).await.ok();
+    gateway.chat(&key, &ask("hello")).await.ok();
     let metrics = eventually("the call among the metrics", async || {
-        let told = collector.told().pop()?;
+        let told = collector.deliveries().pop()?;
         assert!(told.head.starts_with("post /v1/metrics "), "{}", told.head);
         let body: Value = serde_json::from_slice(&told.body).unwrap();
         let scope = &body["resourceMetrics"][0]["scopeMetrics"][0];
@@ -470,17 +473,17 @@ fn buckets(text: &str) -> Vec<&str> {
 async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exemplar() {
     const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0";
     let collector = Receiver::start(&[200]).await;
-    let (stage, key) = told_to(&collector)
+    let (gateway, key) = told_to(&collector)
         .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
         .funded()
         .await;
-    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-01"))
+    traced(&gateway, &key, &format!("00-{TRACE}-{SPAN}-01"))
         .await
         .ok();
     let marked = format!(" # {{trace_id=\"{TRACE}\"}} ");
     let told = eventually("an exemplar of both histograms", async || {
         let request = Request::get("/metrics").header("accept", OPENMETRICS);
-        let told = stage.admin_send(&request).await.ok();
+        let told = gateway.admin_send(&request).await.ok();
         let lines = buckets(told.text());
         let shown = lines.iter().filter(|it| it.contains(&marked));
         let names = shown.filter_map(|it| it.split_once('{'));
@@ -497,18 +500,18 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
     assert!(told.text().ends_with("# EOF\n"), "{}", told.text());
 
     // Without the OpenMetrics format, the same text has no exemplars.
-    let plain = stage.admin_get("/metrics").await.ok();
+    let plain = gateway.admin_get("/metrics").await.ok();
     assert!(!plain.text().contains(" # {"), "{}", plain.text());
     let without = |line: &&str| line.split(" # {").next().unwrap().to_owned();
     let told: Vec<_> = buckets(told.text()).iter().map(without).collect();
     assert_eq!(told, buckets(plain.text()));
 
     // A call that is not traced leaves no exemplar.
-    traced(&stage, &key, &format!("00-{TRACE}-{SPAN}-00"))
+    traced(&gateway, &key, &format!("00-{TRACE}-{SPAN}-00"))
         .await
         .ok();
     let request = Request::get("/metrics").header("accept", OPENMETRICS);
-    let again = stage.admin_send(&request).await.ok();
+    let again = gateway.admin_send(&request).await.ok();
     let exemplars = again.text().matches(" # {").count();
     assert_eq!(exemplars, 2, "{}", again.text());
 }

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::leaks::OURS;
-use crate::harness::{Answer, Canned, Dialect, Key, Plot, Request, eventually, pairs, via};
+use crate::harness::{
+    Answer, CannedUpstream, Dialect, GatewayBuilder, Key, Request, eventually, model_via, pairs,
+};
 
 /// The upstream's name for every model.
 const NAME: &str = "zephyr-large-2026";
@@ -244,11 +246,11 @@ fn texts() -> u64 {
 
 #[tokio::test]
 async fn no_text_dialect_tells_who_refused() {
-    let canned = Canned::json("{}").await;
+    let canned = CannedUpstream::json("{}").await;
     let address = canned.address().to_string();
-    let plot = Plot::default().setting("ledger", "debt_limit = \"2000\"");
-    let add = |plot: Plot, dialect| plot.upstream(dialect, &address, NAME);
-    let (stage, key) = Dialect::ALL.into_iter().fold(plot, add).funded().await;
+    let builder = GatewayBuilder::default().setting("ledger", "debt_limit = \"2000\"");
+    let add = |builder: GatewayBuilder, dialect| builder.upstream(dialect, &address, NAME);
+    let (gateway, key) = Dialect::ALL.into_iter().fold(builder, add).funded().await;
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let mut calls = 0;
     for text in 0..texts() {
@@ -276,8 +278,13 @@ async fn no_text_dialect_tells_who_refused() {
                 ),
             ] {
                 canned.answers(status, kind, &body);
-                let request = caller.call(&key.secret, &via(upstream), caller.ask("hello"), stream);
-                let answer = stage.send(&request).await;
+                let request = caller.call(
+                    &key.secret,
+                    &model_via(upstream),
+                    caller.ask("hello"),
+                    stream,
+                );
+                let answer = gateway.send(&request).await;
                 let what =
                     format!("text {text}, {caller:?} via {upstream:?}, {status} {kind}: {body}");
                 planted.assert_hidden(&what, &answer);
@@ -286,18 +293,18 @@ async fn no_text_dialect_tells_who_refused() {
         }
     }
     assert_reached(&canned, calls);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Most calls must have reached the upstream: while a channel is out of use, the test proves nothing.
 #[track_caller]
-fn assert_reached(canned: &Canned, calls: usize) {
+fn assert_reached(canned: &CannedUpstream, calls: usize) {
     let came = canned.bodies().len();
     assert!(came * 2 > calls, "{came} of {calls} calls");
 }
 
 /// Models for the endpoints other than the text dialects.
-fn entries(canned: &Canned) -> String {
+fn entries(canned: &CannedUpstream) -> String {
     let mut entries = format!(
         "[[channel]]
         name = \"planted\"
@@ -385,8 +392,8 @@ fn requests(key: &Key) -> Vec<Request> {
 
 #[tokio::test]
 async fn no_other_endpoint_tells_who_refused() {
-    let canned = Canned::json("{}").await;
-    let (stage, key) = Plot::default()
+    let canned = CannedUpstream::json("{}").await;
+    let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "debt_limit = \"2000\"")
         .entries(&entries(&canned))
         .funded()
@@ -411,7 +418,7 @@ async fn no_other_endpoint_tells_who_refused() {
                 ),
             ] {
                 canned.answers(status, kind, &body);
-                let answer = stage.send(&request).await;
+                let answer = gateway.send(&request).await;
                 let what = format!("text {text}, {request:?}, {status} {kind}: {body}");
                 planted.assert_hidden(&what, &answer);
                 calls += 1;
@@ -419,14 +426,17 @@ async fn no_other_endpoint_tells_who_refused() {
         }
     }
     assert_reached(&canned, calls);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Successful answers do not identify their upstream either, including the members of single vectors.
 #[tokio::test]
 async fn no_answer_tells_who_gave_it() {
-    let canned = Canned::json("{}").await;
-    let (stage, key) = Plot::default().entries(&entries(&canned)).funded().await;
+    let canned = CannedUpstream::json("{}").await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&entries(&canned))
+        .funded()
+        .await;
     let planted = Planted::new(&mut Dice(0x0bad_cafe_dead_beef));
     let code = &planted.code;
     let vectors = json!({ "id": code, "object": "list", "model": NAME, "request_id": code, "provider": code,
@@ -436,16 +446,16 @@ async fn no_answer_tells_who_gave_it() {
     let requests = requests(&key);
     for (at, body) in [(3, vectors.to_string()), (6, heard.to_string())] {
         canned.answers(200, "application/json", &body);
-        let answer = stage.send(&requests[at]).await.ok();
+        let answer = gateway.send(&requests[at]).await.ok();
         planted.assert_hidden(&body, &answer);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn no_failed_task_tells_who_failed() {
-    let canned = Canned::json("{}").await;
-    let (stage, key) = Plot::default()
+    let canned = CannedUpstream::json("{}").await;
+    let (gateway, key) = GatewayBuilder::default()
         .entries(&entries(&canned))
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
@@ -455,26 +465,26 @@ async fn no_failed_task_tells_who_failed() {
     for _ in 0..texts().min(10) {
         let planted = Planted::new(&mut dice);
         canned.answers(200, "application/json", r#"{"request_id":"theirs-1"}"#);
-        let created = stage.send(&requests(&key)[12]).await.ok();
+        let created = gateway.send(&requests(&key)[12]).await.ok();
         let id = created.json()["request_id"].as_str().unwrap().to_owned();
         let failed = json!({ "status": "failed", "error": { "code": planted.code, "message": planted.text }, "model": NAME });
         canned.answers(200, "application/json", &failed.to_string());
         let ended = eventually("the end of the task", async || {
-            let answer = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+            let answer = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
             (answer.json()["status"] != "pending").then_some(answer)
         })
         .await;
         planted.assert_hidden("a failed task", &ended);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The operator sees the upstream's text that is hidden from the caller.
 #[tokio::test]
 async fn the_journal_keeps_what_an_upstream_said() {
-    let canned = Canned::json("{}").await;
+    let canned = CannedUpstream::json("{}").await;
     let address = canned.address().to_string();
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .upstream(Dialect::Messages, &address, NAME)
         .funded()
         .await;
@@ -488,11 +498,11 @@ async fn the_journal_keeps_what_an_upstream_said() {
         canned.answers(200, "text/event-stream", &stream);
         let request = Dialect::Messages.call(
             &key.secret,
-            &via(Dialect::Messages),
+            &model_via(Dialect::Messages),
             Dialect::Messages.ask("hello"),
             true,
         );
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert!(
             !answer.text().to_lowercase().contains("acme"),
             "{}",
@@ -500,7 +510,7 @@ async fn the_journal_keeps_what_an_upstream_said() {
         );
         let id = answer.header("x-request-id").unwrap().to_owned();
         eventually("the row of the journal", async || {
-            let shown = stage.cli(&["logs", "show", &id]).await.stdout;
+            let shown = gateway.cli(&["logs", "show", &id]).await.stdout;
             shown.contains("acct_47114711").then_some(())
         })
         .await;

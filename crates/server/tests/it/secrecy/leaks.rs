@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Key, Plot, Stage, UPSTREAM_KEY, ask, with};
+use crate::harness::{Answer, GatewayBuilder, Key, TestGateway, UPSTREAM_KEY, ask, with};
 
 /// The response headers that the gateway may send.
 pub(crate) const OURS: [&str; 14] = [
@@ -23,7 +23,7 @@ pub(crate) const OURS: [&str; 14] = [
 ];
 
 /// Texts that identify the upstream. The simulator uses all of them.
-fn signs(stage: &Stage) -> Vec<String> {
+fn signs(gateway: &TestGateway) -> Vec<String> {
     let mut signs: Vec<String> = [
         UPSTREAM_KEY,
         "sim-",
@@ -45,12 +45,12 @@ fn signs(stage: &Stage) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     // With its colon, because the digits alone may occur in a time or an id by chance.
-    signs.push(format!(":{}", stage.sim.address().port()));
+    signs.push(format!(":{}", gateway.sim.address().port()));
     signs
 }
 
 #[track_caller]
-fn assert_clean(stage: &Stage, what: &str, answer: &Answer) {
+fn assert_clean(gateway: &TestGateway, what: &str, answer: &Answer) {
     for (name, value) in &answer.head.headers {
         assert!(
             OURS.contains(&name.as_str()),
@@ -67,13 +67,13 @@ fn assert_clean(stage: &Stage, what: &str, answer: &Answer) {
     let text = String::from_utf8_lossy(&answer.body);
     let fingerprint = text.find("fp_sim").map(|at| text[at..at + 16].to_owned());
     let text = fingerprint.map_or(text.clone().into_owned(), |it| text.replace(&it, ""));
-    for sign in signs(stage) {
+    for sign in signs(gateway) {
         assert!(!text.contains(&sign), "{what}: {sign} in {text}");
     }
 }
 
-async fn stage() -> (Stage, Key) {
-    Plot::default()
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
         // The limit is high, so that the upstream refuses the thousand answers and not the wallet.
@@ -118,7 +118,7 @@ async fn stage() -> (Stage, Key) {
 
 #[tokio::test]
 async fn no_answer_gives_its_upstream_away() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let faults = [
         "",
         "delay=1ms",
@@ -166,24 +166,24 @@ async fn no_answer_gives_its_upstream_away() {
             if matches!(faults, "status=401" | "status=403") {
                 continue;
             }
-            stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+            gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
             let body = with(
                 ask("say exactly: plain words only"),
                 &json!({ "stream": stream }),
             );
-            let answer = stage.chat(&key, &body).await;
-            assert_clean(&stage, &format!("{faults} {stream}"), &answer);
+            let answer = gateway.chat(&key, &body).await;
+            assert_clean(&gateway, &format!("{faults} {stream}"), &answer);
         }
     }
     for model in ["maker/missing", "maker/bad-key", "maker/poor-key"] {
         let body = with(ask("hello"), &json!({ "model": model }));
-        let answer = stage.chat(&key, &body).await;
+        let answer = gateway.chat(&key, &body).await;
         assert_eq!(
             answer.failure(),
             (502, "upstream_error".to_owned()),
             "{model}"
         );
-        assert_clean(&stage, model, &answer);
+        assert_clean(&gateway, model, &answer);
     }
     for target in [
         "/v1/models",
@@ -191,16 +191,16 @@ async fn no_answer_gives_its_upstream_away() {
         "/v1/balance",
         "/v1/models/maker/chat",
     ] {
-        let answer = stage.get(&key, target).await.ok();
-        assert_clean(&stage, target, &answer);
+        let answer = gateway.get(&key, target).await.ok();
+        assert_clean(&gateway, target, &answer);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// K6: the upstream's name for a model is replaced with the public id.
 #[tokio::test]
 async fn refusals_speak_of_the_public_model() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for more in [
         json!({ "temperature": 99 }),
         json!({ "messages": [{ "role": "wizard", "content": "x" }] }),
@@ -212,16 +212,19 @@ async fn refusals_speak_of_the_public_model() {
         json!({ "response_format": { "type": "json_schema" } }),
     ] {
         let body = with(ask("hello"), &more);
-        let answer = stage.chat(&key, &body).await;
+        let answer = gateway.chat(&key, &body).await;
         assert_eq!(
             answer.failure(),
             (400, "upstream_rejected".to_owned()),
             "{more}"
         );
-        assert_clean(&stage, &more.to_string(), &answer);
+        assert_clean(&gateway, &more.to_string(), &answer);
     }
-    stage.sim.queue_faults("sim-chat", "status=400", 1).unwrap();
-    let answer = stage.chat(&key, &ask("hello")).await;
+    gateway
+        .sim
+        .queue_faults("sim-chat", "status=400", 1)
+        .unwrap();
+    let answer = gateway.chat(&key, &ask("hello")).await;
     let message = answer.openai_error()["message"].clone();
     assert_eq!(
         message,
@@ -235,19 +238,19 @@ async fn refusals_speak_of_the_public_model() {
 /// K3, K4: secrets of callers and upstreams never appear in the log.
 #[tokio::test]
 async fn the_log_keeps_every_secret() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for faults in ["status=401", "reset=content", "garbage"] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
         let body = with(ask("a very private question"), &json!({ "stream": true }));
-        stage.chat(&key, &body).await;
+        gateway.chat(&key, &body).await;
     }
-    stage
+    gateway
         .get(&key, &format!("/v1beta/models?key={}", key.secret))
         .await
         .ok();
     let told = |line: &str| line.contains("credential");
-    stage.logged("a refused credential", told).await;
-    let log = stage.log().join("\n");
+    gateway.logged("a refused credential", told).await;
+    let log = gateway.log().join("\n");
     for secret in [UPSTREAM_KEY, &key.secret, "private question", "sim-bad-key"] {
         assert!(!log.contains(secret), "{secret} in {log}");
     }

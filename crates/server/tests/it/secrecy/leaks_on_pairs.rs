@@ -6,7 +6,9 @@
 use serde_json::Value;
 
 use super::leaks::OURS;
-use crate::harness::{Answer, Connection, Dialect, Plot, Stage, UPSTREAM_KEY, pairs, via, with};
+use crate::harness::{
+    Answer, Connection, Dialect, GatewayBuilder, TestGateway, UPSTREAM_KEY, model_via, pairs, with,
+};
 
 /// The upstreams' name for their model.
 const HIDDEN: &str = "sim-reason-hidden77";
@@ -39,20 +41,20 @@ const LAST: [&str; 2] = ["status=403", "status=401"];
 
 #[tokio::test]
 async fn no_pair_gives_its_upstream_away() {
-    let (stage, key) = Plot::default().paired(HIDDEN).await;
+    let (gateway, key) = GatewayBuilder::default().paired(HIDDEN).await;
     for faults in FAULTS.into_iter().chain(LAST) {
         for (caller, upstream) in pairs() {
             for (prompt, tools) in [("say exactly: plain words", false), ("look_up a", true)] {
                 for stream in [false, true] {
-                    stage.sim.queue_faults(HIDDEN, faults, 1).unwrap();
+                    gateway.sim.queue_faults(HIDDEN, faults, 1).unwrap();
                     let mut body = caller.ask(prompt);
                     if tools {
                         body = with(body, &caller.tools(&["look_up"]));
                     }
-                    let request = caller.call(&key.secret, &via(upstream), body, stream);
-                    let answer = stage.send(&request).await;
+                    let request = caller.call(&key.secret, &model_via(upstream), body, stream);
+                    let answer = gateway.send(&request).await;
                     let what = format!("{caller:?} by {upstream:?} {faults} {prompt} {stream}");
-                    assert_clean(&stage, &what, (caller, upstream), &answer);
+                    assert_clean(&gateway, &what, (caller, upstream), &answer);
                     if faults.is_empty() {
                         assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
                     }
@@ -60,12 +62,12 @@ async fn no_pair_gives_its_upstream_away() {
             }
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[track_caller]
 fn assert_clean(
-    stage: &Stage,
+    gateway: &TestGateway,
     what: &str,
     (caller, upstream): (Dialect, Dialect),
     answer: &Answer,
@@ -80,7 +82,7 @@ fn assert_clean(
         text = text.replace("usage policy of sim-upstream.com", "");
     }
     // With its colon, because the digits alone may occur in a time or an id by chance.
-    let port = format!(":{}", stage.sim.address().port());
+    let port = format!(":{}", gateway.sim.address().port());
     for sign in [
         UPSTREAM_KEY,
         "hidden77",
@@ -164,12 +166,12 @@ fn is_signed(text: &str) -> bool {
 /// The marks are really there: direct answers of the upstream contain them.
 #[tokio::test]
 async fn the_upstream_signs_what_it_sends() {
-    let (stage, _) = Plot::default().paired(HIDDEN).await;
+    let (gateway, _) = GatewayBuilder::default().paired(HIDDEN).await;
     for dialect in Dialect::ALL {
         for (fault, signs) in [("", 1), ("+status=400", 1)] {
             let model = format!("{HIDDEN}{fault}");
             let request = dialect.call("any", &model, dialect.ask("look"), false);
-            let mut upstream = Connection::open(stage.sim.address()).await;
+            let mut upstream = Connection::open(gateway.sim.address()).await;
             upstream.send(&request).await;
             let answer = upstream.answer().await;
             assert!(

@@ -4,15 +4,16 @@ use serde_json::{Value, json};
 use sim::CallEnd;
 
 use crate::harness::{
-    CANNED_MODEL, Canned, Ended, Event, MODEL, Plot, Request, Stage, ask, by_hand, micro, with,
+    BodyEnd, CANNED_MODEL, CannedUpstream, Event, GatewayBuilder, MODEL, Request, TestGateway, ask,
+    expected_cost, micro, with,
 };
 
 /// The chunks of a stream, which must have ended with `[DONE]`.
 #[track_caller]
-fn chunks(events: &[Event], ended: Ended) -> Vec<Value> {
+fn chunks(events: &[Event], ended: BodyEnd) -> Vec<Value> {
     let (last, chunks) = events.split_last().unwrap();
     assert!(last.is_done(), "{last:?}");
-    assert_eq!(ended, Ended::Cleanly);
+    assert_eq!(ended, BodyEnd::Complete);
     chunks.iter().map(Event::json).collect()
 }
 
@@ -25,8 +26,8 @@ fn text_of(chunks: &[Value]) -> String {
 
 #[tokio::test]
 async fn every_chunk_carries_our_id_and_the_public_model() {
-    let (stage, key) = Stage::funded().await;
-    let mut stream = stage.stream(&key, &ask("reply with 40 words")).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let mut stream = gateway.stream(&key, &ask("reply with 40 words")).await;
     assert_eq!(stream.head.status, 200);
     assert_eq!(
         stream.head.header("content-type"),
@@ -57,7 +58,7 @@ async fn every_chunk_carries_our_id_and_the_public_model() {
 /// The gateway always requests usage from the upstream, and passes it on only to callers who asked for it.
 #[tokio::test]
 async fn the_usage_chunk_is_withheld_unless_asked_for() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let mut spent = 0;
     for (options, shown) in [
         (json!({}), false),
@@ -74,20 +75,20 @@ async fn the_usage_chunk_is_withheld_unless_asked_for() {
         (json!({ "stream_options": { "include_usage": true } }), true),
     ] {
         let body = with(ask("reply with 12 words"), &options);
-        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        let (events, ended) = gateway.stream(&key, &body).await.rest().await;
         let chunks = chunks(&events, ended);
         let reports: Vec<_> = chunks.iter().filter(|it| it["usage"].is_object()).collect();
         assert_eq!(reports.len(), usize::from(shown), "{options}");
-        let asked = stage.sim.calls().pop().unwrap();
+        let asked = gateway.sim.calls().pop().unwrap();
         let asked: Value = serde_json::from_slice(&asked.body).unwrap();
         assert_eq!(asked["stream_options"]["include_usage"], true, "{options}");
         let before = spent;
-        spent = stage.usage(&key).await;
+        spent = gateway.usage(&key).await;
         assert!(spent > before, "billed whether shown or not");
         if shown {
             let last = chunks.last().unwrap();
             assert_eq!(last["choices"], json!([]));
-            assert_eq!(spent - before, by_hand(&last["usage"]));
+            assert_eq!(spent - before, expected_cost(&last["usage"]));
         } else {
             assert!(
                 chunks.iter().all(|it| it["choices"] != json!([])),
@@ -100,7 +101,7 @@ async fn the_usage_chunk_is_withheld_unless_asked_for() {
 /// Requesting usage changes nothing else in the caller's bytes.
 #[tokio::test]
 async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let table = [
         (
             "{ \"stream\" : true,\"model\":\"maker/chat\", \"messages\":[{\"role\":\"user\",\"content\":\"\\u0068i\"}] }",
@@ -119,8 +120,8 @@ async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
         let request = Request::post("/v1/chat/completions")
             .bearer(&key.secret)
             .body(sent);
-        stage.send(&request).await.ok();
-        let call = stage.sim.calls().pop().unwrap();
+        gateway.send(&request).await.ok();
+        let call = gateway.sim.calls().pop().unwrap();
         assert_eq!(std::str::from_utf8(&call.body).unwrap(), got);
     }
 }
@@ -137,13 +138,16 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
         "data: {\"id\":\"up-1\",\"created\":1,\"model\":\"hidden-name-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2,\"total_tokens\":6,\"x\":1}}\n\n",
         "data: [DONE]\n\n",
     );
-    let canned = Canned::stream(upstream).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let canned = CannedUpstream::stream(upstream).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let body = with(
         ask("hello"),
         &json!({ "model": CANNED_MODEL, "stream": true, "stream_options": { "include_usage": true } }),
     );
-    let answer = stage.chat(&key, &body).await.ok();
+    let answer = gateway.chat(&key, &body).await.ok();
     let text = answer.text();
     let start = text.find("chatcmpl_").unwrap();
     let id = &text[start..start + "chatcmpl_".len() + 22];
@@ -153,7 +157,7 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
         .replace(": opening", ": keep-alive")
         .replace("id: 7\n", "");
     assert_eq!(text, expected);
-    assert_eq!(stage.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
+    assert_eq!(gateway.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
 }
 
 /// The vendor would refuse a request with `stream_options`. If the caller asks for the usage chunk and the vendor sends
@@ -167,17 +171,17 @@ async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
     let end = r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#;
     let used = r#","usage":{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6}"#;
     for (own_report, last) in [(false, chunk(end)), (true, chunk(&format!("{end}{used}")))] {
-        let canned = Canned::stream(&format!("{content}{last}data: [DONE]\n\n")).await;
+        let canned = CannedUpstream::stream(&format!("{content}{last}data: [DONE]\n\n")).await;
         let entries = canned.entries().replace(
             "preset = \"sim\"",
             "preset = \"cohere\"\ncredential = { file = \"upstream-key\" }",
         );
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
         for include_usage in [true, false] {
-            let before = stage.usage(&key).await;
+            let before = gateway.usage(&key).await;
             let options = json!({ "include_usage": include_usage });
             let options = json!({ "model": CANNED_MODEL, "stream_options": options });
-            let (events, ended) = stage
+            let (events, ended) = gateway
                 .stream(&key, &with(ask("hello"), &options))
                 .await
                 .rest()
@@ -187,10 +191,10 @@ async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
             assert!(sent.get("stream_options").is_none(), "{sent}");
             let reports: Vec<_> = chunks.iter().filter(|it| it["usage"].is_object()).collect();
             assert_eq!(reports.len(), usize::from(include_usage), "{chunks:?}");
-            let charged = stage.usage(&key).await - before;
+            let charged = gateway.usage(&key).await - before;
             assert!(charged > 0);
             if let Some(report) = reports.first() {
-                assert_eq!(charged, by_hand(&report["usage"]), "{report}");
+                assert_eq!(charged, expected_cost(&report["usage"]), "{report}");
                 assert_eq!(report["model"], CANNED_MODEL);
                 assert_eq!(report["choices"] == json!([]), !own_report, "{report}");
             }
@@ -200,18 +204,18 @@ async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
 
 #[tokio::test]
 async fn a_stream_cut_anywhere_gives_the_same_events() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("say exactly: grüße, 世界 and \\ more \"words\""),
         &json!({ "stream_options": { "include_usage": true } }),
     );
     let mut seen: Vec<(String, u64)> = Vec::new();
     for faults in ["pieces=100000", "pieces=1", "pieces=7", "pieces=64"] {
-        let before = stage.usage(&key).await;
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        let before = gateway.usage(&key).await;
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, ended) = gateway.stream(&key, &body).await.rest().await;
         let chunks = chunks(&events, ended);
-        seen.push((text_of(&chunks), stage.usage(&key).await - before));
+        seen.push((text_of(&chunks), gateway.usage(&key).await - before));
     }
     assert_eq!(seen[0].0, "grüße, 世界 and \\ more \"words\"");
     assert!(seen.iter().all(|it| *it == seen[0]), "{seen:?}");
@@ -220,12 +224,12 @@ async fn a_stream_cut_anywhere_gives_the_same_events() {
 /// S6: each event is sent on arrival and does not wait for the next one.
 #[tokio::test]
 async fn an_event_is_flushed_on_arrival() {
-    let (stage, key) = Stage::funded().await;
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "hang=content", 1)
         .unwrap();
-    let mut stream = stage.stream(&key, &ask("reply with 50 words")).await;
+    let mut stream = gateway.stream(&key, &ask("reply with 50 words")).await;
     let mut content = String::new();
     while content.is_empty() {
         let event = stream.next().await.unwrap().json();
@@ -236,21 +240,21 @@ async fn an_event_is_flushed_on_arrival() {
         );
     }
     // The upstream hangs after this event, so the gateway did not wait for another.
-    assert_eq!(stage.sim.calls()[0].end, CallEnd::Open);
+    assert_eq!(gateway.sim.calls()[0].end, CallEnd::Open);
 }
 
 /// S6: keep-alives while a model is silent, in a form that clients accept.
 #[tokio::test]
 async fn silence_is_filled_with_keep_alives() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "stream_keep_alive_ms = 100")
         .funded()
         .await;
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "first-byte=700ms", 1)
         .unwrap();
-    let mut stream = stage.stream(&key, &ask("say exactly: at last")).await;
+    let mut stream = gateway.stream(&key, &ask("say exactly: at last")).await;
     assert_eq!(stream.head.status, 200);
     let (events, ended) = stream.rest().await;
     assert_eq!(text_of(&chunks(&events, ended)), "at last");
@@ -266,14 +270,14 @@ async fn silence_is_filled_with_keep_alives() {
 /// W13: a caller that has seen the end of a stream sees its charge.
 #[tokio::test]
 async fn the_charge_is_there_when_the_stream_has_ended() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("reply with 30 words"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
     let mut spent = 0;
     for _ in 0..20 {
-        let mut stream = stage.stream(&key, &body).await;
+        let mut stream = gateway.stream(&key, &body).await;
         let mut usage = Value::Null;
         while let Some(event) = stream.next().await {
             if event.is_done() {
@@ -281,8 +285,8 @@ async fn the_charge_is_there_when_the_stream_has_ended() {
             }
             usage = event.json()["usage"].clone();
         }
-        spent += by_hand(&usage);
-        let balance = stage.balance(&key).await;
+        spent += expected_cost(&usage);
+        let balance = gateway.balance(&key).await;
         assert_eq!(micro(&balance["key"], "usage"), spent);
         assert_eq!(micro(&balance["wallet"], "frozen"), 0);
     }
@@ -297,23 +301,30 @@ async fn a_stream_that_comes_in_one_read_is_billed_by_its_usage() {
         "data: {\"id\":\"x\",\"model\":\"y\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":3}}\n\n",
         "data: [DONE]\n\n",
     );
-    let canned = Canned::lingering(upstream).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let canned = CannedUpstream::unending_stream(upstream).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
     for count in 1..=5 {
-        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        let (events, ended) = gateway.stream(&key, &body).await.rest().await;
         assert_eq!(text_of(&chunks(&events, ended)), "all at once");
-        assert_eq!(stage.usage(&key).await, count * 35, "4 at 1.25 and 3 at 10");
-        assert_eq!(stage.frozen(&key).await, 0);
+        assert_eq!(
+            gateway.usage(&key).await,
+            count * 35,
+            "4 at 1.25 and 3 at 10"
+        );
+        assert_eq!(gateway.frozen(&key).await, 0);
     }
-    let metrics = stage.admin_get("/metrics").await.ok();
+    let metrics = gateway.admin_get("/metrics").await.ok();
     assert!(metrics.text().contains("tollgate_clients_gone_total 0"));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn tool_calls_and_reasoning_stream_through() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("What is the weather in both \"Oslo\" and \"Rome\"?"),
         &json!({ "reasoning_effort": "low", "tools": [{ "type": "function", "function": {
@@ -321,7 +332,7 @@ async fn tool_calls_and_reasoning_stream_through() {
             "parameters": { "type": "object", "properties": { "city": { "type": "string" } },
                             "required": ["city"] } } }] }),
     );
-    let (events, ended) = stage.stream(&key, &body).await.rest().await;
+    let (events, ended) = gateway.stream(&key, &body).await.rest().await;
     let chunks = chunks(&events, ended);
     let deltas: Vec<_> = chunks.iter().map(|it| &it["choices"][0]["delta"]).collect();
     assert!(deltas.iter().any(|it| it["reasoning_content"].is_string()));
@@ -344,8 +355,8 @@ async fn tool_calls_and_reasoning_stream_through() {
 
 #[tokio::test]
 async fn streams_of_one_connection_follow_each_other() {
-    let (stage, key) = Stage::funded().await;
-    let mut connection = crate::harness::Connection::open(stage.address()).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let mut connection = crate::harness::Connection::open(gateway.address()).await;
     for count in 1..=5 {
         let body = with(
             ask(&format!("reply with {count} words")),
@@ -357,14 +368,14 @@ async fn streams_of_one_connection_follow_each_other() {
         let answer = connection.answer().await.ok();
         assert!(answer.text().ends_with("data: [DONE]\n\n"));
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// HTTP/2: many calls share one connection.
 #[tokio::test]
 async fn calls_share_an_http2_connection() {
-    let (stage, key) = Stage::funded().await;
-    let socket = tokio::net::TcpStream::connect(stage.address())
+    let (gateway, key) = TestGateway::funded().await;
+    let socket = tokio::net::TcpStream::connect(gateway.address())
         .await
         .unwrap();
     let executor = hyper_util::rt::TokioExecutor::new();
@@ -382,7 +393,7 @@ async fn calls_share_an_http2_connection() {
             &json!({ "stream": stream }),
         );
         let request =
-            http::Request::post(format!("http://{}/v1/chat/completions", stage.address()))
+            http::Request::post(format!("http://{}/v1/chat/completions", gateway.address()))
                 .header("authorization", format!("Bearer {}", key.secret))
                 .body(http_body_util::Full::new(bytes::Bytes::from(
                     body.to_string(),
@@ -401,9 +412,9 @@ async fn calls_share_an_http2_connection() {
     while let Some(call) = calls.join_next().await {
         call.unwrap();
     }
-    assert_eq!(stage.upstream_calls(), 20);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 20);
+    assert_eq!(gateway.frozen(&key).await, 0);
     drop(sender);
     connection.await.unwrap().unwrap();
-    stage.verify().await;
+    gateway.verify().await;
 }

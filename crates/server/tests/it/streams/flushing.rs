@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Connection, Dialect, Plot, Stepped, Streaming, pairs, via};
+use crate::harness::{
+    Connection, Dialect, GatewayBuilder, SteppedUpstream, Streaming, model_via, pairs,
+};
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
@@ -11,12 +13,12 @@ const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 #[tokio::test]
 async fn no_event_waits_for_the_next() {
     for (caller, upstream) in pairs() {
-        let source = Stepped::start(stream(upstream)).await;
+        let source = SteppedUpstream::start(stream(upstream)).await;
         let address = source.address.to_string();
-        let plot = Plot::default().upstream(upstream, &address, "any");
-        let (stage, key) = plot.funded().await;
-        let mut connection = Connection::open(stage.address()).await;
-        let request = caller.call(&key.secret, &via(upstream), caller.ask("go"), true);
+        let builder = GatewayBuilder::default().upstream(upstream, &address, "any");
+        let (gateway, key) = builder.funded().await;
+        let mut connection = Connection::open(gateway.address()).await;
+        let request = caller.call(&key.secret, &model_via(upstream), caller.ask("go"), true);
         connection.send(&request).await;
         // The opening events and the first word.
         source.step();

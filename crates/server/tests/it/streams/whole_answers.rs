@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANNED_MODEL, Canned, Connection, Plot, Request, Stepped, Streaming, ask, by_hand, eventually,
-    with,
+    CANNED_MODEL, CannedUpstream, Connection, GatewayBuilder, Request, SteppedUpstream, Streaming,
+    ask, eventually, expected_cost, with,
 };
 
 fn completion(texts: &[&str], usage: &Value) -> String {
@@ -17,13 +17,16 @@ fn completion(texts: &[&str], usage: &Value) -> String {
 #[tokio::test]
 async fn each_choice_of_a_whole_answer_is_streamed_and_charged() {
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 700 });
-    let canned = Canned::json(&completion(&["first", "second"], &usage)).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let canned = CannedUpstream::json(&completion(&["first", "second"], &usage)).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let body = with(
         ask("hello"),
         &json!({ "model": CANNED_MODEL, "n": 2, "stream": true }),
     );
-    let (events, _) = stage.stream(&key, &body).await.rest().await;
+    let (events, _) = gateway.stream(&key, &body).await.rest().await;
     assert!(events.last().unwrap().is_done());
     let deltas = events.iter().filter(|event| !event.is_done());
     let said: Vec<_> = deltas
@@ -35,8 +38,8 @@ async fn each_choice_of_a_whole_answer_is_streamed_and_charged() {
         said,
         [(json!(0), json!("first")), (json!(1), json!("second"))]
     );
-    assert_eq!(stage.usage(&key).await, by_hand(&usage));
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
+    gateway.verify().await;
 }
 
 /// S1 limits how much is read after the caller has left. A whole answer is an exception, because it has its usage at
@@ -46,7 +49,7 @@ async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 700 });
     let answer = completion(&[&"word ".repeat(200_000)], &usage);
     let (begin, rest) = answer.split_at(1000);
-    let source = Stepped::start(vec![begin.to_owned(), rest.to_owned()]).await;
+    let source = SteppedUpstream::start(vec![begin.to_owned(), rest.to_owned()]).await;
     let entries = format!(
         "[[channel]]
         name = \"stepped\"
@@ -60,7 +63,7 @@ async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
         profile = {{ context_tokens = 400000, max_output_tokens = 128000 }}",
         source.address
     );
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "stream_keep_alive_ms = 50")
         .setting("timeouts", "client_gone_drain_ms = 60000")
         .entries(&entries)
@@ -70,7 +73,7 @@ async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
         ask("hello"),
         &json!({ "model": CANNED_MODEL, "stream": true }),
     );
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection
         .send(&Request::chat(&body).bearer(&key.secret))
         .await;
@@ -81,9 +84,9 @@ async fn a_large_whole_answer_is_heard_out_after_its_caller_has_left() {
     Streaming::new(head, connection).leave();
     source.step();
     eventually("the settlement", async || {
-        (stage.frozen(&key).await == 0).then_some(())
+        (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.usage(&key).await, by_hand(&usage));
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
+    gateway.verify().await;
 }

@@ -7,11 +7,11 @@ use tokio::net::TcpListener;
 
 use super::every_protocol::listed;
 use super::{content_task_lists, content_tasks, omni, predict, videos};
-use crate::harness::{Key, Plot, Receiver, Stage, eventually};
+use crate::harness::{GatewayBuilder, Key, Receiver, TestGateway, eventually};
 
 /// Allows callbacks to this machine.
-fn open(plot: Plot) -> Plot {
-    plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
+fn open(builder: GatewayBuilder) -> GatewayBuilder {
+    builder.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
 
 fn told(mut body: Value, url: &str) -> Value {
@@ -22,21 +22,21 @@ fn told(mut body: Value, url: &str) -> Value {
 /// Asserts that the end of a task was delivered in this many attempts, each with the bytes that a lookup returns
 /// (`docs/api/videos.md`).
 async fn is_told(
-    (stage, key): &(Stage, Key),
+    (gateway, key): &(TestGateway, Key),
     receiver: &Receiver,
     (id, shown): (&str, &[u8]),
     attempts: usize,
 ) {
-    let told = receiver.heard(attempts).await;
+    let told = receiver.wait_for(attempts).await;
     let row = eventually("the note of the delivery", async || {
-        let row = stage.cli_json(&["tasks", "show", id]).await;
+        let row = gateway.cli_json(&["tasks", "show", id]).await;
         row["callback_outcome"].is_string().then_some(row)
     })
     .await;
     assert_eq!(row["callback_attempts"], attempts);
-    assert_eq!(told, receiver.told(), "no delivery after the last");
+    assert_eq!(told, receiver.deliveries(), "no delivery after the last");
     assert_eq!(told.len(), attempts);
-    let common = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
+    let common = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
     for delivery in told {
         assert_eq!(delivery.body, shown);
         assert_eq!(delivery.body, common.body);
@@ -53,55 +53,55 @@ async fn is_told(
         );
         assert!(!head.contains("authorization"), "{head}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// At most four attempts, and redirects are not followed.
 #[tokio::test]
 async fn the_end_of_a_task_is_told_until_it_is_heard() {
     for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
-        let scene = open(videos::plot()).funded().await;
-        let (stage, key) = &scene;
+        let scene = open(videos::builder()).funded().await;
+        let (gateway, key) = &scene;
         let receiver = Receiver::start(statuses).await;
         let body = told(videos::film("x"), &receiver.url);
-        let id = videos::create(stage, key, &body).await;
-        let shown = videos::ended(stage, key, &id).await.body;
+        let id = videos::create(gateway, key, &body).await;
+        let shown = videos::ended(gateway, key, &id).await.body;
         is_told(&scene, &receiver, (&id, &shown), attempts).await;
     }
 }
 
 #[tokio::test]
 async fn the_end_of_a_content_task_is_told_once() {
-    let scene = content_tasks::plot().funded().await;
-    let (stage, key) = &scene;
+    let scene = content_tasks::builder().funded().await;
+    let (gateway, key) = &scene;
     let receiver = Receiver::start(&[200]).await;
     let body = told(content_tasks::film("a boat"), &receiver.url);
-    let id = content_tasks::create(stage, key, &body).await;
-    let shown = content_tasks::ended(stage, key, &id).await;
+    let id = content_tasks::create(gateway, key, &body).await;
+    let shown = content_tasks::ended(gateway, key, &id).await;
     assert_eq!(shown.json()["status"], "succeeded");
     is_told(&scene, &receiver, (&id, &shown.body), 1).await;
 }
 
 #[tokio::test]
 async fn the_end_of_an_operation_is_told_once() {
-    let scene = open(predict::plot()).funded().await;
-    let (stage, key) = &scene;
+    let scene = open(predict::builder()).funded().await;
+    let (gateway, key) = &scene;
     let receiver = Receiver::start(&[200]).await;
     let body = told(predict::film("a boat"), &receiver.url);
-    let id = predict::create(stage, key, &body).await;
-    let shown = predict::done(stage, key, &id).await;
+    let id = predict::create(gateway, key, &body).await;
+    let shown = predict::done(gateway, key, &id).await;
     assert!(shown.json()["response"].is_object());
     is_told(&scene, &receiver, (&id, &shown.body), 1).await;
 }
 
 #[tokio::test]
 async fn the_end_of_an_interaction_is_told_once() {
-    let scene = open(omni::plot()).funded().await;
-    let (stage, key) = &scene;
+    let scene = open(omni::builder()).funded().await;
+    let (gateway, key) = &scene;
     let receiver = Receiver::start(&[200]).await;
     let body = told(omni::film("fog"), &receiver.url);
-    let id = omni::create(stage, key, &body).await;
-    let shown = omni::ended(stage, key, &id).await;
+    let id = omni::create(gateway, key, &body).await;
+    let shown = omni::ended(gateway, key, &id).await;
     assert_eq!(shown.json()["status"], "completed");
     is_told(&scene, &receiver, (&id, &shown.body), 1).await;
 }
@@ -109,8 +109,8 @@ async fn the_end_of_an_interaction_is_told_once() {
 /// Failed, expired and cancelled tasks have callbacks too.
 #[tokio::test]
 async fn every_kind_of_end_is_told() {
-    let scene = content_tasks::plot().funded().await;
-    let (stage, key) = &scene;
+    let scene = content_tasks::builder().funded().await;
+    let (gateway, key) = &scene;
     for (words, status) in [
         ("[fail]", "failed"),
         ("[expire]", "expired"),
@@ -118,12 +118,12 @@ async fn every_kind_of_end_is_told() {
     ] {
         let receiver = Receiver::start(&[200]).await;
         let body = told(content_tasks::film(words), &receiver.url);
-        let id = content_tasks::create(stage, key, &body).await;
+        let id = content_tasks::create(gateway, key, &body).await;
         if status == "cancelled" {
-            content_tasks::reached(stage, key, &id, &["queued"]).await;
-            content_task_lists::delete(stage, key, &id).await.ok();
+            content_tasks::reached(gateway, key, &id, &["queued"]).await;
+            content_task_lists::delete(gateway, key, &id).await.ok();
         }
-        let shown = content_tasks::ended(stage, key, &id).await;
+        let shown = content_tasks::ended(gateway, key, &id).await;
         assert_eq!(shown.json()["status"], status);
         is_told(&scene, &receiver, (&id, &shown.body), 1).await;
     }
@@ -132,7 +132,7 @@ async fn every_kind_of_end_is_told() {
 /// A3: no spelling of a refused address is ever connected to.
 #[tokio::test]
 async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
-    let (stage, key) = videos::plot().funded().await;
+    let (gateway, key) = videos::builder().funded().await;
     let heard = Arc::new(Mutex::new(0));
     let mut ports = Vec::new();
     for address in ["127.0.0.1:0", "0.0.0.0:0"] {
@@ -167,14 +167,14 @@ async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
         "http://10.0.0.1/".to_owned(),
         "http://[fd00:ec2::254]/".to_owned(),
         // The gateway's own listener.
-        format!("http://{}/v1/balance", stage.address()),
+        format!("http://{}/v1/balance", gateway.address()),
     ];
     for url in &urls {
         let body = told(videos::film("x"), url);
-        videos::create(&stage, &key, &body).await;
+        videos::create(&gateway, &key, &body).await;
     }
     eventually("the last attempts", async || {
-        let rows = listed(&stage, &[]).await;
+        let rows = listed(&gateway, &[]).await;
         let given_up = rows
             .iter()
             .filter(|row| row["callback_outcome"] == "given_up");
@@ -182,5 +182,5 @@ async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
     })
     .await;
     assert_eq!(*heard.lock().unwrap(), 0);
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -2,125 +2,128 @@
 
 use serde_json::json;
 
-use super::content_tasks::{PATH, create, film, plot, reached, text};
-use crate::harness::{Answer, Key, Request, Stage};
+use super::content_tasks::{PATH, builder, create, film, reached, text};
+use crate::harness::{Answer, Key, Request, TestGateway};
 
-pub(crate) async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn delete(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     // The official client sends a body with DELETE.
     let request = Request::new("DELETE", &format!("{PATH}/{id}"))
         .json(&json!({}))
         .bearer(&key.secret);
-    stage.send(&request).await
+    gateway.send(&request).await
 }
 
 /// `docs/api/content-tasks.md`: the effect of a deletion depends on the state of the task.
 #[tokio::test]
 async fn each_state_has_its_own_deletion() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let gone = (404, "task_not_found".to_owned());
     let running = (409, "task_running".to_owned());
     let cancelled = (409, "task_cancelled".to_owned());
 
     // Queued: the task is cancelled here and upstream, at no charge.
-    let id = create(&stage, &key, &film("[queue]")).await;
-    let answer = delete(&stage, &key, &id).await.ok();
+    let id = create(&gateway, &key, &film("[queue]")).await;
+    let answer = delete(&gateway, &key, &id).await.ok();
     assert_eq!(answer.text(), "{}");
-    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
+    let shown = gateway.get(&key, &format!("{PATH}/{id}")).await.ok().json();
     assert_eq!(shown["status"], "cancelled");
-    assert_eq!(stage.sim.content_tasks()[0].status, "cancelled");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    assert_eq!(gateway.sim.content_tasks()[0].status, "cancelled");
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
 
     // Cancelled: the task stays, and the answer tells clients not to retry.
-    let again = delete(&stage, &key, &id).await;
+    let again = delete(&gateway, &key, &id).await;
     assert_eq!(again.failure(), cancelled);
     assert_eq!(again.header("x-should-retry"), Some("false"));
 
     // Running: the task stays.
-    let id = create(&stage, &key, &film("[run]")).await;
-    reached(&stage, &key, &id, &["running"]).await;
-    let answer = delete(&stage, &key, &id).await;
+    let id = create(&gateway, &key, &film("[run]")).await;
+    reached(&gateway, &key, &id, &["running"]).await;
+    let answer = delete(&gateway, &key, &id).await;
     assert_eq!(answer.failure(), running);
     assert_eq!(answer.header("x-should-retry"), Some("false"));
-    assert_eq!(stage.sim.content_tasks()[1].status, "running");
+    assert_eq!(gateway.sim.content_tasks()[1].status, "running");
 
     // Ended: the task is deleted upstream and hidden here. Its charge and its history stay.
     for (words, status) in [("[fail]", "failed"), ("[expire]", "expired")] {
-        let id = create(&stage, &key, &film(words)).await;
-        reached(&stage, &key, &id, &[status]).await;
-        assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
-        let record = stage.sim.content_tasks().pop().unwrap();
+        let id = create(&gateway, &key, &film(words)).await;
+        reached(&gateway, &key, &id, &[status]).await;
+        assert_eq!(delete(&gateway, &key, &id).await.ok().text(), "{}");
+        let record = gateway.sim.content_tasks().pop().unwrap();
         assert!(record.is_deleted, "{record:?}");
         for path in [format!("{PATH}/{id}"), format!("/v1/tasks/{id}")] {
-            assert_eq!(stage.get(&key, &path).await.failure(), gone);
+            assert_eq!(gateway.get(&key, &path).await.failure(), gone);
         }
-        assert_eq!(delete(&stage, &key, &id).await.failure(), gone);
+        assert_eq!(delete(&gateway, &key, &id).await.failure(), gone);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_task_that_begins_under_the_hand_is_not_called_off() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("[race]")).await;
-    let answer = delete(&stage, &key, &id).await;
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("[race]")).await;
+    let answer = delete(&gateway, &key, &id).await;
     assert_eq!(answer.failure(), (409, "task_running".to_owned()));
-    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
+    let shown = gateway.get(&key, &format!("{PATH}/{id}")).await.ok().json();
     assert_eq!(shown["status"], "queued");
-    assert_ne!(stage.frozen(&key).await, 0);
+    assert_ne!(gateway.frozen(&key).await, 0);
     // An upstream error is reported, and the task can still be deleted afterwards.
-    let id = create(&stage, &key, &film("[queue]")).await;
-    stage
+    let id = create(&gateway, &key, &film("[queue]")).await;
+    gateway
         .sim
         .queue_faults("delete/sim-film", "status=500", 1)
         .unwrap();
-    assert_eq!(delete(&stage, &key, &id).await.status(), 502);
-    assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
-    stage.verify().await;
+    assert_eq!(delete(&gateway, &key, &id).await.status(), 502);
+    assert_eq!(delete(&gateway, &key, &id).await.ok().text(), "{}");
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_task_is_listed_and_deleted_by_its_own_wallet_alone() {
-    let (stage, key) = plot().funded().await;
-    stage.wallet("other", &["--balance", "100"]).await;
-    let stranger = stage.key("other", &[]).await;
-    let id = create(&stage, &key, &film("[queue]")).await;
-    let foreign = delete(&stage, &stranger, &id).await;
+    let (gateway, key) = builder().funded().await;
+    gateway.wallet("other", &["--balance", "100"]).await;
+    let stranger = gateway.key("other", &[]).await;
+    let id = create(&gateway, &key, &film("[queue]")).await;
+    let foreign = delete(&gateway, &stranger, &id).await;
     assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
     for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
-        let missing = delete(&stage, &stranger, missing).await;
+        let missing = delete(&gateway, &stranger, missing).await;
         assert_eq!(missing.status(), 404);
         assert_eq!(missing.body, foreign.body);
     }
-    let listed = stage.get(&stranger, PATH).await.ok().json();
+    let listed = gateway.get(&stranger, PATH).await.ok().json();
     assert_eq!(listed, json!({ "items": [], "total": 0 }));
-    let listed = stage.get(&key, PATH).await.ok().json();
+    let listed = gateway.get(&key, PATH).await.ok().json();
     assert_eq!(listed["items"][0]["id"], id);
     // Tasks of other protocols are not listed here and cannot be deleted.
     let video = json!({ "model": "maker/video", "prompt": "a boat [polls=1000]" });
     let request = Request::post("/v1/videos/generations")
         .json(&video)
         .bearer(&key.secret);
-    let video = stage.send(&request).await.ok().json()["request_id"]
+    let video = gateway.send(&request).await.ok().json()["request_id"]
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(delete(&stage, &key, &video).await.status(), 404);
-    assert_eq!(stage.get(&key, PATH).await.ok().json()["total"], 1);
+    assert_eq!(delete(&gateway, &key, &video).await.status(), 404);
+    assert_eq!(gateway.get(&key, PATH).await.ok().json()["total"], 1);
 }
 
 #[tokio::test]
 async fn a_list_has_pages_and_filters() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(create(&stage, &key, &film("[queue]")).await);
+        ids.push(create(&gateway, &key, &film("[queue]")).await);
     }
     let small = json!({ "model": "maker/film-1.0", "content": [text("[fail]")], "duration": 2 });
-    let failed = create(&stage, &key, &small).await;
-    reached(&stage, &key, &failed, &["failed"]).await;
-    delete(&stage, &key, &ids[0]).await.ok();
+    let failed = create(&gateway, &key, &small).await;
+    reached(&gateway, &key, &failed, &["failed"]).await;
+    delete(&gateway, &key, &ids[0]).await.ok();
     let list = async |query: &str| {
-        let listed = stage
+        let listed = gateway
             .get(&key, &format!("{PATH}?{query}"))
             .await
             .ok()
@@ -155,7 +158,7 @@ async fn a_list_has_pages_and_filters() {
     assert_eq!(list(&two).await, (of(&[&failed, &ids[1]]), 2));
     assert_eq!(list("filter.task_ids=x").await, (vec![], 0));
     for query in ["page_num=0", "page_size=501", "page_size=x"] {
-        let answer = stage.get(&key, &format!("{PATH}?{query}")).await;
+        let answer = gateway.get(&key, &format!("{PATH}?{query}")).await;
         assert_eq!(
             answer.failure(),
             (400, "invalid_request".to_owned()),

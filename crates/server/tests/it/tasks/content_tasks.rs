@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::content_task_lists::delete;
-use crate::harness::{Answer, Key, Plot, Request, Stage, eventually, with};
+use crate::harness::{Answer, GatewayBuilder, Key, Request, TestGateway, eventually, with};
 
 pub(super) const PATH: &str = "/v1/contents/generations/tasks";
 
@@ -40,8 +40,8 @@ price = { video_tokens = "10" }
 profile = { base = "content-1.0" }
 "#;
 
-pub(crate) fn plot() -> Plot {
-    Plot::default()
+pub(crate) fn builder() -> GatewayBuilder {
+    GatewayBuilder::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
@@ -56,42 +56,42 @@ pub(crate) fn film(words: &str) -> Value {
     json!({ "model": "maker/film", "content": [text(words)], "duration": 5 })
 }
 
-async fn post(stage: &Stage, key: &Key, body: &Value) -> Answer {
+async fn post(gateway: &TestGateway, key: &Key, body: &Value) -> Answer {
     let request = Request::post(PATH).json(body).bearer(&key.secret);
-    stage.send(&request).await
+    gateway.send(&request).await
 }
 
 /// Creates a task and returns its id.
-pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
-    let answer = post(stage, key, body).await.ok();
+pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
+    let answer = post(gateway, key, body).await.ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["id"]);
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// Waits until the task has one of these states, and returns the answer to the lookup.
-pub(crate) async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
+pub(crate) async fn reached(gateway: &TestGateway, key: &Key, id: &str, states: &[&str]) -> Answer {
     eventually("a state of the task", async || {
-        let answer = stage.get(key, &format!("{PATH}/{id}")).await.ok();
+        let answer = gateway.get(key, &format!("{PATH}/{id}")).await.ok();
         let now = answer.json()["status"].as_str().unwrap().to_owned();
         states.contains(&&*now).then_some(answer)
     })
     .await
 }
 
-pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     let states = ["succeeded", "failed", "expired", "cancelled"];
-    reached(stage, key, id, &states).await
+    reached(gateway, key, id, &states).await
 }
 
 #[tokio::test]
 async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("a boat [queue]")).await;
-    let shown = reached(&stage, &key, &id, &["queued"]).await;
-    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("a boat [queue]")).await;
+    let shown = reached(&gateway, &key, &id, &["queued"]).await;
+    let common = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     let alias = format!("/api/v3/contents/generations/tasks/{id}");
-    let alias = stage.get(&key, &alias).await.ok();
+    let alias = gateway.get(&key, &alias).await.ok();
     for answer in [&common, &alias] {
         assert_eq!(answer.json()["id"], id);
         assert_eq!(answer.json()["status"], "queued");
@@ -101,15 +101,15 @@ async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
     assert!(shown["created_at"].as_i64().unwrap() > 1_700_000_000);
     assert!(shown["updated_at"].as_i64() >= shown["created_at"].as_i64());
     // Five seconds of 720p at 10 credits per million tokens: the vendor's count, and up to a tenth more.
-    let held = stage.frozen(&key).await;
+    let held = gateway.frozen(&key).await;
     assert!((1_089_000..1_200_000).contains(&held), "{held}");
     for (state, words) in [
         ("running", "[run]"),
         ("failed", "[fail]"),
         ("failed", "[refuse]"),
     ] {
-        let id = create(&stage, &key, &film(words)).await;
-        let shown = reached(&stage, &key, &id, &[state]).await;
+        let id = create(&gateway, &key, &film(words)).await;
+        let shown = reached(&gateway, &key, &id, &[state]).await;
         for secret in [
             "sim-film",
             "cgt-",
@@ -125,7 +125,7 @@ async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
 
 #[tokio::test]
 async fn what_is_not_made_costs_nothing() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for (words, status, code) in [
         ("[fail]", "failed", Some("InternalServiceError")),
         (
@@ -136,21 +136,21 @@ async fn what_is_not_made_costs_nothing() {
         ("[expire]", "expired", None),
         ("[cancel]", "cancelled", None),
     ] {
-        let id = create(&stage, &key, &film(words)).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let id = create(&gateway, &key, &film(words)).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{shown}");
         assert_eq!(shown["error"]["code"].as_str(), code, "{shown}");
-        assert_eq!(stage.frozen(&key).await, 0, "{words}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{words}");
     }
-    assert_eq!(stage.usage(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// The official client sends every unset option as `null`. The upstream gets only the options that are set, under its
 /// own names.
 #[tokio::test]
 async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let unset = [
         "safety_identifier",
         "return_last_frame",
@@ -177,8 +177,8 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
         body,
         &json!({ "seed": 11, "callback_url": "https://c.example/told" }),
     );
-    create(&stage, &key, &body).await;
-    let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film")[0].body).unwrap();
+    create(&gateway, &key, &body).await;
+    let sent: Value = serde_json::from_slice(&gateway.sim.calls_of("sim-film")[0].body).unwrap();
     assert_eq!(
         sent,
         json!({
@@ -191,7 +191,7 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let image = |role: &str| json!({ "type": "image_url", "image_url": { "url": "https://x.example/a.png" }, "role": role });
     let video = json!({ "type": "video_url", "video_url": { "url": "https://x.example/a.mp4" }, "role": "reference_video" });
     let audio = json!({ "type": "audio_url", "audio_url": { "url": "https://x.example/a.mp3" }, "role": "reference_audio" });
@@ -299,20 +299,20 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
             "model_not_supported",
         ),
     ] {
-        let answer = post(&stage, &key, &body).await;
+        let answer = post(&gateway, &key, &body).await;
         assert_eq!(answer.failure(), (400, code.to_owned()), "{body}");
     }
     let unknown = of("maker/none", json!([text("x")]), json!({}));
-    let answer = post(&stage, &key, &unknown).await;
+    let answer = post(&gateway, &key, &unknown).await;
     assert_eq!(answer.failure(), (404, "model_not_found".to_owned()));
     let request = Request::post(PATH)
         .json(&film("x"))
         .bearer(&key.secret)
         .header("idempotency-key", "1");
     let refused = (400, "idempotency_key_not_supported".to_owned());
-    assert_eq!(stage.send(&request).await.failure(), refused);
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.send(&request).await.failure(), refused);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 /// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
@@ -326,36 +326,39 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
         ("empty-object", 502, Some("false")),
         ("reset=head", 502, Some("false")),
     ] {
-        let (stage, key) = plot().funded().await;
-        stage.sim.queue_faults("sim-film", faults, 1).unwrap();
-        let answer = post(&stage, &key, &film("x")).await;
+        let (gateway, key) = builder().funded().await;
+        gateway.sim.queue_faults("sim-film", faults, 1).unwrap();
+        let answer = post(&gateway, &key, &film("x")).await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
         for secret in ["sim-film", "Request id"] {
             assert!(!answer.text().contains(secret), "{}", answer.text());
         }
-        assert_eq!(stage.upstream_calls(), 1, "{faults}");
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-        stage.verify().await;
+        assert_eq!(gateway.upstream_calls(), 1, "{faults}");
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
+        gateway.verify().await;
     }
 }
 
 /// Fetches a file that a snapshot names, without a key.
-async fn fetched(stage: &Stage, url: &Value) -> Answer {
+async fn fetched(gateway: &TestGateway, url: &Value) -> Answer {
     let path = url.as_str().unwrap().split_once("/media/").unwrap().1;
     let request = Request::get(&format!("/media/{path}"));
-    stage.send(&request).await.ok()
+    gateway.send(&request).await.ok()
 }
 
 #[tokio::test]
 async fn a_result_is_kept_here_and_paid_by_its_tokens() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let body = with(
         film("a boat"),
         &json!({ "return_last_frame": true, "seed": 7 }),
     );
-    let id = create(&stage, &key, &body).await;
-    let answer = ended(&stage, &key, &id).await;
+    let id = create(&gateway, &key, &body).await;
+    let answer = ended(&gateway, &key, &id).await;
     let shown = answer.json();
     let content = shown["content"].clone();
     assert_eq!(
@@ -369,30 +372,30 @@ async fn a_result_is_kept_here_and_paid_by_its_tokens() {
             "generate_audio": true, "draft": false, "execution_expires_after": 172_800,
         })
     );
-    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    let common = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     assert_eq!(common.body, answer.body);
     // 108,900 tokens at 10 credits per million.
-    assert_eq!(stage.usage(&key).await, 1_089_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    assert_eq!(stage.sim.content_tasks()[0].billed_tokens, 108_900);
-    let video = fetched(&stage, &content["video_url"]).await;
+    assert_eq!(gateway.usage(&key).await, 1_089_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    assert_eq!(gateway.sim.content_tasks()[0].billed_tokens, 108_900);
+    let video = fetched(&gateway, &content["video_url"]).await;
     assert_eq!(video.header("content-type"), Some("video/mp4"));
     assert_eq!(&video.body[4..12], b"ftypisom");
-    let frame = fetched(&stage, &content["last_frame_url"]).await;
+    let frame = fetched(&gateway, &content["last_frame_url"]).await;
     assert_eq!(frame.header("content-type"), Some("image/png"));
     // A deleted task is still charged, and its media are still served.
-    assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
-    let gone = stage.get(&key, &format!("{PATH}/{id}")).await;
+    assert_eq!(delete(&gateway, &key, &id).await.ok().text(), "{}");
+    let gone = gateway.get(&key, &format!("{PATH}/{id}")).await;
     assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
-    assert!(stage.sim.content_tasks()[0].is_deleted);
-    fetched(&stage, &content["video_url"]).await;
-    assert_eq!(stage.usage(&key).await, 1_089_000);
-    stage.verify().await;
+    assert!(gateway.sim.content_tasks()[0].is_deleted);
+    fetched(&gateway, &content["video_url"]).await;
+    assert_eq!(gateway.usage(&key).await, 1_089_000);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let mut spent = 0;
     let small = json!({ "resolution": "480p", "duration": 4 });
     for (body, status, charge) in [
@@ -410,50 +413,50 @@ async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
         // Without a usage report, the charge is the amount of the hold.
         (film("[unmetered]"), "succeeded", 1_146_200),
     ] {
-        let id = create(&stage, &key, &body).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let id = create(&gateway, &key, &body).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{body} {shown}");
         assert!(shown["content"].get("last_frame_url").is_none(), "{shown}");
         spent += charge;
-        assert_eq!(stage.usage(&key).await, spent, "{body}");
-        assert_eq!(stage.frozen(&key).await, 0, "{body}");
+        assert_eq!(gateway.usage(&key).await, spent, "{body}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{body}");
     }
     let mov = json!({ "model": "maker/film-2.5", "content": [text("x")], "duration": 4, "output_format": "mov" });
-    let id = create(&stage, &key, &mov).await;
-    let shown = ended(&stage, &key, &id).await.json();
-    let video = fetched(&stage, &shown["content"]["video_url"]).await;
+    let id = create(&gateway, &key, &mov).await;
+    let shown = ended(&gateway, &key, &id).await.json();
+    let video = fetched(&gateway, &shown["content"]["video_url"]).await;
     assert_eq!(video.header("content-type"), Some("video/quicktime"));
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
-    let (stage, key) = plot().funded().await;
-    stage.wallet("other", &["--balance", "100"]).await;
-    let stranger = stage.key("other", &[]).await;
+    let (gateway, key) = builder().funded().await;
+    gateway.wallet("other", &["--balance", "100"]).await;
+    let stranger = gateway.key("other", &[]).await;
     let draft = json!({ "model": "maker/film-1.5", "content": [text("a boat")], "duration": 4, "draft": true });
     let promoted = |id: &str| {
         let item = json!({ "type": "draft_task", "draft_task": { "id": id } });
         json!({ "model": "maker/film-1.5", "content": [item], "resolution": "720p" })
     };
-    let id = create(&stage, &key, &draft).await;
-    assert_eq!(ended(&stage, &key, &id).await.json()["draft"], true);
-    let next = create(&stage, &key, &promoted(&id)).await;
-    let shown = ended(&stage, &key, &next).await.json();
+    let id = create(&gateway, &key, &draft).await;
+    assert_eq!(ended(&gateway, &key, &id).await.json()["draft"], true);
+    let next = create(&gateway, &key, &promoted(&id)).await;
+    let shown = ended(&gateway, &key, &next).await.json();
     assert_eq!(
         (&shown["status"], &shown["draft_task_id"]),
         (&json!("succeeded"), &json!(id))
     );
-    let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film-1")[1].body).unwrap();
-    let upstream_id = stage.sim.content_tasks()[0].id.clone();
+    let sent: Value = serde_json::from_slice(&gateway.sim.calls_of("sim-film-1")[1].body).unwrap();
+    let upstream_id = gateway.sim.content_tasks()[0].id.clone();
     assert_eq!(sent["content"][0]["draft_task"]["id"], upstream_id);
 
     let full = json!({ "model": "maker/film-1.5", "content": [text("x")], "duration": 4 });
-    let full = create(&stage, &key, &full).await;
-    ended(&stage, &key, &full).await;
+    let full = create(&gateway, &key, &full).await;
+    ended(&gateway, &key, &full).await;
     let waiting = with(draft.clone(), &json!({ "content": [text("[queue]")] }));
-    let waiting = create(&stage, &key, &waiting).await;
-    let calls = stage.sim.calls_of("sim-film-1").len();
+    let waiting = create(&gateway, &key, &waiting).await;
+    let calls = gateway.sim.calls_of("sim-film-1").len();
     for (key, id) in [
         (&stranger, &*id),
         (&key, &*full),
@@ -461,34 +464,37 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
         (&key, "01987654-0000-7000-8000-000000000000"),
         (&key, &*upstream_id),
     ] {
-        let answer = post(&stage, key, &promoted(id)).await;
+        let answer = post(&gateway, key, &promoted(id)).await;
         assert_eq!(
             answer.failure(),
             (400, "invalid_request".to_owned()),
             "{id}"
         );
     }
-    assert_eq!(stage.sim.calls_of("sim-film-1").len(), calls);
+    assert_eq!(gateway.sim.calls_of("sim-film-1").len(), calls);
 }
 
 /// T2, T4, T9: killed during a poll, during the copy and around the last commit, each task continues from its row and
 /// ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
-    let (mut stage, key) = plot().funded().await;
+    let (mut gateway, key) = builder().funded().await;
     let mut ids = Vec::new();
     for _ in 0..3 {
         for _ in 0..2 {
-            ids.push(create(&stage, &key, &film("a boat [polls=3]")).await);
+            ids.push(create(&gateway, &key, &film("a boat [polls=3]")).await);
         }
-        stage.kill();
-        stage.verify().await;
-        stage.restart().await;
+        gateway.kill();
+        gateway.verify().await;
+        gateway.restart().await;
     }
     for id in &ids {
-        assert_eq!(ended(&stage, &key, id).await.json()["status"], "succeeded");
+        assert_eq!(
+            ended(&gateway, &key, id).await.json()["status"],
+            "succeeded"
+        );
     }
-    assert_eq!(stage.usage(&key).await, 6 * 1_089_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 6 * 1_089_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }

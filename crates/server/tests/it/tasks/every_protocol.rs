@@ -7,17 +7,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::videos::{create, ended, film, plot, post};
-use crate::harness::{Connection, Database, Key, Request, Stage, eventually};
+use super::videos::{builder, create, ended, film, post};
+use crate::harness::{Connection, Database, Key, Request, TestGateway, eventually};
 
 /// The cost of eight seconds of video, in micro-credits.
 const FILM_COST: u64 = 800_000;
 
 /// The rows of `tasks list`, as JSON.
-pub(crate) async fn listed(stage: &Stage, options: &[&str]) -> Vec<Value> {
+pub(crate) async fn listed(gateway: &TestGateway, options: &[&str]) -> Vec<Value> {
     let mut arguments = vec!["tasks", "list", "--limit", "5000", "--json"];
     arguments.extend_from_slice(options);
-    let output = stage.cli(&arguments).await;
+    let output = gateway.cli(&arguments).await;
     assert!(output.status.success(), "{}", output.stderr);
     let rows = output.stdout.lines();
     rows.map(|row| serde_json::from_str(row).unwrap()).collect()
@@ -43,13 +43,13 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
         return;
     };
     let count = std::env::var("TOLLGATE_TASKS").map_or(100, |count| count.parse().unwrap());
-    let plot = plot()
+    let builder = builder()
         .database(database)
         .setting("tasks", "lease_ms = 3000");
-    let mut stage = plot.open().await;
-    let nodes = [stage.address(), stage.another_node().await];
-    stage.wallet("w", &["--balance", "10000"]).await;
-    let key = stage.key("w", &[]).await;
+    let mut gateway = builder.start().await;
+    let nodes = [gateway.address(), gateway.another_node().await];
+    gateway.wallet("w", &["--balance", "10000"]).await;
+    let key = gateway.key("w", &[]).await;
     let mut creators = JoinSet::new();
     for creator in 0..10 {
         let key = key.clone();
@@ -62,33 +62,33 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
     }
     // The simulator keeps only its newest calls, so they are collected repeatedly.
     let mut polls = BTreeMap::new();
-    let mut gather = |stage: &Stage| {
-        let calls = stage.sim.calls().into_iter();
+    let mut gather = |gateway: &TestGateway| {
+        let calls = gateway.sim.calls().into_iter();
         for call in calls.filter(|call| call.method == "GET") {
             let until = call.at_ms + call.took_ms.unwrap_or(0);
             polls.insert(call.seq, (call.path, call.at_ms, until));
         }
     };
     while !creators.is_empty() {
-        gather(&stage);
+        gather(&gateway);
         while let Some(created) = creators.try_join_next() {
             created.unwrap();
         }
         // Wait between two reads of the simulator's log.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    stage.kill_last_node();
-    let mut frozen = stage.frozen(&key).await;
+    gateway.kill_last_node();
+    let mut frozen = gateway.frozen(&key).await;
     while frozen > 0 {
         frozen = eventually("the end of further tasks", async || {
-            gather(&stage);
-            let now = stage.frozen(&key).await;
+            gather(&gateway);
+            let now = gateway.frozen(&key).await;
             (now < frozen).then_some(now)
         })
         .await;
     }
-    assert_eq!(stage.usage(&key).await, count as u64 * FILM_COST);
-    let rows = listed(&stage, &[]).await;
+    assert_eq!(gateway.usage(&key).await, count as u64 * FILM_COST);
+    let rows = listed(&gateway, &[]).await;
     assert_eq!(rows.len(), count);
     assert!(rows.iter().all(|row| row["status"] == "done"));
     let mut polls: Vec<(String, u64, u64)> = polls.into_values().collect();
@@ -101,39 +101,39 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
             "polled by two at once: {first:?} {next:?}"
         );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn operators_list_show_and_follow_tasks() {
-    let (stage, key) = plot().funded().await;
-    let done = create(&stage, &key, &film("a boat")).await;
-    ended(&stage, &key, &done).await;
-    let refused = create(&stage, &key, &film("[refuse]")).await;
-    ended(&stage, &key, &refused).await;
-    let rows = listed(&stage, &[]).await;
+    let (gateway, key) = builder().funded().await;
+    let done = create(&gateway, &key, &film("a boat")).await;
+    ended(&gateway, &key, &done).await;
+    let refused = create(&gateway, &key, &film("[refuse]")).await;
+    ended(&gateway, &key, &refused).await;
+    let rows = listed(&gateway, &[]).await;
     let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2);
     assert!(ids.contains(&done.as_str()) && ids.contains(&refused.as_str()));
-    let failed = listed(&stage, &["--status", "failed", "--wallet", "w"]).await;
+    let failed = listed(&gateway, &["--status", "failed", "--wallet", "w"]).await;
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0]["id"], refused.as_str());
-    assert!(listed(&stage, &["--open"]).await.is_empty());
-    let shown = stage.cli_json(&["tasks", "show", &done]).await;
+    assert!(listed(&gateway, &["--open"]).await.is_empty());
+    let shown = gateway.cli_json(&["tasks", "show", &done]).await;
     assert_eq!(shown["protocol"], "video-a");
     assert_eq!(shown["channel"], "main");
     assert_eq!(shown["snapshot"]["status"], "done");
-    let table = stage.cli(&["tasks", "list"]).await.stdout;
+    let table = gateway.cli(&["tasks", "list"]).await.stdout;
     assert!(
         table.contains("PROGRESS") && table.contains(&done),
         "{table}"
     );
     let missing = "01987654-0000-7000-8000-000000000000";
-    let missing = stage.cli(&["tasks", "show", missing]).await;
+    let missing = gateway.cli(&["tasks", "show", missing]).await;
     assert!(!missing.status.success() && missing.stderr.contains("no task"));
     // With `--drain`, the command follows until no task is open.
-    let slow = create(&stage, &key, &film("a boat [polls=20]")).await;
-    let followed = stage.cli(&["tasks", "follow", "--drain", "--json"]).await;
+    let slow = create(&gateway, &key, &film("a boat [polls=20]")).await;
+    let followed = gateway.cli(&["tasks", "follow", "--drain", "--json"]).await;
     let last = followed.stdout.lines().rfind(|line| line.contains(&slow));
     let last: Value = serde_json::from_str(last.unwrap()).unwrap();
     assert_eq!(last["status"], "done", "{}", followed.stdout);
@@ -142,17 +142,17 @@ async fn operators_list_show_and_follow_tasks() {
 /// T8: a channel that still has open tasks can be closed to new work, but cannot be removed.
 #[tokio::test]
 async fn a_channel_with_open_tasks_cannot_be_taken_away() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("a boat [polls=100000]")).await;
-    let file = stage.config_file().to_owned();
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("a boat [polls=100000]")).await;
+    let file = gateway.config_file().to_owned();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"main\"", "\"other\"")).unwrap();
-    crate::harness::signal("HUP", stage.pid());
+    crate::harness::signal("HUP", gateway.pid());
     let refused = |line: &str| line.contains("still has open tasks");
-    stage.logged("the refusal", refused).await;
-    let answer = post(&stage, &key, "/v1/videos/generations", &film("x")).await;
+    gateway.logged("the refusal", refused).await;
+    let answer = post(&gateway, &key, "/v1/videos/generations", &film("x")).await;
     answer.ok();
-    let row = stage.cli_json(&["tasks", "show", &id]).await;
+    let row = gateway.cli_json(&["tasks", "show", &id]).await;
     assert_eq!(
         (&row["channel"], &row["status"]),
         (&json!("main"), &json!("pending"))

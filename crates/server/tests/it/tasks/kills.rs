@@ -7,14 +7,16 @@ use tokio::net::TcpListener;
 use super::copied_results::kept;
 use super::every_protocol::listed;
 use super::{content_task_lists, content_tasks, predict, videos};
-use crate::harness::{Connection, Key, Plot, Receiver, Reply, Request, Stage, eventually, within};
+use crate::harness::{
+    Connection, GatewayBuilder, Key, Receiver, Reply, Request, TestGateway, eventually, within,
+};
 
 /// The cost of eight seconds of video in micro-credits, both as the upstream reports it and by the second.
 const FILM_COST: u64 = 800_000;
 
 /// Allows callbacks and media on this machine.
-fn open(plot: Plot) -> Plot {
-    plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
+fn open(builder: GatewayBuilder) -> GatewayBuilder {
+    builder.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
 
 fn told(mut body: Value, receiver: &Receiver) -> Value {
@@ -23,25 +25,25 @@ fn told(mut body: Value, receiver: &Receiver) -> Value {
 }
 
 /// Sends `kill -9`, verifies the ledger and restarts the gateway.
-async fn kill(stage: &mut Stage) {
-    stage.kill();
-    stage.verify().await;
-    stage.restart().await;
+async fn kill(gateway: &mut TestGateway) {
+    gateway.kill();
+    gateway.verify().await;
+    gateway.restart().await;
 }
 
 /// Asserts that the only task has ended: delivered one to four times with the bytes of a lookup, at this cost.
-async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) -> Value {
-    receiver.heard(1).await;
-    let rows = listed(stage, &[]).await;
+async fn ended_once(gateway: &TestGateway, key: &Key, receiver: &Receiver, cost: u64) -> Value {
+    receiver.wait_for(1).await;
+    let rows = listed(gateway, &[]).await;
     assert_eq!(rows.len(), 1, "{rows:?}");
     let id = rows[0]["id"].as_str().unwrap();
     let row = eventually("the note of the delivery", async || {
-        let row = stage.cli_json(&["tasks", "show", id]).await;
+        let row = gateway.cli_json(&["tasks", "show", id]).await;
         (row["callback_outcome"] == "delivered").then_some(row)
     })
     .await;
-    let shown = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
-    let told = receiver.told();
+    let shown = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
+    let told = receiver.deliveries();
     assert!((1..=4).contains(&told.len()), "{told:?}");
     // A crash uses up an attempt, even if nothing of it has arrived.
     let attempts = row["callback_attempts"].as_u64().unwrap();
@@ -54,15 +56,15 @@ async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) ->
                 .contains(&format!("\r\nidempotency-key: {id}\r\n"))
         );
     }
-    assert_eq!(stage.usage(key).await, cost);
-    assert_eq!(stage.frozen(key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(key).await, cost);
+    assert_eq!(gateway.frozen(key).await, 0);
+    gateway.verify().await;
     shown.json()
 }
 
 /// Sends a creation and does not wait for its answer.
-async fn send_creation(stage: &Stage, key: &Key, body: &Value) -> Connection {
-    let mut caller = Connection::open(stage.address()).await;
+async fn send_creation(gateway: &TestGateway, key: &Key, body: &Value) -> Connection {
+    let mut caller = Connection::open(gateway.address()).await;
     let request = Request::post("/v1/videos/generations")
         .json(body)
         .bearer(&key.secret);
@@ -88,68 +90,71 @@ async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_i
         profile = {{ base = \"video-a\" }}",
         silent.local_addr().unwrap()
     );
-    let plot = open(videos::plot()).entries(&entries);
-    let (mut stage, key) = plot.funded().await;
+    let builder = open(videos::builder()).entries(&entries);
+    let (mut gateway, key) = builder.funded().await;
     let receiver = Receiver::start(&[200]).await;
     let body = json!({ "model": "maker/unheard", "prompt": "x" });
-    let caller = send_creation(&stage, &key, &told(body, &receiver)).await;
+    let caller = send_creation(&gateway, &key, &told(body, &receiver)).await;
     let (_handshake, _) = silent.accept().await.unwrap();
-    kill(&mut stage).await;
+    kill(&mut gateway).await;
     drop(caller);
-    let shown = ended_once(&stage, &key, &receiver, 0).await;
+    let shown = ended_once(&gateway, &key, &receiver, 0).await;
     assert_eq!(shown["status"], "failed", "{shown}");
 }
 
 /// `kill@created`: the upstream has received the creation, but its answer is lost.
 #[tokio::test]
 async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once() {
-    let (mut stage, key) = open(videos::plot()).funded().await;
+    let (mut gateway, key) = open(videos::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
-    stage.sim.queue_faults("sim-video", "hang=head", 1).unwrap();
-    let caller = send_creation(&stage, &key, &told(videos::film("x"), &receiver)).await;
+    gateway
+        .sim
+        .queue_faults("sim-video", "hang=head", 1)
+        .unwrap();
+    let caller = send_creation(&gateway, &key, &told(videos::film("x"), &receiver)).await;
     eventually("the creation", async || {
-        (stage.upstream_calls() == 1).then_some(())
+        (gateway.upstream_calls() == 1).then_some(())
     })
     .await;
-    kill(&mut stage).await;
+    kill(&mut gateway).await;
     drop(caller);
-    let shown = ended_once(&stage, &key, &receiver, 0).await;
+    let shown = ended_once(&gateway, &key, &receiver, 0).await;
     assert_eq!(shown["status"], "failed", "{shown}");
-    assert_eq!(stage.upstream_calls(), 1);
+    assert_eq!(gateway.upstream_calls(), 1);
 }
 
 /// `kill@poll`: the task continues from its row.
 #[tokio::test]
 async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
-    let (mut stage, key) = open(videos::plot()).funded().await;
+    let (mut gateway, key) = open(videos::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
-    stage
+    gateway
         .sim
         .queue_faults("poll/sim-video", "hang=head", 1)
         .unwrap();
     let body = told(videos::film("a boat"), &receiver);
-    videos::create(&stage, &key, &body).await;
+    videos::create(&gateway, &key, &body).await;
     eventually("the poll", async || {
-        (stage.upstream_calls() == 2).then_some(())
+        (gateway.upstream_calls() == 2).then_some(())
     })
     .await;
-    kill(&mut stage).await;
-    let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+    kill(&mut gateway).await;
+    let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
     assert_eq!(shown["status"], "done", "{shown}");
 }
 
 /// `kill@copy`: a part of the video has been copied. The next copy replaces it under the same name.
 #[tokio::test]
 async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
-    let (mut stage, key) = open(predict::plot()).funded().await;
+    let (mut gateway, key) = open(predict::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
-    stage
+    gateway
         .sim
         .queue_faults("file/sim-film", "hang=content", 1)
         .unwrap();
     let body = told(predict::film("a street"), &receiver);
-    predict::create(&stage, &key, &body).await;
-    let media = stage.folder().join("tollgate-data/media");
+    predict::create(&gateway, &key, &body).await;
+    let media = gateway.folder().join("tollgate-data/media");
     eventually("a part of the film", async || {
         let parts = std::fs::read_dir(media.join("incoming")).unwrap();
         let mut parts = parts.filter_map(|part| part.unwrap().metadata().ok());
@@ -157,8 +162,8 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
     })
     .await;
     assert_eq!(kept(&media), 0);
-    kill(&mut stage).await;
-    let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+    kill(&mut gateway).await;
+    let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
     let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
     assert!(samples[0]["video"]["uri"].is_string(), "{shown}");
     assert_eq!(kept(&media), 1);
@@ -169,13 +174,13 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
 async fn killed_around_its_last_commit_the_task_is_settled_once() {
     const ROUNDS: usize = 5;
     for round in 0..ROUNDS {
-        let (mut stage, key) = open(videos::plot()).funded().await;
+        let (mut gateway, key) = open(videos::builder()).funded().await;
         let receiver = Receiver::start(&[200]).await;
         let body = told(videos::film("a boat [polls=1]"), &receiver);
-        videos::create(&stage, &key, &body).await;
+        videos::create(&gateway, &key, &body).await;
         // The creation, one poll of the running task, and the final poll.
         within("the last poll", async {
-            while stage.sim.stats().completed < 3 {
+            while gateway.sim.stats().completed < 3 {
                 tokio::task::yield_now().await;
             }
         })
@@ -184,8 +189,8 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
         for _ in 0..round * 200 {
             tokio::task::yield_now().await;
         }
-        kill(&mut stage).await;
-        let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+        kill(&mut gateway).await;
+        let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
         assert_eq!(shown["status"], "done", "{shown}");
     }
 }
@@ -193,48 +198,53 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
 /// `kill@callback`: a crash uses up the attempt, and the next one sends the same bytes.
 #[tokio::test]
 async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
-    let (mut stage, key) = open(videos::plot()).funded().await;
+    let (mut gateway, key) = open(videos::builder()).funded().await;
     // The receiver takes the first delivery and never answers.
     let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
     let body = told(videos::film("x"), &receiver);
-    videos::create(&stage, &key, &body).await;
-    receiver.heard(1).await;
-    kill(&mut stage).await;
-    assert_eq!(receiver.heard(2).await.len(), 2);
-    ended_once(&stage, &key, &receiver, FILM_COST).await;
+    videos::create(&gateway, &key, &body).await;
+    receiver.wait_for(1).await;
+    kill(&mut gateway).await;
+    assert_eq!(receiver.wait_for(2).await.len(), 2);
+    ended_once(&gateway, &key, &receiver, FILM_COST).await;
 }
 
 /// Killed during a deletion: the task shows what the upstream has done, and the caller can repeat the deletion.
 #[tokio::test]
 async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
-    let (mut stage, key) = content_tasks::plot().funded().await;
-    let waiting = content_tasks::create(&stage, &key, &content_tasks::film("[queue]")).await;
-    content_tasks::reached(&stage, &key, &waiting, &["queued"]).await;
-    let failed = content_tasks::create(&stage, &key, &content_tasks::film("[fail]")).await;
-    content_tasks::ended(&stage, &key, &failed).await;
-    let faults = stage.sim.queue_faults("delete/sim-film", "hang=head", 2);
+    let (mut gateway, key) = content_tasks::builder().funded().await;
+    let waiting = content_tasks::create(&gateway, &key, &content_tasks::film("[queue]")).await;
+    content_tasks::reached(&gateway, &key, &waiting, &["queued"]).await;
+    let failed = content_tasks::create(&gateway, &key, &content_tasks::film("[fail]")).await;
+    content_tasks::ended(&gateway, &key, &failed).await;
+    let faults = gateway.sim.queue_faults("delete/sim-film", "hang=head", 2);
     faults.unwrap();
     let mut callers = Vec::new();
     for id in [&waiting, &failed] {
-        let mut caller = Connection::open(stage.address()).await;
+        let mut caller = Connection::open(gateway.address()).await;
         let target = format!("/v1/contents/generations/tasks/{id}");
         let request = Request::new("DELETE", &target).bearer(&key.secret);
         caller.send(&request).await;
         callers.push(caller);
     }
     eventually("both deletions upstream", async || {
-        let tasks = stage.sim.content_tasks();
+        let tasks = gateway.sim.content_tasks();
         (tasks[0].status == "cancelled" && tasks[1].is_deleted).then_some(())
     })
     .await;
-    kill(&mut stage).await;
-    let shown = content_tasks::ended(&stage, &key, &waiting).await.json();
+    kill(&mut gateway).await;
+    let shown = content_tasks::ended(&gateway, &key, &waiting).await.json();
     assert_eq!(shown["status"], "cancelled", "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-    let shown = content_tasks::ended(&stage, &key, &failed).await.json();
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
+    let shown = content_tasks::ended(&gateway, &key, &failed).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
-    content_task_lists::delete(&stage, &key, &failed).await.ok();
-    let gone = stage.get(&key, &format!("/v1/tasks/{failed}")).await;
+    content_task_lists::delete(&gateway, &key, &failed)
+        .await
+        .ok();
+    let gone = gateway.get(&key, &format!("/v1/tasks/{failed}")).await;
     assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::every_protocol::create_on;
 use super::videos::ENTRIES;
-use crate::harness::{Connection, Key, Plot, Request, Stage, ask};
+use crate::harness::{Connection, GatewayBuilder, Key, Request, TestGateway, ask};
 
 const CREATORS: usize = 32;
 /// Concurrent callers of text models, each of which sends one call per interval.
@@ -66,12 +66,12 @@ async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
 }
 
 /// The pauses between two polls of the same task during this time, in milliseconds.
-async fn pauses(stage: &Stage, during: Duration) -> Spread {
+async fn pauses(gateway: &TestGateway, during: Duration) -> Spread {
     let mut looks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    let mut seen = stage.sim.stats().received;
+    let mut seen = gateway.sim.stats().received;
     let begun = Instant::now();
     while begun.elapsed() < during {
-        for call in stage.sim.calls_after(seen) {
+        for call in gateway.sim.calls_after(seen) {
             assert_eq!(call.seq, seen + 1, "calls that nobody has seen");
             seen = call.seq;
             if call.method == "GET" {
@@ -90,20 +90,23 @@ async fn pauses(stage: &Stage, during: Duration) -> Spread {
 async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
     let count = usize::try_from(asked("TOLLGATE_OPEN_TASKS", 1_000)).unwrap();
     let pause_ms = asked("TOLLGATE_POLL_MS", 5_000);
-    let plot = Plot::default()
+    let builder = GatewayBuilder::default()
         .entries(ENTRIES)
         .setting("tasks", &format!("poll_first_ms = {pause_ms}"))
         .setting("tasks", &format!("poll_max_ms = {pause_ms}"));
-    let stage = plot.open().await;
-    stage.wallet("films", &["--balance", "1000000"]).await;
-    stage.wallet("texts", &["--balance", "1000000"]).await;
-    let (films, texts) = (stage.key("films", &[]).await, stage.key("texts", &[]).await);
-    let calls = |during| text_calls(stage.address(), texts.clone(), during);
+    let gateway = builder.start().await;
+    gateway.wallet("films", &["--balance", "1000000"]).await;
+    gateway.wallet("texts", &["--balance", "1000000"]).await;
+    let (films, texts) = (
+        gateway.key("films", &[]).await,
+        gateway.key("texts", &[]).await,
+    );
+    let calls = |during| text_calls(gateway.address(), texts.clone(), during);
     calls(Duration::from_secs(2)).await;
     let alone = calls(Duration::from_secs(10)).await;
     let mut creators = JoinSet::new();
     for creator in 0..CREATORS {
-        let (key, node) = (films.clone(), stage.address());
+        let (key, node) = (films.clone(), gateway.address());
         creators.spawn(async move {
             for _ in (creator..count).step_by(CREATORS) {
                 create_on(node, &key, "a boat [polls=1000000]").await;
@@ -113,7 +116,7 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
     creators.join_all().await;
     // At least three rounds of polls.
     let during = Duration::from_millis(4 * pause_ms);
-    let (pauses, beside) = tokio::join!(pauses(&stage, during), calls(during));
+    let (pauses, beside) = tokio::join!(pauses(&gateway, during), calls(during));
     eprintln!(
         "{count} open tasks, a look every {pause_ms} ms and up to a tenth more: {} pauses, p1 {} ms, p50 {} ms, \
          p99 {} ms, longest {} ms",

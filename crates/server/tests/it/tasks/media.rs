@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::harness::{
-    ACCESS_KEY, Answer, BUCKET, Connection, Plot, Request, S3, SECRET_KEY, Stage, eventually,
+    ACCESS_KEY, Answer, BUCKET, Connection, GatewayBuilder, Request, S3, SECRET_KEY, TestGateway,
+    eventually,
 };
 
 const ID: &str = "0123456789abcdefghijklmnopqrstuv";
@@ -15,32 +16,32 @@ fn film() -> Vec<u8> {
     (0..50_000_u32).flat_map(u32::to_be_bytes).collect()
 }
 
-/// Puts a file into the media folder of a stage.
-fn keep(stage: &Stage, name: &str, bytes: &[u8]) -> PathBuf {
-    let path = stage.folder().join("tollgate-data/media").join(name);
+/// Puts a file into the media folder of a test gateway.
+fn keep(gateway: &TestGateway, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = gateway.folder().join("tollgate-data/media").join(name);
     std::fs::write(&path, bytes).unwrap();
     path
 }
 
-async fn get(stage: &Stage, target: &str, headers: &[(&str, &str)]) -> Answer {
+async fn get(gateway: &TestGateway, target: &str, headers: &[(&str, &str)]) -> Answer {
     let request = Request::get(target);
     let request = headers.iter().fold(request, |request, (name, value)| {
         request.header(name, value)
     });
-    stage.send(&request).await
+    gateway.send(&request).await
 }
 
 #[tokio::test]
 async fn media_are_served_without_a_key_under_fixed_types() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     for (ending, content_type) in [
         ("mp4", "video/mp4"),
         ("mov", "video/quicktime"),
         ("png", "image/png"),
     ] {
         let name = format!("{ID}.{ending}");
-        keep(&stage, &name, &film());
-        let answer = get(&stage, &format!("/media/{name}"), &[]).await.ok();
+        keep(&gateway, &name, &film());
+        let answer = get(&gateway, &format!("/media/{name}"), &[]).await.ok();
         assert_eq!(answer.body, film());
         let disposition = format!("inline; filename=\"{name}\"");
         for (header, expected) in [
@@ -63,26 +64,26 @@ async fn media_are_served_without_a_key_under_fixed_types() {
 
 #[tokio::test]
 async fn clients_of_generate_content_find_their_file() {
-    let stage = Stage::open().await;
-    keep(&stage, &format!("{ID}.mp4"), &film());
+    let gateway = TestGateway::start().await;
+    keep(&gateway, &format!("{ID}.mp4"), &film());
     // The newest SDK uses `/v1`.
     for version in ["v1beta", "v1"] {
         let target = format!("/{version}/files/{ID}:download?alt=media");
-        let answer = get(&stage, &target, &[]).await.ok();
+        let answer = get(&gateway, &target, &[]).await.ok();
         assert_eq!(answer.body, film());
         assert_eq!(answer.header("content-type"), Some("video/mp4"));
         let disposition = format!("attachment; filename=\"{ID}.mp4\"");
         assert_eq!(answer.header("content-disposition"), Some(&*disposition));
         // The SDK sends its key along, which must not cause a refusal.
-        let answer = get(&stage, &target, &[("x-goog-api-key", "whatever")]).await;
+        let answer = get(&gateway, &target, &[("x-goog-api-key", "whatever")]).await;
         assert_eq!(answer.ok().body, film());
     }
 }
 
 #[tokio::test]
 async fn one_range_is_served() {
-    let stage = Stage::open().await;
-    keep(&stage, &format!("{ID}.mp4"), &film());
+    let gateway = TestGateway::start().await;
+    keep(&gateway, &format!("{ID}.mp4"), &film());
     let target = format!("/media/{ID}.mp4");
     for (range, span) in [
         ("bytes=0-0", 0..1),
@@ -91,7 +92,7 @@ async fn one_range_is_served() {
         ("bytes=-10", 199_990..200_000),
         ("bytes=65000-67000", 65_000..67_001),
     ] {
-        let answer = get(&stage, &target, &[("range", range)]).await;
+        let answer = get(&gateway, &target, &[("range", range)]).await;
         assert_eq!(answer.status(), 206, "{range}");
         let told = format!("bytes {}-{}/200000", span.start, span.end - 1);
         assert_eq!(answer.header("content-range"), Some(&*told), "{range}");
@@ -100,10 +101,10 @@ async fn one_range_is_served() {
         assert!(answer.body == film()[span], "{range}");
     }
     for range in ["bytes=0-1,5-6", "items=0-1", "bytes=9-2"] {
-        let answer = get(&stage, &target, &[("range", range)]).await.ok();
+        let answer = get(&gateway, &target, &[("range", range)]).await.ok();
         assert!(answer.body == film(), "{range}");
     }
-    let answer = get(&stage, &target, &[("range", "bytes=200000-")]).await;
+    let answer = get(&gateway, &target, &[("range", "bytes=200000-")]).await;
     assert_eq!(answer.status(), 416);
     assert_eq!(answer.header("content-range"), Some("bytes */200000"));
     assert_eq!(answer.json()["error"]["code"], "invalid_request");
@@ -111,43 +112,43 @@ async fn one_range_is_served() {
 
 #[tokio::test]
 async fn conditions_are_judged_by_the_mark() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let name = format!("{ID}.mp4");
-    keep(&stage, &name, &film());
+    keep(&gateway, &name, &film());
     let target = format!("/media/{name}");
-    let etag = get(&stage, &target, &[]).await.ok();
+    let etag = get(&gateway, &target, &[]).await.ok();
     let etag = etag.header("etag").unwrap().to_owned();
 
     let range = ("range", "bytes=0-9");
-    let answer = get(&stage, &target, &[range, ("if-range", &etag)]).await;
+    let answer = get(&gateway, &target, &[range, ("if-range", &etag)]).await;
     assert_eq!((answer.status(), answer.body.len()), (206, 10));
-    let answer = get(&stage, &target, &[range, ("if-range", "\"other\"")]).await;
+    let answer = get(&gateway, &target, &[range, ("if-range", "\"other\"")]).await;
     assert_eq!((answer.status(), answer.body.len()), (200, 200_000));
 
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     let request = Request::get(&target).header("if-none-match", &etag);
     connection.send(&request).await;
     let head = connection.head().await.unwrap();
     assert_eq!((head.status, head.header("etag")), (304, Some(&*etag)));
 
     // Another file under the same name has another ETag.
-    keep(&stage, &name, b"another film");
-    let answer = get(&stage, &target, &[range, ("if-range", &etag)]).await;
+    keep(&gateway, &name, b"another film");
+    let answer = get(&gateway, &target, &[range, ("if-range", &etag)]).await;
     assert_eq!(
         (answer.status(), &*answer.body),
         (200, &b"another film"[..])
     );
-    let answer = get(&stage, &target, &[("if-none-match", &etag)]).await;
+    let answer = get(&gateway, &target, &[("if-none-match", &etag)]).await;
     assert_eq!(answer.status(), 200);
 }
 
 #[tokio::test]
 async fn a_head_tells_what_a_get_would() {
-    let stage = Stage::open().await;
-    keep(&stage, &format!("{ID}.mp4"), &film());
+    let gateway = TestGateway::start().await;
+    keep(&gateway, &format!("{ID}.mp4"), &film());
     let target = format!("/media/{ID}.mp4");
-    let got = get(&stage, &target, &[]).await.ok();
-    let mut connection = Connection::open(stage.address()).await;
+    let got = get(&gateway, &target, &[]).await.ok();
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&Request::new("HEAD", &target)).await;
     let head = connection.head().await.unwrap();
     assert_eq!(head.status, 200);
@@ -170,13 +171,17 @@ async fn a_head_tells_what_a_get_would() {
 
 #[tokio::test]
 async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let expired = "expired0expired0expired0expired0";
-    let path = keep(&stage, &format!("{expired}.mp4"), &film());
+    let path = keep(&gateway, &format!("{expired}.mp4"), &film());
     let file = std::fs::File::options().write(true).open(path).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
     file.set_modified(long_ago).unwrap();
-    std::fs::write(stage.folder().join("tollgate-data/media/notes.txt"), "ours").unwrap();
+    std::fs::write(
+        gateway.folder().join("tollgate-data/media/notes.txt"),
+        "ours",
+    )
+    .unwrap();
     let mut told = Vec::new();
     for target in [
         format!("/media/{ID}.mp4"),
@@ -188,11 +193,11 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
         "/media/../tollgate.toml".to_owned(),
         "/media/%2e%2e%2ftollgate.toml".to_owned(),
     ] {
-        let answer = get(&stage, &target, &[]).await;
+        let answer = get(&gateway, &target, &[]).await;
         assert_eq!(answer.status(), 404, "{target}");
         assert_eq!(answer.json()["error"]["code"], "not_found", "{target}");
         told.push(answer.body);
-        let mut connection = Connection::open(stage.address()).await;
+        let mut connection = Connection::open(gateway.address()).await;
         connection.send(&Request::new("HEAD", &target)).await;
         assert_eq!(connection.head().await.unwrap().status, 404, "{target}");
     }
@@ -201,7 +206,7 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
     for id in [ID, expired, "files"] {
         for version in ["v1beta", "v1"] {
             let target = format!("/{version}/files/{id}:download?alt=media");
-            let answer = get(&stage, &target, &[]).await;
+            let answer = get(&gateway, &target, &[]).await;
             assert_eq!(answer.status(), 404, "{target}");
             assert_eq!(answer.json()["error"]["status"], "NOT_FOUND", "{target}");
         }
@@ -210,32 +215,32 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
 
 #[tokio::test]
 async fn a_storage_that_is_away_is_no_missing_file() {
-    let stage = Stage::open().await;
-    keep(&stage, &format!("{ID}.mp4"), &film());
-    let media = stage.folder().join("tollgate-data/media");
-    let away = stage.folder().join("away");
+    let gateway = TestGateway::start().await;
+    keep(&gateway, &format!("{ID}.mp4"), &film());
+    let media = gateway.folder().join("tollgate-data/media");
+    let away = gateway.folder().join("away");
     std::fs::rename(&media, &away).unwrap();
     let target = format!("/media/{ID}.mp4");
-    let answer = get(&stage, &target, &[]).await;
+    let answer = get(&gateway, &target, &[]).await;
     assert_eq!(answer.status(), 503);
     assert!(answer.header("retry-after").is_some());
     std::fs::rename(&away, &media).unwrap();
-    assert_eq!(get(&stage, &target, &[]).await.ok().body, film());
+    assert_eq!(get(&gateway, &target, &[]).await.ok().body, film());
 }
 
 #[tokio::test]
 async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
-    let mut stage = Stage::open().await;
-    let kept = keep(&stage, &format!("{ID}.mp4"), &film());
-    let expired = keep(&stage, "expired0expired0expired0expired0.mp4", &film());
+    let mut gateway = TestGateway::start().await;
+    let kept = keep(&gateway, &format!("{ID}.mp4"), &film());
+    let expired = keep(&gateway, "expired0expired0expired0expired0.mp4", &film());
     let file = std::fs::File::options().write(true).open(&expired).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
     file.set_modified(long_ago).unwrap();
-    stage.restart().await;
+    gateway.restart().await;
     eventually("the sweep", async || (!expired.exists()).then_some(())).await;
     assert!(kept.exists());
     let is_counted = async || {
-        let metrics = stage.admin_get("/metrics").await.ok();
+        let metrics = gateway.admin_get("/metrics").await.ok();
         let text = metrics.text();
         let is_told = |line: &str| text.lines().any(|told| told == line);
         let all = is_told("tollgate_media_swept_total 1")
@@ -244,8 +249,8 @@ async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
         all.then_some(())
     };
     eventually("the count", is_counted).await;
-    get(&stage, &format!("/media/{ID}.mp4"), &[]).await.ok();
-    let metrics = stage.admin_get("/metrics").await.ok();
+    get(&gateway, &format!("/media/{ID}.mp4"), &[]).await.ok();
+    let metrics = gateway.admin_get("/metrics").await.ok();
     assert!(
         metrics
             .text()
@@ -254,8 +259,8 @@ async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
 }
 
 /// A gateway that stores its media in a bucket.
-fn in_bucket(address: SocketAddr) -> Plot {
-    Plot::default()
+fn in_bucket(address: SocketAddr) -> GatewayBuilder {
+    GatewayBuilder::default()
         .setting("media", &format!("url = \"s3://{BUCKET}/videos\""))
         .setting("media", &format!("endpoint = \"http://{address}\""))
         .setting("media", "access_key_id = { file = \"s3-id\" }")
@@ -267,51 +272,51 @@ fn in_bucket(address: SocketAddr) -> Plot {
 #[tokio::test]
 async fn media_in_a_bucket_are_served_alike() {
     let s3 = S3::start().await;
-    let stage = in_bucket(s3.address).open().await;
+    let gateway = in_bucket(s3.address).start().await;
     let folder = s3.bucket().join("videos");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join(format!("{ID}.mp4")), film()).unwrap();
     let target = format!("/media/{ID}.mp4");
-    let answer = get(&stage, &target, &[]).await.ok();
+    let answer = get(&gateway, &target, &[]).await.ok();
     assert!(answer.body == film());
     assert_eq!(answer.header("content-type"), Some("video/mp4"));
     assert!(answer.header("etag").is_some());
-    let answer = get(&stage, &target, &[("range", "bytes=7-70000")]).await;
+    let answer = get(&gateway, &target, &[("range", "bytes=7-70000")]).await;
     assert_eq!(answer.status(), 206);
     assert!(answer.body == film()[7..=70_000]);
-    let answer = get(&stage, &format!("/media/{ID}.png"), &[]).await;
+    let answer = get(&gateway, &format!("/media/{ID}.png"), &[]).await;
     assert_eq!(answer.status(), 404);
     s3.stop().await;
-    let answer = get(&stage, &target, &[]).await;
+    let answer = get(&gateway, &target, &[]).await;
     assert_eq!(answer.status(), 503);
     assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
 }
 
 #[tokio::test]
 async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("limits", "media_reads = 1")
-        .open()
+        .start()
         .await;
     let target = format!("/media/{ID}.mp4");
     // More than the socket buffers hold, so the answer cannot end before it is read.
-    keep(&stage, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
-    let mut reader = Connection::open(stage.address()).await;
+    keep(&gateway, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
+    let mut reader = Connection::open(gateway.address()).await;
     reader.send(&Request::get(&target)).await;
     assert_eq!(reader.head().await.unwrap().status, 200);
     for request in [
         Request::get(&target),
         Request::get(&target).header("range", "bytes=0-3"),
     ] {
-        let refused = stage.send(&request).await;
+        let refused = gateway.send(&request).await;
         assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
         assert!(refused.header("retry-after").is_some());
     }
     // An invalid name takes no place, so it is still answered with 404.
-    assert_eq!(get(&stage, "/media/none", &[]).await.status(), 404);
+    assert_eq!(get(&gateway, "/media/none", &[]).await.status(), 404);
     drop(reader);
     let is_served = async || {
-        let answer = get(&stage, &target, &[("range", "bytes=0-3")]).await;
+        let answer = get(&gateway, &target, &[("range", "bytes=0-3")]).await;
         (answer.status() == 206).then_some(())
     };
     eventually("the place is given back", is_served).await;
@@ -319,20 +324,20 @@ async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
 
 #[tokio::test]
 async fn a_reader_that_is_too_slow_is_cut_off() {
-    let stage = Plot::default()
+    let gateway = GatewayBuilder::default()
         .setting("timeouts", "media_read_ms = 1")
-        .open()
+        .start()
         .await;
-    keep(&stage, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
-    let mut reader = Connection::open(stage.address()).await;
+    keep(&gateway, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
+    let mut reader = Connection::open(gateway.address()).await;
     let request = Request::get(&format!("/media/{ID}.mp4"));
     reader.send(&request).await;
     assert!(reader.rest().await.len() < 64 << 20);
 }
 
-async fn storage_becomes(stage: &Stage, word: &str) {
+async fn storage_becomes(gateway: &TestGateway, word: &str) {
     let is_told = async || {
-        let ready = stage.admin_get("/readyz").await.ok().json();
+        let ready = gateway.admin_get("/readyz").await.ok().json();
         (ready["storage"] == word).then_some(())
     };
     eventually("the storage's state", is_told).await;
@@ -344,11 +349,11 @@ async fn readiness_tells_of_a_bucket_that_cannot_be_reached() {
     let s3 = S3::start().await;
     let address = s3.address;
     s3.stop().await;
-    let stage = in_bucket(address).open().await;
-    storage_becomes(&stage, "failing").await;
-    let metrics = stage.admin_get("/metrics").await.ok();
+    let gateway = in_bucket(address).start().await;
+    storage_becomes(&gateway, "failing").await;
+    let metrics = gateway.admin_get("/metrics").await.ok();
     assert!(metrics.text().contains("tollgate_media_storage_up 0\n"));
 
-    let healthy = Stage::open().await;
+    let healthy = TestGateway::start().await;
     storage_becomes(&healthy, "ok").await;
 }

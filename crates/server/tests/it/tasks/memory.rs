@@ -3,81 +3,84 @@
 use serde_json::json;
 
 use super::{omni, videos};
-use crate::harness::{Key, Plot, Stage, ask, eventually, with};
+use crate::harness::{GatewayBuilder, Key, TestGateway, ask, eventually, with};
 
 /// More polls than the failures that would open a channel's breaker.
 const POLLS: u32 = 8;
 
 /// Tasks may use half of this memory, 512 KiB. An answer above the free size needs at least as much.
-fn small(plot: Plot) -> Plot {
-    plot.setting("limits", "body_memory_bytes = 1048576")
+fn small(builder: GatewayBuilder) -> GatewayBuilder {
+    builder.setting("limits", "body_memory_bytes = 1048576")
 }
 
-async fn channel_is(stage: &Stage, wanted: &str) -> bool {
+async fn channel_is(gateway: &TestGateway, wanted: &str) -> bool {
     let line = format!("tollgate_channel_state{{channel=\"main\",state=\"{wanted}\"}} 1");
-    stage.admin_get("/metrics").await.text().contains(&line)
+    gateway.admin_get("/metrics").await.text().contains(&line)
 }
 
 /// Sends a request that needs nearly all the memory for large bodies, which is seven eighths of the total.
-async fn all_memory_is_free(stage: &Stage, key: &Key) {
+async fn all_memory_is_free(gateway: &TestGateway, key: &Key) {
     let body = with(ask("hello"), &json!({ "user": "x".repeat(910_000) }));
-    stage.chat(key, &body).await.ok();
+    gateway.chat(key, &body).await.ok();
 }
 
 #[tokio::test]
 async fn a_poll_that_there_is_no_memory_for_ends_no_task_and_blames_no_channel() {
-    let (stage, key) = small(videos::plot()).funded().await;
-    stage
+    let (gateway, key) = small(videos::builder()).funded().await;
+    gateway
         .sim
         .queue_faults("poll/sim-video", "endless-line", POLLS)
         .unwrap();
-    let id = videos::create(&stage, &key, &videos::film("a boat")).await;
+    let id = videos::create(&gateway, &key, &videos::film("a boat")).await;
     eventually("the polls", async || {
-        (stage.upstream_calls() > u64::from(POLLS)).then_some(())
+        (gateway.upstream_calls() > u64::from(POLLS)).then_some(())
     })
     .await;
-    assert!(channel_is(&stage, "closed").await);
-    let shown = videos::ended(&stage, &key, &id).await.json();
+    assert!(channel_is(&gateway, "closed").await);
+    let shown = videos::ended(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "done", "{shown}");
-    assert!(channel_is(&stage, "closed").await);
-    all_memory_is_free(&stage, &key).await;
-    stage.verify().await;
+    assert!(channel_is(&gateway, "closed").await);
+    all_memory_is_free(&gateway, &key).await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_the_channels_fault_and_no_end() {
-    let (stage, key) = videos::plot().funded().await;
+    let (gateway, key) = videos::builder().funded().await;
     // Five failures in a row open the breaker.
-    stage
+    gateway
         .sim
         .queue_faults("poll/sim-video", "endless-line", 5)
         .unwrap();
-    let id = videos::create(&stage, &key, &videos::film("a boat [polls=100000]")).await;
+    let id = videos::create(&gateway, &key, &videos::film("a boat [polls=100000]")).await;
     eventually("the channel's trouble", async || {
-        channel_is(&stage, "open").await.then_some(())
+        channel_is(&gateway, "open").await.then_some(())
     })
     .await;
-    let shown = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    let shown = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     assert_eq!(shown.json()["status"], "pending");
 }
 
 /// The result cannot be fetched again, so the task fails as one with an unknown outcome.
 #[tokio::test]
 async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
-    let (stage, key) = small(omni::plot()).funded().await;
-    stage
+    let (gateway, key) = small(omni::builder()).funded().await;
+    gateway
         .sim
         .queue_faults("sim-omni", "endless-line", 1)
         .unwrap();
-    let id = omni::create(&stage, &key, &omni::film("x")).await;
-    let shown = omni::ended(&stage, &key, &id).await.json();
+    let id = omni::create(&gateway, &key, &omni::film("x")).await;
+    let shown = omni::ended(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-    assert!(channel_is(&stage, "closed").await);
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
+    assert!(channel_is(&gateway, "closed").await);
     // There is memory for the next result.
-    let id = omni::create(&stage, &key, &omni::film("[inline]")).await;
-    let shown = omni::ended(&stage, &key, &id).await.json();
+    let id = omni::create(&gateway, &key, &omni::film("[inline]")).await;
+    let shown = omni::ended(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "completed", "{shown}");
-    all_memory_is_free(&stage, &key).await;
-    stage.verify().await;
+    all_memory_is_free(&gateway, &key).await;
+    gateway.verify().await;
 }

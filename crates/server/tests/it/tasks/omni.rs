@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+use crate::harness::{Answer, Dialect, GatewayBuilder, Key, Request, TestGateway, eventually};
 
 const ENTRIES: &str = r#"
 [[channel]]
@@ -36,8 +36,8 @@ price = { video_tokens = "20" }
 profile = { base = "omni-1.1" }
 "#;
 
-pub(crate) fn plot() -> Plot {
-    Plot::default()
+pub(crate) fn builder() -> GatewayBuilder {
+    GatewayBuilder::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
@@ -54,8 +54,8 @@ fn call(key: &Key, body: &Value) -> Request {
 }
 
 /// Creates a task and returns its id.
-pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
-    let shown = stage.send(&call(key, body)).await.ok().json();
+pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
+    let shown = gateway.send(&call(key, body)).await.ok().json();
     assert_eq!(
         (
             &shown["object"],
@@ -74,11 +74,11 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 }
 
 /// Waits until the interaction has ended, polled as the protocol's own clients do.
-pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");
         let request = Request::get(&target).header("x-goog-api-key", &key.secret);
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         (answer.json()["status"] != "in_progress").then_some(answer)
     })
     .await
@@ -86,7 +86,7 @@ pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
 
 #[tokio::test]
 async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for (text, status, message) in [
         (
             "[fail]",
@@ -102,8 +102,8 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
             "Video generation passed its budget.",
         ),
     ] {
-        let id = create(&stage, &key, &film(text)).await;
-        let answer = ended(&stage, &key, &id).await;
+        let id = create(&gateway, &key, &film(text)).await;
+        let answer = ended(&gateway, &key, &id).await;
         let shown = answer.json();
         assert_eq!(
             (&shown["id"], &shown["status"]),
@@ -111,11 +111,14 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
         );
         assert_eq!(shown["steps"][0]["error"]["message"], message, "{shown}");
         assert_eq!(shown["errors"][0]["message"], message, "{shown}");
-        let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+        let common = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
         assert_eq!(common.body, answer.body);
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The caller gets its task before the upstream answers, so later errors appear in the task.
@@ -131,66 +134,78 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
         ("wrong-type", 13),
         ("reset=head", 13),
     ] {
-        let (stage, key) = plot().funded().await;
-        stage.sim.queue_faults("sim-omni", faults, 1).unwrap();
-        let id = create(&stage, &key, &film("x")).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let (gateway, key) = builder().funded().await;
+        gateway.sim.queue_faults("sim-omni", faults, 1).unwrap();
+        let id = create(&gateway, &key, &film("x")).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "failed", "{faults}: {shown}");
         assert_eq!(
             shown["steps"][0]["error"]["code"], is_code,
             "{faults}: {shown}"
         );
         assert!(!shown.to_string().contains("sim-"), "{faults}: {shown}");
-        assert_eq!(stage.upstream_calls(), 1, "{faults}");
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-        stage.verify().await;
+        assert_eq!(gateway.upstream_calls(), 1, "{faults}");
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
+        gateway.verify().await;
     }
 }
 
 #[tokio::test]
 async fn an_upstream_that_cannot_be_reached_is_told_as_such() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let body = json!({ "model": "maker/omni-nowhere", "input": "x" });
-    let id = create(&stage, &key, &body).await;
-    let shown = ended(&stage, &key, &id).await.json();
+    let id = create(&gateway, &key, &body).await;
+    let shown = ended(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!(shown["steps"][0]["error"]["code"], 14, "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 /// T7: a blocking call whose worker has died is never sent again.
 #[tokio::test]
 async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
-    let (mut stage, key) = plot().funded().await;
-    stage.sim.queue_faults("sim-omni", "hang=head", 1).unwrap();
-    let id = create(&stage, &key, &film("x")).await;
+    let (mut gateway, key) = builder().funded().await;
+    gateway
+        .sim
+        .queue_faults("sim-omni", "hang=head", 1)
+        .unwrap();
+    let id = create(&gateway, &key, &film("x")).await;
     eventually("the upstream call", async || {
-        (stage.upstream_calls() == 1).then_some(())
+        (gateway.upstream_calls() == 1).then_some(())
     })
     .await;
     // Ten seconds at 0.1 credits, held by the task.
-    assert_eq!(stage.frozen(&key).await, 1_000_000);
-    stage.kill();
-    stage.verify().await;
-    stage.restart().await;
-    let shown = ended(&stage, &key, &id).await.json();
+    assert_eq!(gateway.frozen(&key).await, 1_000_000);
+    gateway.kill();
+    gateway.verify().await;
+    gateway.restart().await;
+    let shown = ended(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-    assert_eq!(stage.upstream_calls(), 1);
-    stage.verify().await;
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
+    assert_eq!(gateway.upstream_calls(), 1);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_upstream_keeps_nothing_and_hears_nothing_of_ours() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let body = json!({
         "model": "maker/omni", "input": "fog [fail]", "background": true, "store": true,
         "response_format": [{ "type": "video", "duration": "3s", "resolution": null }],
     });
-    let id = create(&stage, &key, &body).await;
-    ended(&stage, &key, &id).await;
-    let calls = stage.sim.calls_of("sim-omni");
+    let id = create(&gateway, &key, &body).await;
+    ended(&gateway, &key, &id).await;
+    let calls = gateway.sim.calls_of("sim-omni");
     let sent: Value = serde_json::from_slice(&calls[0].body).unwrap();
     assert_eq!(
         sent,
@@ -206,7 +221,7 @@ async fn the_upstream_keeps_nothing_and_hears_nothing_of_ours() {
 
 #[tokio::test]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let with = |members: Value| {
         let mut body = film("x");
         let object = body.as_object_mut().unwrap();
@@ -259,50 +274,53 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
             "model_not_supported",
         ),
     ] {
-        let answer = stage.send(&call(&key, &body)).await;
+        let answer = gateway.send(&call(&key, &body)).await;
         let found = Dialect::Interactions.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
     let request = call(&key, &film("x")).header("idempotency-key", "1");
-    let answer = stage.send(&request).await;
+    let answer = gateway.send(&request).await;
     let expected = (400, "idempotency_key_not_supported".to_owned());
     assert_eq!(Dialect::Interactions.failure(&answer), expected);
-    assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
+    assert_eq!(
+        (gateway.upstream_calls(), gateway.frozen(&key).await),
+        (0, 0)
+    );
 }
 
 #[tokio::test]
 async fn a_task_is_found_under_both_versions_and_by_its_own_wallet_alone() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("[fail]")).await;
-    let shown = ended(&stage, &key, &id).await;
-    stage.wallet("other", &[]).await;
-    let stranger = stage.key("other", &[]).await;
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("[fail]")).await;
+    let shown = ended(&gateway, &key, &id).await;
+    gateway.wallet("other", &[]).await;
+    let stranger = gateway.key("other", &[]).await;
     for version in ["v1", "v1beta"] {
         let target = format!("/{version}/interactions/{id}");
         let ask = |target: &str, key: &Key| Request::get(target).bearer(&key.secret);
-        let again = stage.send(&ask(&target, &key)).await.ok();
+        let again = gateway.send(&ask(&target, &key)).await.ok();
         assert_eq!(again.body, shown.body);
-        let foreign = stage.send(&ask(&target, &stranger)).await;
+        let foreign = gateway.send(&ask(&target, &stranger)).await;
         let expected = (404, "task_not_found".to_owned());
         assert_eq!(Dialect::Interactions.failure(&foreign), expected);
         let missing = format!("/{version}/interactions/int_1");
-        let missing = stage.send(&ask(&missing, &key)).await;
+        let missing = gateway.send(&ask(&missing, &key)).await;
         assert_eq!((missing.status(), &missing.body), (404, &foreign.body));
     }
 }
 
 #[tokio::test]
 async fn texts_are_answered_at_the_same_endpoint_as_before() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let body = json!({ "model": "maker/chat", "input": "hi", "store": false });
-    let shown = stage.send(&call(&key, &body)).await.ok().json();
+    let shown = gateway.send(&call(&key, &body)).await.ok().json();
     assert_eq!(shown["status"], "completed", "{shown}");
 }
 
 #[tokio::test]
 async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
-    let plot = plot().setting("server", "public_url = \"https://gateway.example\"");
-    let (stage, key) = plot.funded().await;
+    let builder = builder().setting("server", "public_url = \"https://gateway.example\"");
+    let (gateway, key) = builder.funded().await;
     let mut spent = 0;
     for (model, text, resolution, charge) in [
         ("maker/omni", "fog", "720p", 300_000),
@@ -323,8 +341,8 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
             "model": model, "input": text,
             "response_format": { "type": "video", "duration": "3s", "resolution": resolution },
         });
-        let id = create(&stage, &key, &body).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let id = create(&gateway, &key, &body).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "completed", "{shown}");
         let step = &shown["steps"][0];
         assert_eq!(
@@ -339,23 +357,23 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
         let uri = video["uri"].as_str().unwrap();
         let path = uri.strip_prefix("https://gateway.example").unwrap();
         assert!(path.starts_with("/media/"), "{path}");
-        let file = stage.send(&Request::get(path)).await.ok();
+        let file = gateway.send(&Request::get(path)).await.ok();
         assert_eq!(file.header("content-type"), Some("video/mp4"));
         assert_eq!(&file.body[4..8], b"ftyp");
         spent += charge;
         assert_eq!(
-            stage.usage(&key).await,
+            gateway.usage(&key).await,
             spent,
             "{model} {text} {resolution}"
         );
-        assert_eq!(stage.frozen(&key).await, 0);
+        assert_eq!(gateway.frozen(&key).await, 0);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn what_is_no_film_is_not_paid_for() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for (model, text, message) in [
         (
             "maker/omni",
@@ -374,11 +392,14 @@ async fn what_is_no_film_is_not_paid_for() {
         ),
     ] {
         let body = json!({ "model": model, "input": text });
-        let id = create(&stage, &key, &body).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let id = create(&gateway, &key, &body).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "failed", "{shown}");
         assert_eq!(shown["errors"][0]["message"], message, "{shown}");
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }

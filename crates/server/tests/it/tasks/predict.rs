@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+use crate::harness::{Answer, Dialect, GatewayBuilder, Key, Request, TestGateway, eventually};
 
 const ENTRIES: &str = r#"
 [[model]]
@@ -19,8 +19,8 @@ price = { video_second = "0.05" }
 profile = { base = "predict-3.1-lite", modes = ["text"] }
 "#;
 
-pub(crate) fn plot() -> Plot {
-    Plot::default()
+pub(crate) fn builder() -> GatewayBuilder {
+    GatewayBuilder::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
@@ -37,8 +37,8 @@ fn call(key: &Key, model: &str, body: &Value) -> Request {
 }
 
 /// Creates an operation and returns its name, which is the task's id.
-pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
-    let answer = stage.send(&call(key, "maker/film", body)).await.ok();
+pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
+    let answer = gateway.send(&call(key, "maker/film", body)).await.ok();
     let shown = answer.json();
     let name = shown["name"].as_str().unwrap().to_owned();
     assert_eq!(shown, json!({ "name": name }));
@@ -46,11 +46,11 @@ pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 }
 
 /// Waits until the operation is done, polled as the protocol's own clients do.
-pub(crate) async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
+pub(crate) async fn done(gateway: &TestGateway, key: &Key, name: &str) -> Answer {
     eventually("the end of the operation", async || {
         let request = Request::get(&format!("/v1beta/{name}"));
         let request = request.header("x-goog-api-key", &key.secret);
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         (answer.json()["done"] == true).then_some(answer)
     })
     .await
@@ -58,7 +58,7 @@ pub(crate) async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
 
 #[tokio::test]
 async fn an_operation_without_a_film_costs_nothing_and_says_why() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for (prompt, end) in [
         (
             "[fail]",
@@ -76,14 +76,17 @@ async fn an_operation_without_a_film_costs_nothing_and_says_why() {
             json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
         ),
     ] {
-        let name = create(&stage, &key, &film(prompt)).await;
+        let name = create(&gateway, &key, &film(prompt)).await;
         let mut expected = json!({ "name": name, "done": true });
         let members = expected.as_object_mut().unwrap();
         members.extend(end.as_object().unwrap().clone());
-        assert_eq!(done(&stage, &key, &name).await.json(), expected);
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        assert_eq!(done(&gateway, &key, &name).await.json(), expected);
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
@@ -95,20 +98,20 @@ async fn what_is_asked_for_is_held_for() {
         ("maker/film", json!({ "resolution": "4k" }), 2_400_000),
         ("maker/film-lite", json!({ "resolution": "1080p" }), 400_000),
     ] {
-        let (stage, key) = plot().funded().await;
+        let (gateway, key) = builder().funded().await;
         let mut body = film("[polls=1000000]");
         body["parameters"] = parameters;
-        stage.send(&call(&key, model, &body)).await.ok();
-        assert_eq!(stage.frozen(&key).await, held, "{body}");
+        gateway.send(&call(&key, model, &body)).await.ok();
+        assert_eq!(gateway.frozen(&key).await, held, "{body}");
     }
 }
 
 #[tokio::test]
 async fn an_operation_is_found_by_every_name_of_it_and_by_its_own_wallet_alone() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("[polls=1000000]")).await;
-    stage.wallet("other", &[]).await;
-    let stranger = stage.key("other", &[]).await;
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("[polls=1000000]")).await;
+    gateway.wallet("other", &[]).await;
+    let stranger = gateway.key("other", &[]).await;
     let names = |id: &str| {
         [
             format!("/v1beta/{id}"),
@@ -131,29 +134,29 @@ async fn an_operation_is_found_by_every_name_of_it_and_by_its_own_wallet_alone()
                 "authorization" => Request::get(target).bearer(&key.secret),
                 header => Request::get(target).header(header, &key.secret),
             };
-            let shown = stage.send(&ask(target, &key)).await.ok();
+            let shown = gateway.send(&ask(target, &key)).await.ok();
             assert_eq!(
                 shown.json(),
                 json!({ "name": id, "done": false }),
                 "{target}"
             );
-            let foreign = stage.send(&ask(target, &stranger)).await;
+            let foreign = gateway.send(&ask(target, &stranger)).await;
             let expected = (404, "task_not_found".to_owned());
             assert_eq!(Dialect::Generate.failure(&foreign), expected, "{target}");
-            let unknown = stage.send(&ask(&unknown, &stranger)).await;
+            let unknown = gateway.send(&ask(&unknown, &stranger)).await;
             assert_eq!((unknown.status(), &unknown.body), (404, &foreign.body));
         }
-        let nobody = stage.send(&Request::get(target)).await;
+        let nobody = gateway.send(&Request::get(target)).await;
         let expected = (401, "invalid_api_key".to_owned());
         assert_eq!(Dialect::Generate.failure(&nobody), expected, "{target}");
     }
-    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    let common = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     assert_eq!(common.json(), json!({ "name": id, "done": false }));
 }
 
 #[tokio::test]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let with = |parameters: Value| {
         let mut body = film("x");
         body["parameters"] = parameters;
@@ -199,7 +202,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         ("maker/film", told("nowhere"), "invalid_request"),
         ("maker/chat", film("x"), "model_not_supported"),
     ] {
-        let answer = stage.send(&call(&key, model, &body)).await;
+        let answer = gateway.send(&call(&key, model, &body)).await;
         let found = Dialect::Generate.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
@@ -214,17 +217,20 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let mut body = body;
         body["model"] = json!("maker/film");
         let request = Request::post(path).json(&body).bearer(&key.secret);
-        let found = stage.send(&request).await.failure();
+        let found = gateway.send(&request).await.failure();
         assert_eq!(found, (400, "model_not_supported".to_owned()), "{path}");
     }
-    let unknown = stage.send(&call(&key, "maker/none", &film("x"))).await;
+    let unknown = gateway.send(&call(&key, "maker/none", &film("x"))).await;
     let expected = (404, "model_not_found".to_owned());
     assert_eq!(Dialect::Generate.failure(&unknown), expected);
     let request = call(&key, "maker/film", &film("x")).header("idempotency-key", "1");
-    let answer = stage.send(&request).await;
+    let answer = gateway.send(&request).await;
     let expected = (400, "idempotency_key_not_supported".to_owned());
     assert_eq!(Dialect::Generate.failure(&answer), expected);
-    assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
+    assert_eq!(
+        (gateway.upstream_calls(), gateway.frozen(&key).await),
+        (0, 0)
+    );
 }
 
 /// T3: a clear refusal is reported as such. Every other answer without a name is ambiguous, and the creation is not
@@ -238,21 +244,24 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
         ("empty-object", 502, Some("false")),
         ("reset=head", 502, Some("false")),
     ] {
-        let (stage, key) = plot().funded().await;
-        stage.sim.queue_faults("sim-film", faults, 1).unwrap();
-        let answer = stage.send(&call(&key, "maker/film", &film("x"))).await;
+        let (gateway, key) = builder().funded().await;
+        gateway.sim.queue_faults("sim-film", faults, 1).unwrap();
+        let answer = gateway.send(&call(&key, "maker/film", &film("x"))).await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
-        assert_eq!(stage.upstream_calls(), 1, "{faults}");
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-        stage.verify().await;
+        assert_eq!(gateway.upstream_calls(), 1, "{faults}");
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
+        gateway.verify().await;
     }
 }
 
 /// T11: a failed poll does not end the operation.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_an_operation() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for faults in [
         "status=500",
         "status=404",
@@ -260,20 +269,23 @@ async fn polls_that_fail_do_not_end_an_operation() {
         "reset=head",
         "empty-object",
     ] {
-        stage.sim.queue_faults("poll/sim-film", faults, 1).unwrap();
+        gateway
+            .sim
+            .queue_faults("poll/sim-film", faults, 1)
+            .unwrap();
     }
-    let name = create(&stage, &key, &film("[fail]")).await;
-    let shown = done(&stage, &key, &name).await.json();
+    let name = create(&gateway, &key, &film("[fail]")).await;
+    let shown = done(&gateway, &key, &name).await.json();
     assert_eq!(shown["error"]["code"], 3, "{shown}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Creates a video of four seconds, waits until it is done, and returns its URL.
-async fn filmed(stage: &Stage, key: &Key, prompt: &str) -> String {
+async fn filmed(gateway: &TestGateway, key: &Key, prompt: &str) -> String {
     let mut body = film(prompt);
     body["parameters"] = json!({ "durationSeconds": 4 });
-    let name = create(stage, key, &body).await;
-    let shown = done(stage, key, &name).await.json();
+    let name = create(gateway, key, &body).await;
+    let shown = done(gateway, key, &name).await.json();
     let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
     let uri = samples[0]["video"]["uri"].as_str();
     let uri = uri.unwrap_or_else(|| panic!("{shown}")).to_owned();
@@ -286,11 +298,11 @@ async fn filmed(stage: &Stage, key: &Key, prompt: &str) -> String {
 
 #[tokio::test]
 async fn a_film_is_ours_wherever_the_upstream_had_it() {
-    let plot = plot().setting("server", "public_url = \"https://gateway.example\"");
-    let (stage, key) = plot.funded().await;
+    let builder = builder().setting("server", "public_url = \"https://gateway.example\"");
+    let (gateway, key) = builder.funded().await;
     let mut spent = 0;
     for prompt in ["a boat", "[inline]", "[vertex]", "[redirect]"] {
-        let uri = filmed(&stage, &key, prompt).await;
+        let uri = filmed(&gateway, &key, prompt).await;
         let path = uri.strip_prefix("https://gateway.example").unwrap();
         let id = path.strip_prefix("/v1beta/files/").unwrap();
         let id = id.strip_suffix(":download?alt=media").unwrap();
@@ -298,57 +310,63 @@ async fn a_film_is_ours_wherever_the_upstream_had_it() {
         assert!(id.len() == 32 && id.bytes().all(is_plain), "{id}");
         // Clients add their key to the URL, which is not needed.
         for target in [path.to_owned(), format!("{path}&key=k")] {
-            let file = stage.send(&Request::get(&target)).await.ok();
+            let file = gateway.send(&Request::get(&target)).await.ok();
             assert_eq!(file.header("content-type"), Some("video/mp4"));
             assert_eq!(&file.body[4..8], b"ftyp", "{prompt}");
         }
         spent += 400_000;
-        assert_eq!(stage.usage(&key).await, spent, "{prompt}");
-        assert_eq!(stage.frozen(&key).await, 0, "{prompt}");
+        assert_eq!(gateway.usage(&key).await, spent, "{prompt}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{prompt}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_film_that_cannot_be_had_now_is_had_later() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for faults in ["status=500", "status=404", "reset=head"] {
-        stage.sim.queue_faults("file/sim-film", faults, 1).unwrap();
+        gateway
+            .sim
+            .queue_faults("file/sim-film", faults, 1)
+            .unwrap();
     }
-    filmed(&stage, &key, "a boat").await;
-    assert_eq!(stage.usage(&key).await, 400_000);
-    stage.verify().await;
+    filmed(&gateway, &key, "a boat").await;
+    assert_eq!(gateway.usage(&key).await, 400_000);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn what_is_no_film_is_not_paid_for() {
-    let (stage, key) = plot().funded().await;
-    let name = create(&stage, &key, &film("[broken]")).await;
-    let shown = done(&stage, &key, &name).await.json();
+    let (gateway, key) = builder().funded().await;
+    let name = create(&gateway, &key, &film("[broken]")).await;
+    let shown = done(&gateway, &key, &name).await.json();
     assert_eq!(shown["error"]["code"], 13, "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 /// T2, T4, T9: killed during a poll, during the copy and around the last commit, each operation continues from its row
 /// and ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_operation_ends_and_settles_once() {
-    let (mut stage, key) = plot().funded().await;
+    let (mut gateway, key) = builder().funded().await;
     let mut names = Vec::new();
     for _ in 0..3 {
         for prompt in ["a boat [polls=3]", "[inline]"] {
-            names.push(create(&stage, &key, &film(prompt)).await);
+            names.push(create(&gateway, &key, &film(prompt)).await);
         }
-        stage.kill();
-        stage.verify().await;
-        stage.restart().await;
+        gateway.kill();
+        gateway.verify().await;
+        gateway.restart().await;
     }
     for name in &names {
-        let shown = done(&stage, &key, name).await.json();
+        let shown = done(&gateway, &key, name).await.json();
         assert!(shown["response"].is_object(), "{shown}");
     }
-    assert_eq!(stage.usage(&key).await, 6 * 800_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 6 * 800_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }

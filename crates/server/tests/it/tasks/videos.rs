@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
+use crate::harness::{Answer, GatewayBuilder, Key, Request, TestGateway, eventually};
 
 pub(crate) const ENTRIES: &str = r#"
 [[model]]
@@ -19,8 +19,8 @@ price = { video_second = "0.05" }
 profile = { base = "video-a", resolutions = ["480p"], modes = ["text"], durations = { min = 2, max = 6 } }
 "#;
 
-pub(crate) fn plot() -> Plot {
-    Plot::default()
+pub(crate) fn builder() -> GatewayBuilder {
+    GatewayBuilder::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
@@ -31,23 +31,25 @@ pub(crate) fn film(prompt: &str) -> Value {
     json!({ "model": "maker/video", "prompt": prompt })
 }
 
-pub(crate) async fn post(stage: &Stage, key: &Key, path: &str, body: &Value) -> Answer {
+pub(crate) async fn post(gateway: &TestGateway, key: &Key, path: &str, body: &Value) -> Answer {
     let request = Request::post(path).json(body).bearer(&key.secret);
-    stage.send(&request).await
+    gateway.send(&request).await
 }
 
 /// Creates a task and returns its id.
-pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
-    let answer = post(stage, key, "/v1/videos/generations", body).await.ok();
+pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
+    let answer = post(gateway, key, "/v1/videos/generations", body)
+        .await
+        .ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["request_id"]);
     answer.json()["request_id"].as_str().unwrap().to_owned()
 }
 
 /// Waits until the task has ended, and returns the answer to the lookup.
-pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the task", async || {
-        let answer = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
+        let answer = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
         (answer.json()["status"] != "pending").then_some(answer)
     })
     .await
@@ -55,13 +57,13 @@ pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
 
 #[tokio::test]
 async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let body = json!({ "model": "maker/video", "prompt": "a boat [polls=3]", "seconds": "6", "user": null });
-    let id = create(&stage, &key, &body).await;
+    let id = create(&gateway, &key, &body).await;
     // Six seconds at 0.05 credits, held until the task ends.
-    let held = stage.frozen(&key).await;
+    let held = gateway.frozen(&key).await;
     assert!(held == 300_000 || held == 0, "{held}");
-    let answer = ended(&stage, &key, &id).await;
+    let answer = ended(&gateway, &key, &id).await;
     let shown = answer.json();
     let url = shown["video"]["url"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -73,15 +75,15 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
         })
     );
     // The path that the protocol's own clients poll returns the same bytes.
-    let native = stage.get(&key, &format!("/v1/videos/{id}")).await.ok();
+    let native = gateway.get(&key, &format!("/v1/videos/{id}")).await.ok();
     assert_eq!(native.body, answer.body);
     // 0.3 dollars at 2 credits per dollar.
-    assert_eq!(stage.usage(&key).await, 600_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 600_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
     // The URL leads to the upstream's own file, which is a valid video.
     let path = url.split_once("/v1/").unwrap().1;
-    let mut upstream = crate::harness::Connection::open(stage.sim.address()).await;
+    let mut upstream = crate::harness::Connection::open(gateway.sim.address()).await;
     upstream.send(&Request::get(&format!("/v1/{path}"))).await;
     let file = upstream.answer().await.ok();
     assert_eq!(file.header("content-type"), Some("video/mp4"));
@@ -90,16 +92,18 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
 
 #[tokio::test]
 async fn a_task_is_seen_by_its_own_wallet_alone() {
-    let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("a boat")).await;
-    stage.wallet("other", &[]).await;
-    let stranger = stage.key("other", &[]).await;
-    let brother = stage.key("w", &[]).await;
-    stage.get(&brother, &format!("/v1/tasks/{id}")).await.ok();
-    let foreign = stage.get(&stranger, &format!("/v1/tasks/{id}")).await;
+    let (gateway, key) = builder().funded().await;
+    let id = create(&gateway, &key, &film("a boat")).await;
+    gateway.wallet("other", &[]).await;
+    let stranger = gateway.key("other", &[]).await;
+    let brother = gateway.key("w", &[]).await;
+    gateway.get(&brother, &format!("/v1/tasks/{id}")).await.ok();
+    let foreign = gateway.get(&stranger, &format!("/v1/tasks/{id}")).await;
     assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
     for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
-        let missing = stage.get(&stranger, &format!("/v1/tasks/{missing}")).await;
+        let missing = gateway
+            .get(&stranger, &format!("/v1/tasks/{missing}"))
+            .await;
         assert_eq!(missing.status(), 404);
         assert_eq!(missing.body, foreign.body);
     }
@@ -107,7 +111,7 @@ async fn a_task_is_seen_by_its_own_wallet_alone() {
 
 #[tokio::test]
 async fn each_end_costs_what_it_should() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let mut spent = 0;
     for (prompt, status, charge) in [
         ("[fail]", "failed", 0),
@@ -122,20 +126,20 @@ async fn each_end_costs_what_it_should() {
         // By the second if no cost is reported.
         ("[unpriced]", "done", 400_000),
     ] {
-        let id = create(&stage, &key, &film(prompt)).await;
-        let shown = ended(&stage, &key, &id).await.json();
+        let id = create(&gateway, &key, &film(prompt)).await;
+        let shown = ended(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{shown}");
         assert!(!shown.to_string().contains("sim-video"), "{shown}");
         spent += charge;
-        assert_eq!(stage.usage(&key).await, spent, "{prompt}");
-        assert_eq!(stage.frozen(&key).await, 0, "{prompt}");
+        assert_eq!(gateway.usage(&key).await, spent, "{prompt}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{prompt}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let small = |more: Value| {
         let mut body = json!({ "model": "maker/small", "prompt": "x" });
         body.as_object_mut()
@@ -191,20 +195,20 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
             "model_not_supported",
         ),
     ] {
-        let answer = post(&stage, &key, &format!("/v1/videos/{path}"), &body).await;
+        let answer = post(&gateway, &key, &format!("/v1/videos/{path}"), &body).await;
         assert_eq!(answer.failure(), (400, code.to_owned()), "{body}");
     }
     let request = Request::post("/v1/videos/generations")
         .json(&film("x"))
         .bearer(&key.secret)
         .header("idempotency-key", "1");
-    let answer = stage.send(&request).await;
+    let answer = gateway.send(&request).await;
     assert_eq!(
         answer.failure(),
         (400, "idempotency_key_not_supported".to_owned())
     );
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 /// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
@@ -218,21 +222,24 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
         ("empty-object", 502, Some("false")),
         ("reset=head", 502, Some("false")),
     ] {
-        let (stage, key) = plot().funded().await;
-        stage.sim.queue_faults("sim-video", faults, 1).unwrap();
-        let answer = post(&stage, &key, "/v1/videos/generations", &film("x")).await;
+        let (gateway, key) = builder().funded().await;
+        gateway.sim.queue_faults("sim-video", faults, 1).unwrap();
+        let answer = post(&gateway, &key, "/v1/videos/generations", &film("x")).await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
-        assert_eq!(stage.upstream_calls(), 1, "{faults}");
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
-        stage.verify().await;
+        assert_eq!(gateway.upstream_calls(), 1, "{faults}");
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
+        gateway.verify().await;
     }
 }
 
 /// T11: a failed poll does not end the task.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_a_task() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for faults in [
         "status=500",
         "status=404",
@@ -240,31 +247,34 @@ async fn polls_that_fail_do_not_end_a_task() {
         "reset=head",
         "status=503",
     ] {
-        stage.sim.queue_faults("poll/sim-video", faults, 1).unwrap();
+        gateway
+            .sim
+            .queue_faults("poll/sim-video", faults, 1)
+            .unwrap();
     }
-    let id = create(&stage, &key, &film("x")).await;
-    assert_eq!(ended(&stage, &key, &id).await.json()["status"], "done");
-    stage.verify().await;
+    let id = create(&gateway, &key, &film("x")).await;
+    assert_eq!(ended(&gateway, &key, &id).await.json()["status"], "done");
+    gateway.verify().await;
 }
 
 /// T2, T4: killed during a poll and around the last commit, each task continues from its row, ends once and is settled
 /// once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
-    let (mut stage, key) = plot().funded().await;
+    let (mut gateway, key) = builder().funded().await;
     let mut ids = Vec::new();
     for _ in 0..4 {
         for _ in 0..3 {
-            ids.push(create(&stage, &key, &film("a boat [polls=4]")).await);
+            ids.push(create(&gateway, &key, &film("a boat [polls=4]")).await);
         }
-        stage.kill();
-        stage.verify().await;
-        stage.restart().await;
+        gateway.kill();
+        gateway.verify().await;
+        gateway.restart().await;
     }
     for id in &ids {
-        assert_eq!(ended(&stage, &key, id).await.json()["status"], "done");
+        assert_eq!(ended(&gateway, &key, id).await.json()["status"], "done");
     }
-    assert_eq!(stage.usage(&key).await, 12 * 800_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 12 * 800_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sim::Call;
 
-use crate::harness::{Answer, Dialect, Ended, Key, Plot, Request, Stage, UPSTREAM_KEY};
+use crate::harness::{
+    Answer, BodyEnd, Dialect, GatewayBuilder, Key, Request, TestGateway, UPSTREAM_KEY,
+};
 
 /// The model ids in the recorded requests.
 const MODELS: [&str; 8] = [
@@ -93,7 +95,7 @@ impl Capture<'_> {
 }
 
 /// A gateway whose only upstream uses one dialect.
-async fn stage(upstream: Dialect) -> (Stage, Key) {
+async fn gateway(upstream: Dialect) -> (TestGateway, Key) {
     let mut entries = format!(
         "[[channel]]
         name = \"only\"
@@ -114,22 +116,22 @@ async fn stage(upstream: Dialect) -> (Stage, Key) {
             profile = {{ max_output_tokens = 128000, vision = true, tools = true }}"
         );
     }
-    Plot::default().entries(&entries).funded().await
+    GatewayBuilder::default().entries(&entries).funded().await
 }
 
 #[tokio::test]
 async fn an_upstream_of_the_callers_dialect_receives_the_very_bytes() {
     for dialect in Dialect::ALL {
-        let (stage, key) = stage(dialect).await;
+        let (gateway, key) = gateway(dialect).await;
         let captures = Capture::all();
         let own = captures
             .iter()
             .filter(|it| it.dialect() == dialect && !it.is_count());
         let mut compared = 0;
         for capture in own {
-            stage.sim.forget_calls();
-            stage.send(&capture.request(&key)).await;
-            for call in stage.sim.calls() {
+            gateway.sim.forget_calls();
+            gateway.send(&capture.request(&key)).await;
+            for call in gateway.sim.calls() {
                 assert_untouched(capture, &call);
                 compared += 1;
             }
@@ -219,12 +221,12 @@ async fn every_capture_is_answered_or_refused_in_its_own_envelope() {
         .map(|it| format!("{} {}:", it.sdk, it.name))
         .collect();
     for upstream in Dialect::ALL {
-        let (stage, key) = stage(upstream).await;
+        let (gateway, key) = gateway(upstream).await;
         for (capture, row) in captures.iter().zip(&mut rows) {
-            let answer = stage.send(&capture.request(&key)).await;
+            let answer = gateway.send(&capture.request(&key)).await;
             let _ = write!(row, " {}", outcome(capture, &answer));
         }
-        stage.verify().await;
+        gateway.verify().await;
     }
     let head = Dialect::ALL.map(Dialect::name).join(" ");
     insta::assert_snapshot!(format!("{head}\n\n{}", rows.join("\n")));
@@ -235,7 +237,7 @@ async fn every_capture_is_answered_or_refused_in_its_own_envelope() {
 fn outcome(capture: &Capture<'_>, answer: &Answer) -> String {
     let what = format!("{} {}", capture.sdk, capture.name);
     if answer.status() == 200 {
-        assert_eq!(answer.ended, Ended::Cleanly, "{what}");
+        assert_eq!(answer.ended, BodyEnd::Complete, "{what}");
         let content_type = answer.header("content-type");
         if capture.is_stream() {
             assert_eq!(content_type, Some("text/event-stream"), "{what}");

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANNED_MODEL, CANNED_NAME, Canned, MODEL, Plot, Request, Stage, UPSTREAM_KEY, ask, with,
+    CANNED_MODEL, CANNED_NAME, CannedUpstream, GatewayBuilder, MODEL, Request, TestGateway,
+    UPSTREAM_KEY, ask, with,
 };
 
 #[tokio::test]
 async fn an_answer_carries_our_id_and_the_public_model() {
-    let (stage, key) = Stage::funded().await;
-    let answer = stage
+    let (gateway, key) = TestGateway::funded().await;
+    let answer = gateway
         .chat(&key, &ask("say exactly: hello there"))
         .await
         .ok();
@@ -32,7 +33,7 @@ async fn an_answer_carries_our_id_and_the_public_model() {
         usage["prompt_tokens"].as_u64().unwrap() + usage["completion_tokens"].as_u64().unwrap();
     assert_eq!(usage["total_tokens"], sum);
 
-    let again = stage
+    let again = gateway
         .chat(&key, &ask("say exactly: hello there"))
         .await
         .ok();
@@ -51,17 +52,20 @@ async fn only_the_id_and_the_model_of_an_answer_change() {
         "\"model\" :  \"hidden-name-1\" , \"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7,",
         "\"total_tokens\":12,\"x_cost\":0.10}\n}"
     );
-    let canned = Canned::json(upstream).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let canned = CannedUpstream::json(upstream).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
-    let answer = stage.chat(&key, &body).await.ok();
+    let answer = gateway.chat(&key, &body).await.ok();
     let id = answer.json()["id"].as_str().unwrap().to_owned();
     let expected = upstream
         .replace("\"up-1\"", &format!("\"{id}\""))
         .replace("\"hidden-name-1\"", &format!("\"{CANNED_MODEL}\""));
     assert_eq!(answer.text(), expected);
     assert_eq!(
-        stage.usage(&key).await,
+        gateway.usage(&key).await,
         77,
         "5 at 1.25 and 7 at 10, rounded up"
     );
@@ -70,7 +74,7 @@ async fn only_the_id_and_the_model_of_an_answer_change() {
 /// Only the model of a request is changed; all other bytes are the caller's.
 #[tokio::test]
 async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = concat!(
         " {\n\t\"temperature\" : 1.0,  \"mod\\u0065l\":  \"maker/chat\" ,\"x_future\":{\"a\":[1e2,",
         "\"\\u00e9\\/\"],\"model\":\"maker/chat\"},\"messages\":[{\"role\":\"user\",\"content\":",
@@ -79,8 +83,8 @@ async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
     let request = Request::post("/v1/chat/completions")
         .bearer(&key.secret)
         .body(body);
-    stage.send(&request).await.ok();
-    let call = stage.sim.calls().pop().unwrap();
+    gateway.send(&request).await.ok();
+    let call = gateway.sim.calls().pop().unwrap();
     let expected = body.replacen("\"maker/chat\"", "\"sim-chat\"", 1);
     assert_eq!(std::str::from_utf8(&call.body).unwrap(), expected);
 }
@@ -88,7 +92,7 @@ async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
 /// K5: only headers of an allow-list reach the upstream.
 #[tokio::test]
 async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let request = Request::chat(&ask("hello"))
         .bearer(&key.secret)
         .header("x-forwarded-for", "203.0.113.9")
@@ -96,8 +100,8 @@ async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
         .header("openai-organization", "org-caller")
         .header("x-stainless-lang", "python")
         .header("user-agent", "caller/1.0");
-    stage.send(&request).await.ok();
-    let call = stage.sim.calls().pop().unwrap();
+    gateway.send(&request).await.ok();
+    let call = gateway.sim.calls().pop().unwrap();
     assert_eq!(call.path, "/v1/chat/completions");
     assert_eq!(
         call.headers["authorization"],
@@ -119,7 +123,7 @@ async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
 /// Callers of Messages request betas in a header. The gateway chooses the version.
 #[tokio::test]
 async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(ask("hello"), &json!({ "max_tokens": 50 }));
     for (target, told) in [
         ("/v1/messages", Some("one,two")),
@@ -130,8 +134,8 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
             .bearer(&key.secret)
             .header("anthropic-version", "2026-10-21")
             .header("anthropic-beta", "one,two");
-        stage.send(&request).await.ok();
-        let call = stage.sim.calls().pop().unwrap();
+        gateway.send(&request).await.ok();
+        let call = gateway.sim.calls().pop().unwrap();
         assert_eq!(call.path, target);
         let beta = call.headers.get("anthropic-beta");
         assert_eq!(beta.map(|value| value.to_str().unwrap()), told, "{target}");
@@ -146,14 +150,14 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
 /// A member that is `null` counts as absent.
 #[tokio::test]
 async fn members_that_are_null_are_absent() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let nulls = json!({
         "stream": null, "stream_options": null, "service_tier": null, "store": null,
         "deferred": null, "provider": null, "routing": null, "route": null, "models": null,
         "fallbacks": null, "max_tokens": null, "max_completion_tokens": null, "n": null,
         "tools": null, "tool_choice": null, "response_format": null, "stop": null, "user": null,
     });
-    let answer = stage
+    let answer = gateway
         .chat(&key, &with(ask("say exactly: nulls"), &nulls))
         .await
         .ok();
@@ -163,7 +167,7 @@ async fn members_that_are_null_are_absent() {
 /// Members that the gateway refuses are removed if they are `null`, because some upstreams refuse unknown names.
 #[tokio::test]
 async fn controls_that_are_null_do_not_reach_an_upstream() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let controls = json!({ "provider": null, "routing": null, "route": null, "models": null });
     for (path, body) in [
         (
@@ -183,13 +187,13 @@ async fn controls_that_are_null_do_not_reach_an_upstream() {
     ] {
         let body = with(body, &controls);
         let request = Request::post(path).json(&body).bearer(&key.secret);
-        stage.send(&request).await.ok();
+        gateway.send(&request).await.ok();
     }
 }
 
 #[tokio::test]
 async fn free_tiers_and_unsaid_state_pass() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for more in [
         json!({ "service_tier": "auto" }),
         json!({ "service_tier": "default" }),
@@ -197,19 +201,19 @@ async fn free_tiers_and_unsaid_state_pass() {
         json!({ "deferred": false }),
         json!({ "metadata": { "provider": "inside is not a control" } }),
     ] {
-        stage.chat(&key, &with(ask("hello"), &more)).await.ok();
+        gateway.chat(&key, &with(ask("hello"), &more)).await.ok();
     }
 }
 
 #[tokio::test]
 async fn tools_schemas_images_and_choices_go_through() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let tools = json!({ "tools": [{ "type": "function", "function": {
         "name": "get_weather",
         "parameters": { "type": "object", "properties": { "city": { "type": "string" } },
                         "required": ["city"] },
     } }] });
-    let called = stage
+    let called = gateway
         .chat(&key, &with(ask("What is the weather in \"Oslo\"?"), &tools))
         .await
         .ok()
@@ -224,7 +228,7 @@ async fn tools_schemas_images_and_choices_go_through() {
     let messages = back["messages"].as_array_mut().unwrap();
     messages.push(message.clone());
     messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": "12 degrees" }));
-    let told = stage.chat(&key, &back).await.ok().json();
+    let told = gateway.chat(&key, &back).await.ok().json();
     let text = told["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(text.contains("12 degrees"), "{text}");
 
@@ -233,7 +237,7 @@ async fn tools_schemas_images_and_choices_go_through() {
             "properties": { "name": { "type": "string" } },
             "required": ["name"], "additionalProperties": false },
     } } });
-    let shaped = stage
+    let shaped = gateway
         .chat(&key, &with(ask("Where?"), &schema))
         .await
         .ok()
@@ -247,30 +251,30 @@ async fn tools_schemas_images_and_choices_go_through() {
         { "type": "text", "text": "What is this?" },
         { "type": "image_url", "image_url": { "url": format!("data:image/png;base64,{pixel}") } },
     ] }] });
-    let seen = stage.chat(&key, &with(ask(""), &image)).await.ok().json();
+    let seen = gateway.chat(&key, &with(ask(""), &image)).await.ok().json();
     let text = seen["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(text.contains("1x1"), "{text}");
 
-    let three = stage
+    let three = gateway
         .chat(&key, &with(ask("hello"), &json!({ "n": 3 })))
         .await
         .ok()
         .json();
     assert_eq!(three["choices"].as_array().unwrap().len(), 3);
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Messages that an SDK has dumped are accepted as history.
 #[tokio::test]
 async fn dumped_history_is_taken_back() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let messages = json!({ "messages": [
         { "role": "developer", "content": "Be brief." },
         { "role": "user", "content": "My name is Ada." },
         { "content": "Hello Ada.", "refusal": null, "role": "assistant", "annotations": [] },
         { "role": "user", "content": "What is my name?" },
     ] });
-    let answer = stage
+    let answer = gateway
         .chat(&key, &with(ask(""), &messages))
         .await
         .ok()
@@ -284,14 +288,14 @@ async fn dumped_history_is_taken_back() {
 /// A prompt of 1 MB passes unchanged.
 #[tokio::test]
 async fn a_large_body_goes_through_unchanged() {
-    let stage = Stage::open().await;
-    stage.wallet("rich", &["--balance", "10000"]).await;
-    let key = stage.key("rich", &[]).await;
+    let gateway = TestGateway::start().await;
+    gateway.wallet("rich", &["--balance", "10000"]).await;
+    let key = gateway.key("rich", &[]).await;
     let prompt = format!("summarize: {}", "a long story ".repeat(80_000));
     let body = ask(&prompt);
     let request = Request::chat(&body).bearer(&key.secret);
-    stage.send(&request).await.ok();
-    let call = stage.sim.calls().pop().unwrap();
+    gateway.send(&request).await.ok();
+    let call = gateway.sim.calls().pop().unwrap();
     let expected = body
         .to_string()
         .replacen("\"maker/chat\"", "\"sim-chat\"", 1);

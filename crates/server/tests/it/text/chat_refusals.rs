@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::harness::{CANNED_MODEL, CANNED_NAME, Canned, Plot, Request, Stage, ask, with};
+use crate::harness::{
+    CANNED_MODEL, CANNED_NAME, CannedUpstream, GatewayBuilder, Request, TestGateway, ask, with,
+};
 
 /// Case name, body, status, code, and the member that the error names.
 type Refusal = (String, Vec<u8>, u16, &'static str, Option<&'static str>);
@@ -185,8 +187,8 @@ fn shapes() -> Vec<Refusal> {
 /// L5, and the refusals that `docs/api/chat-completions.md` lists.
 #[tokio::test]
 async fn a_refused_call_costs_nothing_and_reaches_nobody() {
-    let (stage, key) = Stage::funded().await;
-    let before = stage.balance(&key).await;
+    let (gateway, key) = TestGateway::funded().await;
+    let before = gateway.balance(&key).await;
     for (what, body, status, code, param) in members().into_iter().chain(shapes()) {
         for stream in [false, true] {
             let mut body = body.clone();
@@ -196,7 +198,7 @@ async fn a_refused_call_costs_nothing_and_reaches_nobody() {
             let request = Request::post("/v1/chat/completions")
                 .bearer(&key.secret)
                 .body(body);
-            let answer = stage.send(&request).await;
+            let answer = gateway.send(&request).await;
             assert_eq!(
                 answer.failure(),
                 (status, code.to_owned()),
@@ -210,10 +212,10 @@ async fn a_refused_call_costs_nothing_and_reaches_nobody() {
             }
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.balance(&key).await, before);
-    stage.chat(&key, &ask("hello")).await.ok();
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.balance(&key).await, before);
+    gateway.chat(&key, &ask("hello")).await.ok();
+    gateway.verify().await;
 }
 
 /// Input limits: a value exactly at its limit is accepted.
@@ -223,8 +225,11 @@ async fn a_body_at_its_bounds_is_served() {
         "choices": [{ "index": 0, "message": { "role": "assistant", "content": "taken" } }],
         "usage": { "prompt_tokens": 1, "completion_tokens": 1 },
     });
-    let canned = Canned::json(&upstream.to_string()).await;
-    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let canned = CannedUpstream::json(&upstream.to_string()).await;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&canned.entries())
+        .funded()
+        .await;
     let whole = with(ask("hello"), &json!({ "model": CANNED_MODEL })).to_string();
     // The body itself is the first level.
     let deep = whole.replacen(
@@ -242,7 +247,7 @@ async fn a_body_at_its_bounds_is_served() {
         let request = Request::post("/v1/chat/completions")
             .bearer(&key.secret)
             .body(body.as_str());
-        stage.send(&request).await.ok();
+        gateway.send(&request).await.ok();
         let expected = body.replacen(CANNED_MODEL, CANNED_NAME, 1);
         assert!(
             canned.bodies().pop().unwrap() == expected.as_bytes(),
@@ -254,39 +259,39 @@ async fn a_body_at_its_bounds_is_served() {
 /// `docs/api/README.md`: an `Idempotency-Key` is refused on model calls.
 #[tokio::test]
 async fn an_idempotency_key_is_refused_on_model_calls_alone() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for name in ["Idempotency-Key", "idempotency-key"] {
         let request = Request::chat(&ask("hello"))
             .bearer(&key.secret)
             .header(name, "abc");
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert_eq!(
             answer.failure(),
             (400, "idempotency_key_not_supported".to_owned())
         );
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
     let request = Request::get("/v1/models")
         .bearer(&key.secret)
         .header("Idempotency-Key", "abc");
-    stage.send(&request).await.ok();
+    gateway.send(&request).await.ok();
 }
 
 /// Without a valid key, the answer says nothing about the body.
 #[tokio::test]
 async fn a_stranger_learns_nothing_from_a_wrong_body() {
-    let stage = Stage::open().await;
+    let gateway = TestGateway::start().await;
     let request = Request::post("/v1/chat/completions")
         .bearer("sk-tg-unknown")
         .body("no json");
-    let answer = stage.send(&request).await;
+    let answer = gateway.send(&request).await;
     assert_eq!(answer.failure(), (401, "invalid_api_key".to_owned()));
 }
 
 /// All callers share the operator's account at an upstream, so no caller may refer to objects that are stored there.
 #[tokio::test]
 async fn what_is_kept_upstream_cannot_be_named() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for (path, more) in [
         (
             "/v1/responses",
@@ -311,11 +316,11 @@ async fn what_is_kept_upstream_cannot_be_named() {
         // An escaped name is recognised too.
         for body in [body.replace("_id", "\\u005fid"), body] {
             let request = Request::post(path).bearer(&key.secret).body(body.as_str());
-            let answer = stage.send(&request).await;
+            let answer = gateway.send(&request).await;
             let refused = (400, "stateful_not_supported".to_owned());
             assert_eq!(answer.failure(), refused, "{body}");
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    stage.verify().await;
+    assert_eq!(gateway.upstream_calls(), 0);
+    gateway.verify().await;
 }

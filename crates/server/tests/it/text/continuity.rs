@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use crate::harness::{Conversation, Dialect, Key, Plot, Said, Stage, pairs, via};
+use crate::harness::{
+    AnswerContent, Conversation, Dialect, GatewayBuilder, Key, TestGateway, model_via, pairs,
+};
 
 /// Reasons by itself, and refuses tool results that come without its earlier reasoning.
 const DEMANDING: &str = "sim-reason+demand-reasoning";
@@ -13,36 +15,36 @@ const BYPASS: &str = "skip_thought_signature_validator";
 
 #[tokio::test]
 async fn three_turns_with_tools_work_through_every_pair() {
-    let (stage, key) = Plot::default().paired(DEMANDING).await;
+    let (gateway, key) = GatewayBuilder::default().paired(DEMANDING).await;
     for (caller, upstream) in pairs() {
         for stream in [false, true] {
-            three_turns(&stage, &key, (caller, upstream), stream).await;
+            three_turns(&gateway, &key, (caller, upstream), stream).await;
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// The model calls a tool, then a second one, then answers.
-async fn three_turns(stage: &Stage, key: &Key, pair: (Dialect, Dialect), stream: bool) {
+async fn three_turns(gateway: &TestGateway, key: &Key, pair: (Dialect, Dialect), stream: bool) {
     let (caller, upstream) = pair;
     let what = format!("{caller:?} by {upstream:?}, streamed: {stream}");
     let prompt = "First look_up, then write_down what was found.";
     let mut talk = Conversation::begin(caller, prompt, &["look_up", "write_down"]);
     for (tool, result) in [("look_up", "found 42"), ("write_down", "written 42")] {
-        let said = turn(stage, key, pair, &mut talk, stream).await;
-        let Said::Calls(calls) = said else {
+        let said = turn(gateway, key, pair, &mut talk, stream).await;
+        let AnswerContent::Calls(calls) = said else {
             panic!("{what}: no call of {tool} but {said:?}");
         };
         assert_eq!(calls.len(), 1, "{what}: {calls:?}");
         assert_eq!(calls[0].1, tool, "{what}");
-        talk.answer(&calls, result);
+        talk.add_tool_results(&calls, result);
     }
-    let said = turn(stage, key, pair, &mut talk, stream).await;
+    let said = turn(gateway, key, pair, &mut talk, stream).await;
     assert!(
-        matches!(&said, Said::Text(text) if text.contains("42")),
+        matches!(&said, AnswerContent::Text(text) if text.contains("42")),
         "{what}: {said:?}"
     );
-    let calls = stage.sim.calls_of(NAME);
+    let calls = gateway.sim.calls_of(NAME);
     let bodies = calls.iter().map(|call| String::from_utf8_lossy(&call.body));
     let bodies: Vec<_> = bodies.collect();
     assert_eq!(bodies.len(), 3, "{what}");
@@ -64,24 +66,24 @@ async fn three_turns(stage: &Stage, key: &Key, pair: (Dialect, Dialect), stream:
             .collect();
         assert_eq!(counts, [0, 1, 2], "{what}: what came back in each turn");
     }
-    stage.sim.forget_calls();
+    gateway.sim.forget_calls();
 }
 
 async fn turn(
-    stage: &Stage,
+    gateway: &TestGateway,
     key: &Key,
     (caller, upstream): (Dialect, Dialect),
     talk: &mut Conversation,
     stream: bool,
-) -> Said {
+) -> AnswerContent {
     let body: Value = talk.body();
-    let request = caller.call(&key.secret, &via(upstream), body.clone(), stream);
-    let answer = stage.send(&request).await;
+    let request = caller.call(&key.secret, &model_via(upstream), body.clone(), stream);
+    let answer = gateway.send(&request).await;
     assert_eq!(
         answer.status(),
         200,
         "{caller:?} by {upstream:?}, streamed: {stream}: {} to {body}",
         answer.text()
     );
-    talk.hear(&answer, stream)
+    talk.add_answer(&answer, stream)
 }

@@ -4,11 +4,13 @@
 use serde_json::{Value, json};
 use sim::count_tokens;
 
-use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, Stage, with};
+use crate::harness::{
+    CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, Request, TestGateway, with,
+};
 
 const MODEL: &str = "maker/vectors";
 
-/// Models on upstreams that each support one form, with the stage's prices.
+/// Models on upstreams that each support one form, with the test gateway's prices.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "contents"
@@ -52,8 +54,8 @@ routes = [{ channel = "main", model = "sim-embed+no-usage" }]
 price = { input = "0.1" }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    Plot::default().entries(ENTRIES).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
 fn request(key: &Key, body: &Value) -> Request {
@@ -109,7 +111,7 @@ fn nearness(one: &Value, other: &Value) -> f64 {
 
 #[tokio::test]
 async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_tokens() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let mut spent = 0;
     for (input, count) in [
         (json!("the cat sleeps"), 1),
@@ -118,7 +120,7 @@ async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_token
         (json!([[5, 6], [7]]), 2),
     ] {
         let body = json!({ "model": MODEL, "input": input, "dimensions": 64 });
-        let answer = stage.send(&request(&key, &body)).await.ok().json();
+        let answer = gateway.send(&request(&key, &body)).await.ok().json();
         assert_eq!(answer["object"], "list");
         assert_eq!(answer["model"], MODEL);
         let data = answer["data"].as_array().unwrap();
@@ -134,9 +136,9 @@ async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_token
             assert!(near > far, "{near} {far}");
         }
         spent += price(answer["usage"]["prompt_tokens"].as_u64().unwrap());
-        assert_eq!(stage.usage(&key).await, spent, "{input}");
+        assert_eq!(gateway.usage(&key).await, spent, "{input}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Only the model of an answer is changed; all other bytes are the upstream's.
@@ -144,14 +146,14 @@ async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_token
 async fn only_the_model_of_an_answer_changes() {
     let upstream = "{ \"object\":\"list\",\n\"data\":[{\"index\":0,\"embedding\":[1.0e-2, -0.50],\
         \"x\":\"model\"}],\"model\" : \"hidden-name-1\",\"usage\":{\"prompt_tokens\":7,\"total_tokens\":7}}";
-    let canned = Canned::json(upstream).await;
+    let canned = CannedUpstream::json(upstream).await;
     let entries = canned.entries_of("embedding", "{ input = \"0.1\" }", "{}");
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     let body = format!("{{\"x_new\":[1e3],\"model\":\"{CANNED_MODEL}\", \"input\" : \"hi\"}}");
     let call = Request::post("/v1/embeddings")
         .bearer(&key.secret)
         .body(body.clone());
-    let answer = stage.send(&call).await.ok();
+    let answer = gateway.send(&call).await.ok();
     assert_eq!(
         answer.text(),
         upstream.replace("hidden-name-1", CANNED_MODEL)
@@ -159,19 +161,19 @@ async fn only_the_model_of_an_answer_changes() {
     let sent = canned.bodies().pop().unwrap();
     let expected = body.replace(CANNED_MODEL, "hidden-name-1");
     assert_eq!(String::from_utf8(sent).unwrap(), expected);
-    assert_eq!(stage.usage(&key).await, 1, "7 tokens at 0.1, rounded up");
+    assert_eq!(gateway.usage(&key).await, 1, "7 tokens at 0.1, rounded up");
 }
 
 /// Callers can request both encodings, even if the upstream knows only one.
 #[tokio::test]
 async fn vectors_come_in_the_encoding_that_was_asked_for() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for model in [MODEL, "maker/floats", "maker/base64", "maker/contents"] {
         let body = json!({ "model": model, "input": "a b", "dimensions": 8 });
-        let floats = stage.send(&request(&key, &body)).await.ok().json();
+        let floats = gateway.send(&request(&key, &body)).await.ok().json();
         let floats = floats["data"][0]["embedding"].as_array().unwrap().clone();
         let more = json!({ "encoding_format": "base64" });
-        let base64 = stage.send(&request(&key, &with(body, &more))).await.ok();
+        let base64 = gateway.send(&request(&key, &with(body, &more))).await.ok();
         let base64 = decoded(&base64.json()["data"][0]["embedding"]);
         assert_eq!(floats.len(), 8);
         for (float, base64) in floats.iter().zip(base64) {
@@ -183,22 +185,22 @@ async fn vectors_come_in_the_encoding_that_was_asked_for() {
 /// Without a usage report, the estimate is billed and shown to the caller.
 #[tokio::test]
 async fn missing_usage_is_the_estimate() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = json!({ "model": "maker/silent", "input": "one two three four five six" });
-    let answer = stage.send(&request(&key, &body)).await.ok().json();
+    let answer = gateway.send(&request(&key, &body)).await.ok().json();
     let told = answer["usage"]["prompt_tokens"].as_u64().unwrap();
     assert!((3..30).contains(&told), "{told}");
     assert_eq!(answer["usage"]["total_tokens"], told);
-    assert_eq!(stage.usage(&key).await, price(told));
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, price(told));
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_model_behind_contents_is_reached_by_lists() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = json!({ "model": "maker/told", "input": ["a cat", "a dog"], "dimensions": 16,
                        "user": "u-1", "x_more": 1 });
-    let answer = stage.send(&request(&key, &body)).await.ok();
+    let answer = gateway.send(&request(&key, &body)).await.ok();
     assert_eq!(answer.header("x-dropped-params"), Some("user,x_more"));
     let answer = answer.json();
     assert_eq!(answer["model"], "maker/told");
@@ -206,25 +208,25 @@ async fn a_model_behind_contents_is_reached_by_lists() {
     assert_eq!(answer["data"][1]["embedding"].as_array().unwrap().len(), 16);
     let tokens = count_tokens("a cat") + count_tokens("a dog");
     assert_eq!(answer["usage"]["prompt_tokens"], tokens);
-    assert_eq!(stage.usage(&key).await, price(tokens));
-    let call = stage.sim.calls().pop().unwrap();
+    assert_eq!(gateway.usage(&key).await, price(tokens));
+    let call = gateway.sim.calls().pop().unwrap();
     assert!(call.path.ends_with(":batchEmbedContents"), "{}", call.path);
 
-    let before = stage.upstream_calls();
+    let before = gateway.upstream_calls();
     let tokens = json!({ "model": "maker/contents", "input": [1, 2, 3] });
-    let refused = stage.send(&request(&key, &tokens)).await;
+    let refused = gateway.send(&request(&key, &tokens)).await;
     assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
-    assert_eq!(stage.upstream_calls(), before);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), before);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 #[tokio::test]
 async fn contents_are_answered_by_upstreams_of_either_form() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for model in ["maker/contents", "maker/lists"] {
         let one = json!({ "content": { "parts": [{ "text": "a cat" }] }, "taskType": "SEMANTIC_SIMILARITY",
                           "outputDimensionality": 16 });
-        let answer = stage
+        let answer = gateway
             .send(&contents(&key, model, "embedContent", &one))
             .await
             .ok();
@@ -238,7 +240,7 @@ async fn contents_are_answered_by_upstreams_of_either_form() {
             { "model": path, "content": { "parts": [{ "text": "a cat" }] }, "output_dimensionality": 16 },
             { "model": path, "content": { "parts": [{ "text": "a dog" }] }, "output_dimensionality": 16 },
         ] });
-        let answer = stage
+        let answer = gateway
             .send(&contents(&key, model, "batchEmbedContents", &batch))
             .await
             .ok();
@@ -248,12 +250,12 @@ async fn contents_are_answered_by_upstreams_of_either_form() {
         assert!(nearness(&list[0]["values"], &values) > 0.999);
         assert!(!answer.to_string().contains("sim-embed"), "{answer}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn what_is_refused_costs_nothing_and_reaches_nobody() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (body, code) in [
         (json!({ "input": "x" }), "invalid_request"),
         (json!({ "model": MODEL }), "invalid_request"),
@@ -281,17 +283,17 @@ async fn what_is_refused_costs_nothing_and_reaches_nobody() {
             "model_not_found",
         ),
     ] {
-        let refused = stage.send(&request(&key, &body)).await;
+        let refused = gateway.send(&request(&key, &body)).await;
         assert_eq!(refused.failure().1, code, "{body}");
     }
     let google = json!({ "content": { "parts": [] } });
-    let refused = stage
+    let refused = gateway
         .send(&contents(&key, "maker/contents", "embedContent", &google))
         .await;
     assert_eq!(refused.status(), 400);
     assert_eq!(refused.json()["error"]["status"], "INVALID_ARGUMENT");
     let other = json!({ "model": "models/maker/other", "content": { "parts": [{ "text": "x" }] } });
-    let refused = stage
+    let refused = gateway
         .send(&contents(&key, "maker/contents", "embedContent", &other))
         .await;
     assert_eq!(refused.status(), 400);
@@ -299,10 +301,10 @@ async fn what_is_refused_costs_nothing_and_reaches_nobody() {
         .json(&json!({ "model": MODEL, "input": "x" }))
         .header("idempotency-key", "1")
         .bearer(&key.secret);
-    let refused = stage.send(&with_key).await;
+    let refused = gateway.send(&with_key).await;
     assert_eq!(refused.failure().1, "idempotency_key_not_supported");
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.usage(&key).await, 0);
 }
 
 #[tokio::test]
@@ -326,28 +328,28 @@ async fn an_upstream_that_fails_costs_nothing() {
         .iter()
         .map(|(id, script, ..)| entry(id, script))
         .collect();
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     for (id, script, status, code) in cases {
         let body = json!({ "model": format!("maker/{id}"), "input": "x" });
-        let answer = stage.send(&request(&key, &body)).await;
+        let answer = gateway.send(&request(&key, &body)).await;
         assert_eq!(answer.failure(), (status, code.to_owned()), "{script}");
     }
-    assert_eq!(stage.usage(&key).await, 0);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// A report of zero tokens counts as missing: the tokens are counted, and the caller sees the count.
 #[tokio::test]
 async fn vectors_are_not_free_where_no_tokens_are_reported() {
     let answer = r#"{"object":"list","data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":0,"total_tokens":0}}"#;
-    let canned = Canned::json(answer).await;
+    let canned = CannedUpstream::json(answer).await;
     let entries = canned.entries_of("embedding", r#"{ input = "1000" }"#, "{}");
-    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     let body = json!({ "model": CANNED_MODEL, "input": "the quick brown fox" });
-    let told = stage.send(&request(&key, &body)).await.ok().json();
+    let told = gateway.send(&request(&key, &body)).await.ok().json();
     let tokens = told["usage"]["total_tokens"].as_u64().unwrap();
     assert!(tokens > 0);
-    assert_eq!(stage.usage(&key).await, tokens * 1_000);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, tokens * 1_000);
+    gateway.verify().await;
 }

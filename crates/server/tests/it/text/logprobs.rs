@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Dialect, Plot, with};
+use crate::harness::{Dialect, GatewayBuilder, with};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Generate];
 
@@ -63,7 +63,7 @@ async fn a_caller_is_told_how_likely_each_token_was() {
             profile = {{ max_output_tokens = 128000, reasoning = false }}",
             upstream.name()
         );
-        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
         for caller in DIALECTS {
             let wish = match caller {
                 Dialect::Chat => json!({ "logprobs": true, "top_logprobs": 2 }),
@@ -74,7 +74,7 @@ async fn a_caller_is_told_how_likely_each_token_was() {
             };
             let body = with(caller.ask("Say hello."), &wish);
             let request = caller.call(&key.secret, "maker/sure", body, false);
-            let answer = stage.send(&request).await.ok();
+            let answer = gateway.send(&request).await.ok();
             assert_eq!(answer.header("x-dropped-params"), None);
             let (text, tokens, tops) = told(caller, &answer.json());
             assert_eq!(text, tokens, "{caller:?} to {upstream:?}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+use crate::harness::{Answer, Dialect, GatewayBuilder, Key, Request, TestGateway, eventually};
 
 /// The same upstream three times: with token counting, without it, and with the chat dialect alone.
 const ENTRIES: &str = r#"
@@ -33,8 +33,8 @@ profile = { context_tokens = 400000, max_output_tokens = 1000 }
 
 const DIALECTS: [Dialect; 3] = [Dialect::Messages, Dialect::Responses, Dialect::Generate];
 
-fn plot() -> Plot {
-    Plot::default().entries(ENTRIES)
+fn builder() -> GatewayBuilder {
+    GatewayBuilder::default().entries(ENTRIES)
 }
 
 fn text_of(words: usize) -> String {
@@ -59,9 +59,15 @@ fn target_of(dialect: Dialect, model: &str) -> String {
     }
 }
 
-async fn count(stage: &Stage, key: &Key, dialect: Dialect, model: &str, body: &Value) -> Answer {
+async fn count(
+    gateway: &TestGateway,
+    key: &Key,
+    dialect: Dialect,
+    model: &str,
+    body: &Value,
+) -> Answer {
     let request = Request::post(&target_of(dialect, model)).json(body);
-    stage.send(&request.bearer(&key.secret)).await
+    gateway.send(&request.bearer(&key.secret)).await
 }
 
 fn tokens_of(dialect: Dialect, answer: &Answer) -> u64 {
@@ -79,27 +85,32 @@ fn tokens_of(dialect: Dialect, answer: &Answer) -> u64 {
 
 #[tokio::test]
 async fn an_upstream_that_counts_is_asked_and_names_nothing_of_its_own() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for dialect in DIALECTS {
-        let before = stage.upstream_calls();
+        let before = gateway.upstream_calls();
         let body = body_of(dialect, "maker/chat", &text_of(7));
-        let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
-        assert_eq!(stage.upstream_calls(), before + 1, "{dialect:?}");
+        let answer = count(&gateway, &key, dialect, "maker/chat", &body)
+            .await
+            .ok();
+        assert_eq!(gateway.upstream_calls(), before + 1, "{dialect:?}");
         // The simulator counts a word as one token, and the role as one more if it is text.
         let told = tokens_of(dialect, &answer);
         assert!((7..=8).contains(&told), "{dialect:?} {told}");
-        let call = stage.sim.calls().pop().unwrap();
+        let call = gateway.sim.calls().pop().unwrap();
         let sent = String::from_utf8_lossy(&call.body);
         assert!(!sent.contains("maker/"), "{dialect:?} {sent}");
         assert!(!answer.text().contains("sim-"), "{dialect:?}");
     }
-    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn an_upstream_that_does_not_count_or_fails_leaves_it_to_us() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     for dialect in DIALECTS {
         let mut own = Vec::new();
         for (model, faults, calls) in [
@@ -112,12 +123,12 @@ async fn an_upstream_that_does_not_count_or_fails_leaves_it_to_us() {
             ("maker/chat", Some("reset=head"), 1),
         ] {
             if let Some(faults) = faults {
-                stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+                gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
             }
-            let before = stage.upstream_calls();
+            let before = gateway.upstream_calls();
             let body = body_of(dialect, model, &text_of(100));
-            let answer = count(&stage, &key, dialect, model, &body).await.ok();
-            let called = stage.upstream_calls() - before;
+            let answer = count(&gateway, &key, dialect, model, &body).await.ok();
+            let called = gateway.upstream_calls() - before;
             assert_eq!(called, calls, "{dialect:?} {model} {faults:?}");
             own.push(tokens_of(dialect, &answer));
         }
@@ -126,28 +137,30 @@ async fn an_upstream_that_does_not_count_or_fails_leaves_it_to_us() {
     }
     // A refused count does not mean that the credential is refused: the channel still answers.
     let body = json!({ "model": "maker/chat", "messages": [{ "role": "user", "content": "hi" }] });
-    stage.chat(&key, &body).await.ok();
-    stage.verify().await;
+    gateway.chat(&key, &body).await.ok();
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_count_needs_a_key_and_a_request_that_would_be_answered_but_no_money() {
-    let stage = plot().open().await;
-    stage.wallet("w", &[]).await;
-    let key = stage.key("w", &["--limit", "0"]).await;
+    let gateway = builder().start().await;
+    gateway.wallet("w", &[]).await;
+    let key = gateway.key("w", &["--limit", "0"]).await;
     for dialect in DIALECTS {
         let body = body_of(dialect, "maker/chat", "hi");
-        count(&stage, &key, dialect, "maker/chat", &body).await.ok();
+        count(&gateway, &key, dialect, "maker/chat", &body)
+            .await
+            .ok();
         // A large body needs memory, which is reserved for callers who can pay.
         let large = body_of(dialect, "maker/uncounted", &text_of(40_000));
-        let answer = count(&stage, &key, dialect, "maker/uncounted", &large).await;
+        let answer = count(&gateway, &key, dialect, "maker/uncounted", &large).await;
         let expected = (402, "insufficient_quota".to_owned());
         assert_eq!(dialect.failure(&answer), expected);
         let stranger = Key {
             id: String::new(),
             secret: "sk-tg-none".to_owned(),
         };
-        let refused = count(&stage, &stranger, dialect, "maker/chat", &body).await;
+        let refused = count(&gateway, &stranger, dialect, "maker/chat", &body).await;
         let expected = (401, "invalid_api_key".to_owned());
         assert_eq!(dialect.failure(&refused), expected);
         for (model, body, expected) in [
@@ -167,24 +180,24 @@ async fn a_count_needs_a_key_and_a_request_that_would_be_answered_but_no_money()
                 (400, "invalid_request"),
             ),
         ] {
-            let refused = count(&stage, &key, dialect, model, &body).await;
+            let refused = count(&gateway, &key, dialect, model, &body).await;
             let expected = (expected.0, expected.1.to_owned());
             assert_eq!(dialect.failure(&refused), expected, "{model}");
         }
     }
-    stage.cli_json(&["wallet", "disable", "w"]).await;
+    gateway.cli_json(&["wallet", "disable", "w"]).await;
     let body = body_of(Dialect::Messages, "maker/chat", "hi");
-    count(&stage, &key, Dialect::Messages, "maker/chat", &body)
+    count(&gateway, &key, Dialect::Messages, "maker/chat", &body)
         .await
         .ok();
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// `max_tokens` is required in a message, but not in a token count. Members that matter only for an answer are not sent
 /// to a counting endpoint, which would refuse them.
 #[tokio::test]
 async fn a_whole_request_can_be_counted_as_it_is() {
-    let (stage, key) = plot().funded().await;
+    let (gateway, key) = builder().funded().await;
     let whole = json!({
         "model": "maker/chat", "max_tokens": 5, "stream": true, "temperature": 1,
         "messages": [{ "role": "user", "content": "hi" }],
@@ -201,11 +214,13 @@ async fn a_whole_request_can_be_counted_as_it_is() {
         (Dialect::Generate, wrapped),
         (Dialect::Responses, response),
     ] {
-        let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
+        let answer = count(&gateway, &key, dialect, "maker/chat", &body)
+            .await
+            .ok();
         // Our own count would be larger, so this is the upstream's: it has not refused the request.
         assert!(tokens_of(dialect, &answer) <= 4, "{dialect:?}");
         assert_eq!(
-            stage.sim.calls().pop().unwrap().status,
+            gateway.sim.calls().pop().unwrap().status,
             Some(200),
             "{dialect:?}"
         );
@@ -214,10 +229,10 @@ async fn a_whole_request_can_be_counted_as_it_is() {
 
 #[tokio::test]
 async fn counts_are_limited_by_the_minute_and_journaled_without_a_charge() {
-    let (stage, _) = plot().funded().await;
-    let key = stage.key("w", &["--rpm", "2"]).await;
+    let (gateway, _) = builder().funded().await;
+    let key = gateway.key("w", &["--rpm", "2"]).await;
     let body = body_of(Dialect::Messages, "maker/uncounted", "hi");
-    let ask = async || count(&stage, &key, Dialect::Messages, "maker/uncounted", &body).await;
+    let ask = async || count(&gateway, &key, Dialect::Messages, "maker/uncounted", &body).await;
     ask().await.ok();
     ask().await.ok();
     let refused = ask().await;
@@ -225,7 +240,7 @@ async fn counts_are_limited_by_the_minute_and_journaled_without_a_charge() {
     assert_eq!(Dialect::Messages.failure(&refused), expected);
     assert!(refused.header("retry-after").is_some());
     let rows = eventually("the journal", async || {
-        let output = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
+        let output = gateway.cli(&["logs", "--key", &key.id, "--json"]).await;
         let rows = output
             .stdout
             .lines()
@@ -237,19 +252,22 @@ async fn counts_are_limited_by_the_minute_and_journaled_without_a_charge() {
     for row in rows {
         assert_eq!(row["endpoint"], "/v1/messages/count_tokens", "{row}");
     }
-    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
-    stage.verify().await;
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn counts_go_with_the_paths_that_only_sdks_know() {
-    let (stage, key) = plot()
+    let (gateway, key) = builder()
         .setting("server", "sdk_aliases = false")
         .funded()
         .await;
     for dialect in DIALECTS {
         let body = body_of(dialect, "maker/chat", "hi");
-        let answer = count(&stage, &key, dialect, "maker/chat", &body).await;
+        let answer = count(&gateway, &key, dialect, "maker/chat", &body).await;
         assert_eq!(dialect.failure(&answer), (404, "not_found".to_owned()));
     }
 }

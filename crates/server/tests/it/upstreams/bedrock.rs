@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use crate::harness::{
-    Answer, Conversation, Dialect, Key, Plot, Said, Stage, UPSTREAM_KEY, ask, cost, with,
+    Answer, AnswerContent, Conversation, Dialect, GatewayBuilder, Key, TestGateway, UPSTREAM_KEY,
+    ask, cost, with,
 };
 
 const ARN: &str =
@@ -46,8 +47,8 @@ pub(super) const CHANNELS: [(&str, &str); 5] = [
     ),
 ];
 
-pub(super) fn plot() -> Plot {
-    Plot::default()
+pub(super) fn builder() -> GatewayBuilder {
+    GatewayBuilder::default()
         .file("key-id", "AKIASIM4711\n")
         .file("temporary-key-id", "ASIASIM4711\n")
         .file("aws-secret", "sim/secret+access-key-4711\n")
@@ -76,46 +77,52 @@ pub(super) fn model(id: &str, routes: &[(&str, &str)]) -> String {
     )
 }
 
-/// A stage with all channels, each with a model of this name.
-async fn stage(name: &str) -> (Stage, Key) {
-    let add = |plot: Plot, (id, settings): (&str, &str)| {
-        plot.entries(&channel(id, settings))
+/// A test gateway with all channels, each with a model of this name.
+async fn gateway(name: &str) -> (TestGateway, Key) {
+    let add = |builder: GatewayBuilder, (id, settings): (&str, &str)| {
+        builder
+            .entries(&channel(id, settings))
             .entries(&model(id, &[(id, name)]))
     };
-    CHANNELS.into_iter().fold(plot(), add).funded().await
+    CHANNELS.into_iter().fold(builder(), add).funded().await
 }
 
 #[tokio::test]
 async fn three_turns_with_tools_work_for_every_caller_and_credential() {
-    let (stage, key) = stage(DEMANDING).await;
+    let (gateway, key) = gateway(DEMANDING).await;
     for (id, _) in CHANNELS {
         for caller in Dialect::ALL {
             for stream in [false, true] {
-                three_turns(&stage, &key, (caller, id), stream).await;
+                three_turns(&gateway, &key, (caller, id), stream).await;
             }
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
-async fn three_turns(stage: &Stage, key: &Key, (caller, id): (Dialect, &str), stream: bool) {
+async fn three_turns(
+    gateway: &TestGateway,
+    key: &Key,
+    (caller, id): (Dialect, &str),
+    stream: bool,
+) {
     let what = format!("{caller:?} {id}, streamed: {stream}");
     let prompt = "First look_up, then write_down what was found.";
     let mut talk = Conversation::begin(caller, prompt, &["look_up", "write_down"]);
     for (tool, result) in [("look_up", "found 42"), ("write_down", "written 42")] {
-        let said = turn(stage, key, (caller, id), &mut talk, stream).await;
-        let Said::Calls(calls) = said else {
+        let said = turn(gateway, key, (caller, id), &mut talk, stream).await;
+        let AnswerContent::Calls(calls) = said else {
             panic!("{what}: no call of {tool} but {said:?}");
         };
         assert_eq!(calls[0].1, tool, "{what}");
-        talk.answer(&calls, result);
+        talk.add_tool_results(&calls, result);
     }
-    let said = turn(stage, key, (caller, id), &mut talk, stream).await;
+    let said = turn(gateway, key, (caller, id), &mut talk, stream).await;
     assert!(
-        matches!(&said, Said::Text(text) if text.contains("42")),
+        matches!(&said, AnswerContent::Text(text) if text.contains("42")),
         "{what}: {said:?}"
     );
-    for call in stage.sim.calls_of("sim-reason") {
+    for call in gateway.sim.calls_of("sim-reason") {
         let action = match (id, stream) {
             ("mantle", _) => "/anthropic/v1/messages",
             ("converse", false) => "/model/sim-reason%2Bdemand-reasoning/converse",
@@ -134,20 +141,20 @@ async fn three_turns(stage: &Stage, key: &Key, (caller, id): (Dialect, &str), st
             "{what}"
         );
     }
-    stage.sim.forget_calls();
+    gateway.sim.forget_calls();
 }
 
 async fn turn(
-    stage: &Stage,
+    gateway: &TestGateway,
     key: &Key,
     (caller, id): (Dialect, &str),
     talk: &mut Conversation,
     stream: bool,
-) -> Said {
+) -> AnswerContent {
     let request = caller.call(&key.secret, &format!("maker/{id}"), talk.body(), stream);
-    let answer = stage.send(&request).await;
+    let answer = gateway.send(&request).await;
     assert_eq!(answer.status(), 200, "{caller:?} {id}: {}", answer.text());
-    talk.hear(&answer, stream)
+    talk.add_answer(&answer, stream)
 }
 
 /// Checks that the answer contains no profile or account names and no additions of the host.
@@ -189,11 +196,11 @@ async fn profiles_are_named_in_the_path_and_never_reach_callers() {
 }
 
 async fn profiles_never_reach_callers(channel_name: &str, settings: &str) {
-    let mut plot = plot().entries(&channel(channel_name, settings));
+    let mut builder = builder().entries(&channel(channel_name, settings));
     for (id, name) in [("profile", PROFILE), ("arn", ARN)] {
-        plot = plot.entries(&model(id, &[(channel_name, name)]));
+        builder = builder.entries(&model(id, &[(channel_name, name)]));
     }
-    let (stage, key) = plot.funded().await;
+    let (gateway, key) = builder.funded().await;
     for (id, name, segment) in [
         (
             "profile",
@@ -224,10 +231,10 @@ async fn profiles_never_reach_callers(channel_name: &str, settings: &str) {
         ] {
             for caller in Dialect::ALL {
                 for stream in [false, true] {
-                    stage.sim.queue_faults(name, faults, 1).unwrap();
+                    gateway.sim.queue_faults(name, faults, 1).unwrap();
                     let body = caller.ask("say exactly: plain words");
                     let request = caller.call(&key.secret, &format!("maker/{id}"), body, stream);
-                    let answer = stage.send(&request).await;
+                    let answer = gateway.send(&request).await;
                     let what = format!("{channel_name} {id} {caller:?} {faults} {stream}");
                     assert_clean(&what, &answer);
                     if faults.is_empty() {
@@ -244,47 +251,47 @@ async fn profiles_never_reach_callers(channel_name: &str, settings: &str) {
                 }
             }
         }
-        let calls = stage.sim.calls_of(name);
+        let calls = gateway.sim.calls_of(name);
         assert!(
             calls.iter().all(|call| call.path.contains(segment)),
             "{:?}",
             calls[0].path
         );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_bill_is_that_of_the_models_own_usage() {
-    let (stage, key) = stage("sim-chat").await;
+    let (gateway, key) = gateway("sim-chat").await;
     for (id, _) in CHANNELS {
         for stream in [false, true] {
-            let before = stage.usage(&key).await;
+            let before = gateway.usage(&key).await;
             let body = Dialect::Messages.ask("say exactly: some words to be counted");
             let model = format!("maker/{id}");
             let request = Dialect::Messages.call(&key.secret, &model, body, stream);
-            stage.send(&request).await.ok();
-            let calls = stage.sim.calls_of("sim-chat");
+            gateway.send(&request).await.ok();
+            let calls = gateway.sim.calls_of("sim-chat");
             let used = calls.last().unwrap().true_usage.unwrap();
-            let spent = stage.usage(&key).await - before;
+            let spent = gateway.usage(&key).await - before;
             let exact = cost(used.fresh_input, used.cache_read, used.output);
             assert_eq!(spent, exact, "{id} {stream}: {used:?}");
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Some endpoints of Bedrock take betas in the body, others in a header.
 #[tokio::test]
 async fn betas_go_where_the_endpoint_takes_them() {
-    let (stage, key) = stage("sim-chat").await;
+    let (gateway, key) = gateway("sim-chat").await;
     for (id, in_body) in [("signed", true), ("mantle", false)] {
         let model = format!("maker/{id}");
         let request = Dialect::Messages
             .call(&key.secret, &model, Dialect::Messages.ask("hi"), true)
             .header("anthropic-beta", "one-2026-01-01, two-2026-01-01");
-        stage.send(&request).await.ok();
-        let calls = stage.sim.calls_of("sim-chat");
+        gateway.send(&request).await.ok();
+        let calls = gateway.sim.calls_of("sim-chat");
         let call = calls.last().unwrap();
         let body: serde_json::Value = serde_json::from_slice(&call.body).unwrap();
         let betas = json!(["one-2026-01-01", "two-2026-01-01"]);
@@ -309,25 +316,25 @@ async fn another_route_answers_when_this_one_is_refused() {
         credential = { file = "aws-secret" }"#;
     let poor = r#"preset = "bedrock"
         credential = { file = "poor-key" }"#;
-    let mut plot = plot().entries(&channel("good", CHANNELS[1].1));
+    let mut builder = builder().entries(&channel("good", CHANNELS[1].1));
     for (id, settings) in [("wrong", wrong), ("far", far), ("poor", poor)] {
-        plot = plot
+        builder = builder
             .entries(&channel(id, settings))
             .entries(&model(id, &[(id, "sim-chat"), ("good", "sim-chat")]));
     }
-    let (stage, key) = plot.funded().await;
+    let (gateway, key) = builder.funded().await;
     for id in ["wrong", "far", "poor"] {
-        stage.sim.forget_calls();
+        gateway.sim.forget_calls();
         let body = with(
             ask("say exactly: from the other"),
             &json!({ "model": format!("maker/{id}") }),
         );
-        let answer = stage.chat(&key, &body).await.ok().json();
+        let answer = gateway.chat(&key, &body).await.ok().json();
         assert_eq!(
             answer["choices"][0]["message"]["content"], "from the other",
             "{id}"
         );
-        let statuses: Vec<_> = stage
+        let statuses: Vec<_> = gateway
             .sim
             .calls()
             .iter()
@@ -336,7 +343,7 @@ async fn another_route_answers_when_this_one_is_refused() {
         let first = if id == "poor" { 400 } else { 403 };
         assert_eq!(statuses, [first, 200], "{id}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Models with an OpenAI-compatible endpoint are called there, with signed requests.
@@ -346,26 +353,26 @@ async fn models_with_a_compatible_endpoint_are_called_there() {
         account = { region = "us-east-1", access_key_id = { file = "key-id" } }
         credential = { file = "aws-secret" }"#;
     let entry = channel("open", settings).replace("http://SIM", "http://SIM/openai/v1");
-    let plot = plot()
+    let builder = builder()
         .entries(&entry)
         .entries(&model("open", &[("open", "openai.gpt-oss-120b-1:0")]));
-    let (stage, key) = plot.funded().await;
+    let (gateway, key) = builder.funded().await;
     for caller in Dialect::ALL {
         for stream in [false, true] {
             let body = caller.ask("say exactly: plain words");
             let request = caller.call(&key.secret, "maker/open", body, stream);
-            let answer = stage.send(&request).await;
+            let answer = gateway.send(&request).await;
             let what = format!("{caller:?} {stream}: {}", answer.text());
             assert_eq!(answer.status(), 200, "{what}");
             assert!(answer.text().contains("plain"), "{what}");
             assert!(!answer.text().contains("gpt-oss"), "{what}");
         }
     }
-    let calls = stage.sim.calls_of("openai.gpt-oss-120b-1:0");
+    let calls = gateway.sim.calls_of("openai.gpt-oss-120b-1:0");
     assert!(
         calls
             .iter()
             .all(|call| call.path.starts_with("/openai/v1/"))
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Conversation, Dialect, Key, Plot, Request, Said, Stage, UPSTREAM_KEY, with};
+use crate::harness::{
+    AnswerContent, Conversation, Dialect, GatewayBuilder, Key, Request, TestGateway, UPSTREAM_KEY,
+    with,
+};
 
 /// Names of the operator's accounts, which no caller may see.
 const PROJECT: &str = "acme-project-7788";
@@ -115,15 +118,15 @@ profile = {{ max_output_tokens = 128000, vision = true, tools = true }}
     entry
 }
 
-/// A stage with these channels. The key file refers to a token endpoint of the simulated upstream.
-async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (Stage, Key) {
-    let add = |plot: Plot, (name, settings, model): &(&str, &str, &str)| {
-        plot.entries(&entry(name, settings, model))
+/// A test gateway with these channels. The key file refers to a token endpoint of the simulated upstream.
+async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (TestGateway, Key) {
+    let add = |builder: GatewayBuilder, (name, settings, model): &(&str, &str, &str)| {
+        builder.entries(&entry(name, settings, model))
     };
     let key_file = sim::service_account(&format!("http://SIM{token_path}"));
     clouds
         .iter()
-        .fold(Plot::default(), add)
+        .fold(GatewayBuilder::default(), add)
         .file("account.json", &key_file)
         .funded()
         .await
@@ -154,7 +157,7 @@ fn assert_clean(what: &str, text: &str) {
 /// All dialects, whole and streamed, with a tool call and its result.
 #[tokio::test]
 async fn every_cloud_serves_every_caller() {
-    let (stage, key) = stage_of(&CLOUDS, "/token").await;
+    let (gateway, key) = stage_of(&CLOUDS, "/token").await;
     for (cloud, _, _) in CLOUDS {
         for caller in Dialect::ALL {
             for stream in [false, true] {
@@ -162,7 +165,7 @@ async fn every_cloud_serves_every_caller() {
                 let mut talk = Conversation::begin(caller, "look_up the number", &["look_up"]);
                 for turn in 0..2 {
                     let request = caller.call(&key.secret, &model_of(cloud), talk.body(), stream);
-                    let answer = stage.send(&request).await;
+                    let answer = gateway.send(&request).await;
                     assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
                     // Native routes pass all members on, including those of the content filter.
                     let is_native = cloud.starts_with("azure") && caller == Dialect::Chat;
@@ -177,9 +180,9 @@ async fn every_cloud_serves_every_caller() {
                     if caller != Dialect::Generate {
                         assert!(text.contains(&model_of(cloud)), "{what}: {text}");
                     }
-                    match talk.hear(&answer, stream) {
-                        Said::Calls(calls) => talk.answer(&calls, "42"),
-                        Said::Text(text) => {
+                    match talk.add_answer(&answer, stream) {
+                        AnswerContent::Calls(calls) => talk.add_tool_results(&calls, "42"),
+                        AnswerContent::Text(text) => {
                             assert!(turn == 1 && text.contains("42"), "{what}: {text}");
                         }
                     }
@@ -187,23 +190,23 @@ async fn every_cloud_serves_every_caller() {
             }
         }
     }
-    let asked = stage.sim.calls_of("token");
+    let asked = gateway.sim.calls_of("token");
     // Two token endpoints with two channels each; every channel asks once.
     assert_eq!(asked.len(), 4, "{asked:?}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Chat clients read `choices[0].delta` of every chunk except the usage chunk.
 #[tokio::test]
 async fn no_chunk_of_a_content_filter_reaches_chat_clients() {
-    let (stage, key) = stage_of(&CLOUDS[..1], "/token").await;
+    let (gateway, key) = stage_of(&CLOUDS[..1], "/token").await;
     for more in [
         json!({}),
         json!({ "stream_options": { "include_usage": true } }),
     ] {
         let body = with(Dialect::Chat.ask("say exactly: fine"), &more);
         let call = Dialect::Chat.call(&key.secret, &model_of("azure"), body, true);
-        let answer = stage.send(&call).await.ok();
+        let answer = gateway.send(&call).await.ok();
         let chunks = answer.text().lines();
         let chunks = chunks.filter_map(|line| line.strip_prefix("data: {"));
         let chunks: Vec<Value> = chunks
@@ -225,12 +228,12 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
         .iter()
         .find(|(name, _, _)| *name == "vertex")
         .unwrap();
-    let (stage, key) = stage_of(&[*cloud], "/token/life-2").await;
-    let stage = Arc::new(stage);
+    let (gateway, key) = stage_of(&[*cloud], "/token/life-2").await;
+    let gateway = Arc::new(gateway);
     let until = Instant::now() + Duration::from_secs(9);
     let mut callers = Vec::new();
     for _ in 0..8 {
-        let (stage, key) = (Arc::clone(&stage), key.clone());
+        let (gateway, key) = (Arc::clone(&gateway), key.clone());
         callers.push(tokio::spawn(async move {
             let mut served = 0_u32;
             while Instant::now() < until {
@@ -241,7 +244,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
                     body,
                     served.is_multiple_of(2),
                 );
-                let answer = stage.send(&call).await;
+                let answer = gateway.send(&call).await;
                 assert_eq!(answer.status(), 200, "{}", answer.text());
                 served += 1;
                 // The simulator's log is bounded and must still contain the first token request.
@@ -255,9 +258,9 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
         served += caller.await.unwrap();
     }
     assert!(served >= 300, "{served}");
-    let refused = stage.sim.calls_of("sim-reason");
+    let refused = gateway.sim.calls_of("sim-reason");
     assert!(refused.iter().all(|call| call.status == Some(200)));
-    let asked = stage.sim.calls_of("token").len();
+    let asked = gateway.sim.calls_of("token").len();
     assert!(
         (4..=14).contains(&asked),
         "{asked} tokens for {served} calls"
@@ -269,26 +272,26 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
 async fn a_refused_client_secret_is_an_outage_with_a_clear_log_line() {
     let (name, settings, model) = CLOUDS[2];
     let settings = settings.replace("upstream-key", "bad-key");
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(&entry(name, &settings, model))
         .file("bad-key", "sim-bad-key")
         .funded()
         .await;
     let call = || Dialect::Chat.call(&key.secret, &model_of(name), Dialect::Chat.ask("hi"), false);
-    let answer = stage.send(&call()).await;
+    let answer = gateway.send(&call()).await;
     assert_eq!(
         Dialect::Chat.failure(&answer),
         (502, "upstream_error".to_owned())
     );
     assert_clean("refused", answer.text());
-    let answer = stage.send(&call()).await;
+    let answer = gateway.send(&call()).await;
     assert_eq!(answer.status(), 503, "{}", answer.text());
     let line = |line: &str| line.contains("no new token") && line.contains("AADSTS7000215");
-    let line = stage.logged("the alarm", line).await;
+    let line = gateway.logged("the alarm", line).await;
     assert!(!line.contains("sim-bad-key"), "{line}");
-    assert_eq!(stage.usage(&key).await, 0);
-    assert!(stage.sim.calls_of(model).is_empty());
-    let asked = stage.sim.calls_of("token").len();
+    assert_eq!(gateway.usage(&key).await, 0);
+    assert!(gateway.sim.calls_of(model).is_empty());
+    let asked = gateway.sim.calls_of("token").len();
     assert_eq!(asked, 1, "a final refusal is not asked again at once");
 }
 
@@ -296,27 +299,27 @@ async fn a_refused_client_secret_is_an_outage_with_a_clear_log_line() {
 #[tokio::test]
 async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
     let (name, settings, model) = CLOUDS[2];
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(&entry(name, settings, model))
         .funded()
         .await;
     let call = || Dialect::Chat.call(&key.secret, &model_of(name), Dialect::Chat.ask("hi"), false);
-    stage.send(&call()).await.ok();
-    stage.sim.queue_faults(model, "status=401", 1).unwrap();
-    let answer = stage.send(&call()).await;
+    gateway.send(&call()).await.ok();
+    gateway.sim.queue_faults(model, "status=401", 1).unwrap();
+    let answer = gateway.send(&call()).await;
     assert_eq!(
         Dialect::Chat.failure(&answer),
         (502, "upstream_error".to_owned())
     );
-    assert_eq!(stage.send(&call()).await.status(), 503);
-    assert_eq!(stage.sim.calls_of("token").len(), 1);
+    assert_eq!(gateway.send(&call()).await.status(), 503);
+    assert_eq!(gateway.sim.calls_of("token").len(), 1);
 }
 
 /// A cloud's texts about projects, resources and regions do not reach the caller.
 #[tokio::test]
 async fn refusals_do_not_name_the_account() {
     let clouds = CLOUDS.map(|(name, settings, _)| (name, settings, "sim-misplaced"));
-    let (stage, key) = stage_of(&clouds, "/token").await;
+    let (gateway, key) = stage_of(&clouds, "/token").await;
     for (cloud, _, _) in clouds {
         if !cloud.starts_with("vertex") || cloud == "vertex-express" {
             continue;
@@ -326,7 +329,7 @@ async fn refusals_do_not_name_the_account() {
                 let what = format!("{caller:?} by {cloud}, streamed: {stream}");
                 let body = caller.ask("hello");
                 let request = caller.call(&key.secret, &model_of(cloud), body, stream);
-                let answer = stage.send(&request).await;
+                let answer = gateway.send(&request).await;
                 assert_eq!(answer.status(), 400, "{what}: {}", answer.text());
                 assert_clean(&what, answer.text());
             }
@@ -338,15 +341,15 @@ async fn refusals_do_not_name_the_account() {
 #[tokio::test]
 async fn hosted_messages_have_the_clouds_form() {
     let cloud = CLOUDS[8];
-    let (stage, key) = stage_of(&[cloud], "/token").await;
+    let (gateway, key) = stage_of(&[cloud], "/token").await;
     let body = with(
         Dialect::Messages.ask("hello"),
         &json!({ "temperature": 0.5 }),
     );
     let call = Dialect::Messages.call(&key.secret, &model_of(cloud.0), body, false);
     let betas = "interleaved-thinking-2025-05-14,unknown-2030-01-01";
-    stage.send(&call.header("anthropic-beta", betas)).await;
-    let sent = stage.sim.calls_of("sim-reason@20250929");
+    gateway.send(&call.header("anthropic-beta", betas)).await;
+    let sent = gateway.sim.calls_of("sim-reason@20250929");
     let [sent] = sent.as_slice() else {
         panic!("{sent:?}")
     };
@@ -364,9 +367,9 @@ async fn hosted_messages_have_the_clouds_form() {
     let count = Request::post("/v1/messages/count_tokens")
         .json(&body)
         .header("x-api-key", &key.secret);
-    let counted = stage.send(&count).await.ok().json();
+    let counted = gateway.send(&count).await.ok().json();
     assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
-    let asked = stage.sim.calls();
+    let asked = gateway.sim.calls();
     let last = asked.last().unwrap();
     assert!(
         last.path.ends_with("/models/count-tokens:rawPredict"),
@@ -390,10 +393,10 @@ async fn newer_models_embed_one_content_a_call() {
             "context_tokens = 8192",
         );
     let key_file = sim::service_account("http://SIM/token");
-    let plot = Plot::default()
+    let builder = GatewayBuilder::default()
         .entries(&entry)
         .file("account.json", &key_file);
-    let (stage, key) = plot.funded().await;
+    let (gateway, key) = builder.funded().await;
     let model = model_of("vertex");
     let list = |input: Value| {
         let body = json!({ "model": model, "input": input, "dimensions": 8 });
@@ -401,11 +404,15 @@ async fn newer_models_embed_one_content_a_call() {
             .json(&body)
             .bearer(&key.secret)
     };
-    let answer = stage.send(&list(json!("one two three"))).await.ok().json();
+    let answer = gateway
+        .send(&list(json!("one two three")))
+        .await
+        .ok()
+        .json();
     assert_eq!(answer["data"][0]["embedding"].as_array().unwrap().len(), 8);
     let tokens = answer["usage"]["prompt_tokens"].as_u64().unwrap();
-    assert_eq!(stage.usage(&key).await, tokens);
-    let sent = stage.sim.calls_of("sim-gemini-embedding-2");
+    assert_eq!(gateway.usage(&key).await, tokens);
+    let sent = gateway.sim.calls_of("sim-gemini-embedding-2");
     assert!(
         sent[0]
             .path
@@ -417,7 +424,7 @@ async fn newer_models_embed_one_content_a_call() {
         json!({ "outputDimensionality": 8 })
     );
 
-    let refused = stage.send(&list(json!(["one", "two"]))).await;
+    let refused = gateway.send(&list(json!(["one", "two"]))).await;
     assert_eq!(refused.status(), 400, "{}", refused.text());
     assert!(refused.text().contains("one input"), "{}", refused.text());
 
@@ -432,12 +439,12 @@ async fn newer_models_embed_one_content_a_call() {
     ] {
         let request = Request::post(&format!("/v1beta/models/{model}:{verb}"));
         let request = request.json(&body).header("x-goog-api-key", &key.secret);
-        let answer = stage.send(&request).await.ok().json();
+        let answer = gateway.send(&request).await.ok().json();
         let vector = answer.pointer(place).and_then(Value::as_array);
         assert_eq!(vector.map(Vec::len), Some(8), "{verb}: {answer}");
     }
-    assert_eq!(stage.usage(&key).await, 3 * tokens);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 3 * tokens);
+    gateway.verify().await;
 }
 
 /// Batches, and tokens instead of texts, skip a route that takes one text per call.
@@ -463,7 +470,7 @@ price = {{ input = "1" }}
         );
     }
     let channel = format!("[[channel]]\nname = \"vertex\"\n{}\n", CLOUDS[6].1);
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .entries(&channel)
         .entries(&entries)
         .file("account.json", &sim::service_account("http://SIM/token"))
@@ -479,9 +486,9 @@ price = {{ input = "1" }}
         ("maker/newer", "sim-gemini-embedding-2"),
         ("maker/older", "gemini-embedding-001"),
     ] {
-        let before = stage.sim.calls_of("sim-embed").len();
+        let before = gateway.sim.calls_of("sim-embed").len();
         for input in [json!(["one", "two"]), json!([[1, 2], [3]]), json!([1, 2])] {
-            let answer = stage.send(&list(model, input.clone())).await;
+            let answer = gateway.send(&list(model, input.clone())).await;
             assert_eq!(answer.status(), 200, "{model}, {input}: {}", answer.text());
         }
         let one = json!({
@@ -491,22 +498,22 @@ price = {{ input = "1" }}
         let batch = Request::post(&format!("/v1beta/models/{model}:batchEmbedContents"))
             .json(&json!({ "requests": [one, one] }))
             .header("x-goog-api-key", &key.secret);
-        let answer = stage.send(&batch).await;
+        let answer = gateway.send(&batch).await;
         assert_eq!(answer.status(), 200, "{model}: {}", answer.text());
-        assert_eq!(stage.sim.calls_of("sim-embed").len(), before + 4);
-        assert_eq!(stage.sim.calls_of(at_vertex).len(), 0, "{model}");
+        assert_eq!(gateway.sim.calls_of("sim-embed").len(), before + 4);
+        assert_eq!(gateway.sim.calls_of(at_vertex).len(), 0, "{model}");
     }
     // The first route takes a single text.
-    let answer = stage.send(&list("maker/newer", json!(["one"]))).await;
+    let answer = gateway.send(&list("maker/newer", json!(["one"]))).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
-    assert_eq!(stage.sim.calls_of("sim-gemini-embedding-2").len(), 1);
-    stage.verify().await;
+    assert_eq!(gateway.sim.calls_of("sim-gemini-embedding-2").len(), 1);
+    gateway.verify().await;
 }
 
 /// Embeddings in both forms of callers, converted to the forms of the clouds.
 #[tokio::test]
 async fn clouds_make_embeddings() {
-    let mut plot = Plot::default();
+    let mut builder = GatewayBuilder::default();
     for (name, settings) in [
         ("azure", CLOUDS[0].1),
         ("azure-dated", CLOUDS[3].1),
@@ -523,17 +530,17 @@ async fn clouds_make_embeddings() {
                 "max_output_tokens = 128000, vision = true, tools = true",
                 "context_tokens = 8192",
             );
-        plot = plot.entries(&entry);
+        builder = builder.entries(&entry);
     }
     let key_file = sim::service_account("http://SIM/token");
-    let (stage, key) = plot.file("account.json", &key_file).funded().await;
+    let (gateway, key) = builder.file("account.json", &key_file).funded().await;
     for cloud in ["azure", "azure-dated", "vertex"] {
         let model = model_of(cloud);
         let body = json!({ "model": model, "input": ["one two", "three"], "dimensions": 8 });
         let request = Request::post("/v1/embeddings")
             .json(&body)
             .bearer(&key.secret);
-        let list = stage.send(&request).await.ok().json();
+        let list = gateway.send(&request).await.ok().json();
         assert_eq!(list["model"], model);
         assert_eq!(list["data"].as_array().unwrap().len(), 2, "{list}");
         assert!(list["usage"]["prompt_tokens"].as_u64().unwrap() > 0);
@@ -541,7 +548,7 @@ async fn clouds_make_embeddings() {
             json!({ "content": { "parts": [{ "text": "one two" }] }, "outputDimensionality": 8 });
         let request = Request::post(&format!("/v1beta/models/{model}:embedContent"));
         let request = request.json(&body).header("x-goog-api-key", &key.secret);
-        let content = stage.send(&request).await.ok().json();
+        let content = gateway.send(&request).await.ok().json();
         assert_eq!(
             content["embedding"]["values"].as_array().unwrap().len(),
             8,
@@ -557,5 +564,5 @@ async fn clouds_make_embeddings() {
         );
         assert_eq!(first, alone, "the same text has the same vector");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -3,24 +3,24 @@
 
 use serde_json::{Value, json};
 
-use super::bedrock::{CHANNELS, channel, model, plot};
-use crate::harness::{Dialect, Key, Stage, ask, cost, with};
+use super::bedrock::{CHANNELS, builder, channel, model};
+use crate::harness::{Dialect, Key, TestGateway, ask, cost, with};
 
-async fn stage(name: &str) -> (Stage, Key) {
+async fn gateway(name: &str) -> (TestGateway, Key) {
     let (id, settings) = CHANNELS[4];
-    let plot = plot().entries(&channel(id, settings));
-    plot.entries(&model(id, &[(id, name)])).funded().await
+    let builder = builder().entries(&channel(id, settings));
+    builder.entries(&model(id, &[(id, name)])).funded().await
 }
 
 /// The last body that the upstream received.
-fn sent(stage: &Stage) -> Value {
-    let calls = stage.sim.calls();
+fn sent(gateway: &TestGateway) -> Value {
+    let calls = gateway.sim.calls();
     serde_json::from_slice(&calls.last().unwrap().body).unwrap()
 }
 
 #[tokio::test]
 async fn members_arrive_under_their_names_and_others_are_reported() {
-    let (stage, key) = stage("sim-chat").await;
+    let (gateway, key) = gateway("sim-chat").await;
     let body = with(
         ask("say exactly: plain words"),
         &json!({
@@ -29,13 +29,13 @@ async fn members_arrive_under_their_names_and_others_are_reported() {
             "tools": [{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } }],
         }),
     );
-    let answer = stage.chat(&key, &body).await;
+    let answer = gateway.chat(&key, &body).await;
     let dropped = answer.header("x-dropped-params").unwrap_or_default();
     let mut dropped: Vec<_> = dropped.split(',').collect();
     dropped.sort_unstable();
     assert_eq!(dropped, ["parallel_tool_calls", "seed", "user"]);
     answer.ok();
-    let body = sent(&stage);
+    let body = sent(&gateway);
     assert_eq!(
         body["inferenceConfig"],
         json!({ "maxTokens": 77, "temperature": 0.5, "stopSequences": ["END"] })
@@ -49,7 +49,7 @@ async fn members_arrive_under_their_names_and_others_are_reported() {
 /// Cache marks and betas, which only Messages and Converse have, are kept for callers of Messages.
 #[tokio::test]
 async fn messages_keep_their_cache_marks_and_betas() {
-    let (stage, key) = stage("sim-chat").await;
+    let (gateway, key) = gateway("sim-chat").await;
     let mark = json!({ "type": "ephemeral" });
     for stream in [false, true] {
         let body = json!({
@@ -62,10 +62,10 @@ async fn messages_keep_their_cache_marks_and_betas() {
         let request = Dialect::Messages
             .call(&key.secret, "maker/converse", body, stream)
             .header("anthropic-beta", "one-2026-01-01,two-2026-01-01");
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert_eq!(answer.header("x-dropped-params"), Some("service_tier"));
         assert!(answer.ok().text().contains("plain"));
-        let body = sent(&stage);
+        let body = sent(&gateway);
         let point = json!({ "cachePoint": { "type": "default" } });
         assert_eq!(body["system"], json!([{ "text": "Be brief." }, point]));
         assert_eq!(body["messages"][0]["content"][1], point);
@@ -74,19 +74,19 @@ async fn messages_keep_their_cache_marks_and_betas() {
             body["additionalModelRequestFields"]["anthropic_beta"],
             betas
         );
-        let calls = stage.sim.calls();
+        let calls = gateway.sim.calls();
         let headers = &calls.last().unwrap().headers;
         assert!(
             !headers.contains_key("anthropic-beta") && !headers.contains_key("anthropic-version")
         );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// A stream that breaks after some words ends with an error, and the caller is charged for the counted output.
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_came() {
-    let (stage, key) = stage("sim-chat").await;
+    let (gateway, key) = gateway("sim-chat").await;
     for faults in [
         "error-event=2",
         "garbage-event=2",
@@ -94,24 +94,24 @@ async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_
         "truncate=content",
     ] {
         for caller in Dialect::ALL {
-            let before = stage.usage(&key).await;
-            stage.sim.forget_calls();
-            stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+            let before = gateway.usage(&key).await;
+            gateway.sim.forget_calls();
+            gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
             let body = caller.ask("say exactly: some words that are cut in the middle of it all");
             let request = caller.call(&key.secret, "maker/converse", body, true);
-            let answer = stage.send(&request).await;
+            let answer = gateway.send(&request).await;
             let what = format!("{caller:?} {faults}: {}", answer.text());
             assert!(!answer.text().contains("middle of it all"), "{what}");
-            let spent = stage.usage(&key).await - before;
+            let spent = gateway.usage(&key).await - before;
             assert!(spent > 0, "{what}");
-            let used = stage.sim.calls().last().unwrap().true_usage;
+            let used = gateway.sim.calls().last().unwrap().true_usage;
             if let Some(used) = used {
                 let whole = cost(used.fresh_input + 64, used.cache_read, used.output + 64);
                 assert!(spent <= whole, "{what}: {spent} of {whole}");
             }
         }
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// If a stream begins with an exception, another route is tried.
@@ -120,24 +120,24 @@ async fn an_exception_at_the_start_of_a_stream_is_answered_by_another_route() {
     let (id, settings) = CHANNELS[4];
     let (other, other_settings) = CHANNELS[1];
     let routes = [(id, "sim-chat"), (other, "sim-other")];
-    let plot = plot()
+    let builder = builder()
         .entries(&channel(id, settings))
         .entries(&channel(other, other_settings))
         .entries(&model("both", &routes));
-    let (stage, key) = plot.funded().await;
+    let (gateway, key) = builder.funded().await;
     for caller in Dialect::ALL {
-        stage.sim.forget_calls();
-        stage
+        gateway.sim.forget_calls();
+        gateway
             .sim
             .queue_faults("sim-chat", "error-event=0", 1)
             .unwrap();
         let body = caller.ask("say exactly: plain words");
         let request = caller.call(&key.secret, "maker/both", body, true);
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         let what = format!("{caller:?}: {}", answer.text());
         assert_eq!(answer.status(), 200, "{what}");
         assert!(answer.text().contains("plain"), "{what}");
-        assert_eq!(stage.sim.calls_of("sim-other").len(), 1, "{what}");
+        assert_eq!(gateway.sim.calls_of("sim-other").len(), 1, "{what}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }

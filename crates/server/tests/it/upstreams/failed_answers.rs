@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Key, Plot, Stage, ask, by_hand, cost, with};
+use crate::harness::{GatewayBuilder, Key, TestGateway, ask, cost, expected_cost, with};
 
-/// A stage with short timeouts and small limits.
-async fn impatient() -> (Stage, Key) {
-    Plot::default()
+/// A test gateway with short timeouts and small limits.
+async fn impatient() -> (TestGateway, Key) {
+    GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
         .setting("limits", "answer_text_bytes = 200000")
@@ -17,7 +17,7 @@ async fn impatient() -> (Stage, Key) {
 /// B3: nothing was delivered, so nothing is charged.
 #[tokio::test]
 async fn a_call_that_gets_no_answer_costs_nothing() {
-    let (stage, key) = impatient().await;
+    let (gateway, key) = impatient().await;
     let table = [
         ("status=400", 400, "upstream_rejected"),
         ("status=409", 409, "upstream_rejected"),
@@ -58,9 +58,9 @@ async fn a_call_that_gets_no_answer_costs_nothing() {
     ];
     let mut spent = 0;
     for (faults, status, code) in table {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let before = stage.upstream_calls();
-        let answer = stage.chat(&key, &ask("say exactly: never")).await;
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let before = gateway.upstream_calls();
+        let answer = gateway.chat(&key, &ask("say exactly: never")).await;
         assert_eq!(
             answer.failure(),
             (status, code.to_owned()),
@@ -68,7 +68,7 @@ async fn a_call_that_gets_no_answer_costs_nothing() {
             answer.text()
         );
         assert_eq!(
-            stage.upstream_calls(),
+            gateway.upstream_calls(),
             before + 1,
             "{faults}: one route, one try"
         );
@@ -76,31 +76,31 @@ async fn a_call_that_gets_no_answer_costs_nothing() {
             let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
             assert!((1..=60).contains(&wait), "{faults}: {wait}");
         }
-        assert_eq!(stage.usage(&key).await, spent, "{faults}");
-        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+        assert_eq!(gateway.usage(&key).await, spent, "{faults}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{faults}");
         // The next call is not affected.
-        let answer = stage.chat(&key, &ask("say exactly: fine")).await.ok();
-        spent += by_hand(&answer.json()["usage"]);
+        let answer = gateway.chat(&key, &ask("say exactly: fine")).await.ok();
+        spent += expected_cost(&answer.json()["usage"]);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_refusal_of_the_upstream_is_told_in_cleaned_words() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(ask("hello"), &json!({ "temperature": 9 }));
-    let answer = stage.chat(&key, &body).await;
+    let answer = gateway.chat(&key, &body).await;
     assert_eq!(answer.failure(), (400, "upstream_rejected".to_owned()));
     let error = answer.openai_error();
     assert_eq!(error["param"], "temperature");
     assert_eq!(error["type"], "invalid_request_error");
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
 
-    stage
+    gateway
         .sim
         .queue_faults("sim-chat", "status=429:retry-after=9999", 1)
         .unwrap();
-    let answer = stage.chat(&key, &ask("hello")).await;
+    let answer = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(answer.header("retry-after"), Some("60"), "capped");
 }
 
@@ -108,25 +108,28 @@ async fn a_refusal_of_the_upstream_is_told_in_cleaned_words() {
 /// listed, but calls get 503 with the advice to retry.
 #[tokio::test]
 async fn a_refused_credential_takes_the_channel_out() {
-    let (stage, key) = Stage::funded().await;
-    stage.sim.queue_faults("sim-chat", "status=401", 1).unwrap();
-    let answer = stage.chat(&key, &ask("hello")).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
+        .sim
+        .queue_faults("sim-chat", "status=401", 1)
+        .unwrap();
+    let answer = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(answer.failure(), (502, "upstream_error".to_owned()));
-    let listed = stage.get(&key, "/v1/models").await.ok().json();
+    let listed = gateway.get(&key, "/v1/models").await.ok().json();
     assert_eq!(listed["data"], json!([]));
-    let answer = stage.chat(&key, &ask("hello")).await;
+    let answer = gateway.chat(&key, &ask("hello")).await;
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
     assert!(answer.header("retry-after").is_some());
-    assert_eq!(stage.upstream_calls(), 1);
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 1);
+    assert_eq!(gateway.usage(&key).await, 0);
     let alarmed = |line: &str| line.contains("\"ERROR\"") && line.contains("credential");
-    stage.logged("the alarm", alarmed).await;
+    gateway.logged("the alarm", alarmed).await;
 }
 
 /// N6, B4: if the usage is missing, invalid, or zero beside output, the gateway bills its own count.
 #[tokio::test]
 async fn usage_that_is_none_is_counted_by_us() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("say exactly: one two three four five six"),
         &json!({ "max_tokens": 200 }),
@@ -143,36 +146,36 @@ async fn usage_that_is_none_is_counted_by_us() {
         // Neither the request nor the answer is empty, so zero cannot be true.
         "usage=zero",
     ] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        stage.chat(&key, &body).await.ok();
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        gateway.chat(&key, &body).await.ok();
         spent += cost(head, 0, said);
-        assert_eq!(stage.usage(&key).await, spent, "{faults}");
+        assert_eq!(gateway.usage(&key).await, spent, "{faults}");
     }
-    let metrics = stage.admin_get("/metrics").await.ok();
+    let metrics = gateway.admin_get("/metrics").await.ok();
     assert!(
         metrics.text().contains("tollgate_usage_missing_total 6")
             && metrics.text().contains("tollgate_usage_malformed_total 4"),
         "{}",
         metrics.text()
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// B2: without a usage report the charge is our count, and the hold grows to cover it. If it cannot grow, the charge is
 /// capped at the hold.
 #[tokio::test]
 async fn a_charge_without_usage_never_exceeds_the_hold() {
-    let (stage, key) = Stage::funded().await;
-    stage.wallet("thin", &["--balance", "0.012"]).await;
-    let thin = stage.key("thin", &[]).await;
+    let (gateway, key) = TestGateway::funded().await;
+    gateway.wallet("thin", &["--balance", "0.012"]).await;
+    let thin = gateway.key("thin", &[]).await;
     let body = ask("go");
     let hold = cost(read_head(&body), 0, crate::harness::OUTPUT_RESERVE);
     for (key, grows) in [(&key, true), (&thin, false)] {
-        stage
+        gateway
             .sim
             .queue_faults("sim-chat", "no-usage+chunks=3000", 1)
             .unwrap();
-        let answer = stage.chat(key, &body).await.ok().json();
+        let answer = gateway.chat(key, &body).await.ok().json();
         let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
         let counted = cost(
             read_head(&body),
@@ -181,37 +184,40 @@ async fn a_charge_without_usage_never_exceeds_the_hold() {
         );
         assert!(counted > hold);
         let charge = if grows { counted } else { hold };
-        assert_eq!(stage.usage(key).await, charge);
+        assert_eq!(gateway.usage(key).await, charge);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// N6: a report too large to be priced counts as missing and logs an error.
 #[tokio::test]
 async fn a_report_that_cannot_be_priced_is_missing() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = ask("say exactly: not so much");
-    stage.sim.queue_faults("sim-chat", "usage=huge", 1).unwrap();
-    stage.chat(&key, &body).await.ok();
+    gateway
+        .sim
+        .queue_faults("sim-chat", "usage=huge", 1)
+        .unwrap();
+    gateway.chat(&key, &body).await.ok();
     let counted = cost(read_head(&body), 0, protocol::count::tokens(b"not so much"));
-    assert_eq!(stage.usage(&key).await, counted);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, counted);
+    assert_eq!(gateway.frozen(&key).await, 0);
     let alarmed = |line: &str| line.contains("\"ERROR\"") && line.contains("cannot be priced");
-    stage.logged("the alarm", alarmed).await;
-    stage.verify().await;
+    gateway.logged("the alarm", alarmed).await;
+    gateway.verify().await;
 }
 
 /// W6: a report above the hold is booked in full and counted in a metric.
 #[tokio::test]
 async fn a_report_above_the_hold_is_booked_and_counted() {
-    let (stage, key) = Stage::funded().await;
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "chunks=12000", 1)
         .unwrap();
-    let answer = stage.chat(&key, &ask("hello")).await.ok().json();
-    assert_eq!(stage.usage(&key).await, by_hand(&answer["usage"]));
-    let metrics = stage.admin_get("/metrics").await.ok();
+    let answer = gateway.chat(&key, &ask("hello")).await.ok().json();
+    assert_eq!(gateway.usage(&key).await, expected_cost(&answer["usage"]));
+    let metrics = gateway.admin_get("/metrics").await.ok();
     assert!(
         metrics
             .text()
@@ -219,16 +225,16 @@ async fn a_report_above_the_hold_is_booked_and_counted() {
         "{}",
         metrics.text()
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// An answer may arrive in pieces of any size.
 #[tokio::test]
 async fn pieces_of_an_answer_are_put_together() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for faults in ["pieces=1", "pieces=7", "delay=50ms+pieces=3"] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let answer = stage
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let answer = gateway
             .chat(&key, &ask("say exactly: whole"))
             .await
             .ok()

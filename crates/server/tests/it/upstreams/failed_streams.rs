@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Ended, Event, Key, Plot, Request, Stage, ask, assert_openai_error, by_hand, cost, with,
+    BodyEnd, Event, GatewayBuilder, Key, Request, TestGateway, ask, assert_openai_error, cost,
+    expected_cost, with,
 };
 
-async fn impatient() -> (Stage, Key) {
-    Plot::default()
+async fn impatient() -> (TestGateway, Key) {
+    GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
         .funded()
@@ -35,7 +36,7 @@ fn text_of(events: &[Event]) -> String {
 /// S3, B3: before the first content, a failure is an ordinary error status and costs nothing.
 #[tokio::test]
 async fn a_stream_that_fails_before_content_is_a_plain_error() {
-    let (stage, key) = impatient().await;
+    let (gateway, key) = impatient().await;
     let mut spent = 0;
     for (faults, status, code) in [
         ("status=400", 400, "upstream_rejected"),
@@ -55,27 +56,27 @@ async fn a_stream_that_fails_before_content_is_a_plain_error() {
         ("garbage-event=0", 502, "upstream_error"),
         ("endless-line", 502, "upstream_error"),
     ] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
         let body = with(ask("reply with 30 words"), &json!({ "stream": true }));
-        let answer = stage.chat(&key, &body).await;
+        let answer = gateway.chat(&key, &body).await;
         assert_eq!(
             answer.failure(),
             (status, code.to_owned()),
             "{faults}: {}",
             answer.text()
         );
-        assert_eq!(stage.usage(&key).await, spent, "{faults}");
-        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
-        let answer = stage.chat(&key, &ask("say exactly: fine")).await.ok();
-        spent += by_hand(&answer.json()["usage"]);
+        assert_eq!(gateway.usage(&key).await, spent, "{faults}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{faults}");
+        let answer = gateway.chat(&key, &ask("say exactly: fine")).await.ok();
+        spent += expected_cost(&answer.json()["usage"]);
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// S2, B2: after content, a broken stream ends with the error event of its protocol, and no end mark is invented.
 #[tokio::test]
 async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
-    let (stage, key) = impatient().await;
+    let (gateway, key) = impatient().await;
     let body = with(ask("reply with 30 words"), &json!({ "stream": true }));
     let input = input_tokens(&body);
     for (faults, code) in [
@@ -93,12 +94,12 @@ async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
         ("no-finish", "upstream_error"),
         ("invalid-utf8", "upstream_error"),
     ] {
-        let before = stage.usage(&key).await;
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let mut stream = stage.stream(&key, &body).await;
+        let before = gateway.usage(&key).await;
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let mut stream = gateway.stream(&key, &body).await;
         assert_eq!(stream.head.status, 200, "{faults}");
         let (events, ended) = stream.rest().await;
-        assert_eq!(ended, Ended::Cleanly, "{faults}");
+        assert_eq!(ended, BodyEnd::Complete, "{faults}");
         let (last, before_it) = events.split_last().unwrap();
         let error = last.json();
         let members: Vec<_> = error.as_object().unwrap().keys().collect();
@@ -109,57 +110,62 @@ async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
         assert!(before_it.iter().all(|event| !event.is_done()), "{faults}");
         let text = text_of(before_it);
         assert!(!text.is_empty(), "{faults}: content had come");
-        let charge = stage.usage(&key).await - before;
+        let charge = gateway.usage(&key).await - before;
         let expected = cost(input, 0, protocol::count::tokens(text.as_bytes()));
         assert_eq!(charge, expected, "{faults}");
-        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+        assert_eq!(gateway.frozen(&key).await, 0, "{faults}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// S2: clients of Generate Content take a clean end for success, so the connection is cut. The error event must arrive
 /// first, even if the whole stream comes at once.
 #[tokio::test]
 async fn a_broken_generate_stream_tells_its_error_before_it_is_cut() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let turn = json!({ "role": "user", "parts": [{ "text": "reply with 30 words" }] });
     let request = Request::post("/v1beta/models/maker/chat:streamGenerateContent?alt=sse")
         .bearer(&key.secret)
         .json(&json!({ "contents": [turn] }));
     for fault in ["error-event=3", "garbage-event=1", "cut=content"] {
-        stage.sim.queue_faults("sim-chat", fault, 1).unwrap();
-        let answer = stage.send(&request).await;
+        gateway.sim.queue_faults("sim-chat", fault, 1).unwrap();
+        let answer = gateway.send(&request).await;
         let ended = (answer.status(), answer.ended);
-        assert_eq!(ended, (200, Ended::Broken), "{fault}: {}", answer.text());
+        assert_eq!(
+            ended,
+            (200, BodyEnd::Truncated),
+            "{fault}: {}",
+            answer.text()
+        );
         let last = answer.text().lines().rfind(|line| !line.is_empty());
         let last = last.and_then(|line| line.strip_prefix("data: ")).unwrap();
         let error: Value = serde_json::from_str(last).unwrap();
         assert!(error["error"]["status"].is_string(), "{fault}: {error}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// B1: usage that was reported is charged, even if the stream breaks afterwards.
 #[tokio::test]
 async fn usage_seen_before_the_break_is_what_is_charged() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("reply with 30 words"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
-    stage.sim.queue_faults("sim-chat", "no-done", 1).unwrap();
-    let (events, _) = stage.stream(&key, &body).await.rest().await;
+    gateway.sim.queue_faults("sim-chat", "no-done", 1).unwrap();
+    let (events, _) = gateway.stream(&key, &body).await.rest().await;
     let (last, events) = events.split_last().unwrap();
     assert_eq!(last.json()["error"]["code"], "upstream_error");
     let usage = events.last().unwrap().json()["usage"].clone();
     assert!(usage.is_object());
-    assert_eq!(stage.usage(&key).await, by_hand(&usage));
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
 }
 
 /// N6: invalid reports count as missing, and the last valid report is charged.
 #[tokio::test]
 async fn odd_reports_in_streams_are_read_as_the_rules_say() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("reply with 30 words"),
         &json!({ "stream_options": { "include_usage": true } }),
@@ -167,9 +173,9 @@ async fn odd_reports_in_streams_are_read_as_the_rules_say() {
     let counted = cost(
         input_tokens(&body),
         0,
-        protocol::count::tokens(thirty_words(&stage, &key).await.as_bytes()),
+        protocol::count::tokens(thirty_words(&gateway, &key).await.as_bytes()),
     );
-    let mut spent = stage.usage(&key).await;
+    let mut spent = gateway.usage(&key).await;
     for (faults, missing) in [
         ("no-usage", true),
         ("usage=negative", true),
@@ -181,11 +187,11 @@ async fn odd_reports_in_streams_are_read_as_the_rules_say() {
         ("usage=zero", true),
         ("slow-usage=100ms", false),
     ] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let (events, ended) = stage.stream(&key, &body).await.rest().await;
-        assert_eq!(ended, Ended::Cleanly);
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, ended) = gateway.stream(&key, &body).await.rest().await;
+        assert_eq!(ended, BodyEnd::Complete);
         assert!(events.last().unwrap().is_done(), "{faults}");
-        let now = stage.usage(&key).await;
+        let now = gateway.usage(&key).await;
         let charge = now - spent;
         spent = now;
         if missing {
@@ -197,13 +203,13 @@ async fn odd_reports_in_streams_are_read_as_the_rules_say() {
             .filter(|event| !event.is_done())
             .map(|event| event.json()["usage"].clone());
         let last = reports.rev().find(Value::is_object).unwrap();
-        assert_eq!(charge, by_hand(&last), "{faults}");
+        assert_eq!(charge, expected_cost(&last), "{faults}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
-async fn thirty_words(stage: &Stage, key: &Key) -> String {
-    let answer = stage
+async fn thirty_words(gateway: &TestGateway, key: &Key) -> String {
+    let answer = gateway
         .chat(key, &ask("reply with 30 words"))
         .await
         .ok()
@@ -217,10 +223,10 @@ async fn thirty_words(stage: &Stage, key: &Key) -> String {
 /// A usage chunk that the upstream sends without being asked does not reach the caller.
 #[tokio::test]
 async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     for faults in ["usage=unasked", "usage=running"] {
-        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let (events, _) = stage
+        gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, _) = gateway
             .stream(&key, &ask("reply with 5 words"))
             .await
             .rest()
@@ -237,12 +243,12 @@ async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
 /// S5: a large event passes unchanged.
 #[tokio::test]
 async fn a_large_event_passes_unchanged() {
-    let (stage, key) = Stage::funded().await;
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "huge-event=3000000", 1)
         .unwrap();
-    let (events, _) = stage
+    let (events, _) = gateway
         .stream(&key, &ask("say exactly: big"))
         .await
         .rest()
@@ -256,56 +262,56 @@ async fn a_large_event_passes_unchanged() {
 /// S5: an event above the size limit breaks the stream.
 #[tokio::test]
 async fn an_oversized_event_ends_the_stream_with_an_error() {
-    let (stage, key) = Stage::funded().await;
-    stage
+    let (gateway, key) = TestGateway::funded().await;
+    gateway
         .sim
         .queue_faults("sim-chat", "huge-event=17000000", 1)
         .unwrap();
-    let (events, ended) = stage
+    let (events, ended) = gateway
         .stream(&key, &ask("say exactly: some words come first"))
         .await
         .rest()
         .await;
-    assert_eq!(ended, Ended::Cleanly);
+    assert_eq!(ended, BodyEnd::Complete);
     let (last, events) = events.split_last().unwrap();
     assert_eq!(last.json()["error"]["code"], "upstream_error");
     assert_eq!(text_of(events), "some words come first");
-    assert!(stage.usage(&key).await > 0);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert!(gateway.usage(&key).await > 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 /// S2, B1, B2: a stream that is cut at many different positions.
 #[tokio::test]
 async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
-    let (stage, key) = Stage::funded().await;
+    let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("say exactly: a b"),
         &json!({ "stream_options": { "include_usage": true } }),
     );
     let input = input_tokens(&body);
-    let mut whole = stage.stream(&key, &body).await;
+    let mut whole = gateway.stream(&key, &body).await;
     whole.rest().await;
     let length = whole.raw.len();
     let mut statuses = [0; 2];
     for at in (0..length).step_by(13) {
-        let before = stage.usage(&key).await;
-        stage
+        let before = gateway.usage(&key).await;
+        gateway
             .sim
             .queue_faults("sim-chat", &format!("cut={at}"), 1)
             .unwrap();
-        let mut stream = stage.stream(&key, &body).await;
+        let mut stream = gateway.stream(&key, &body).await;
         let status = stream.head.status;
         if status == 502 {
             statuses[0] += 1;
-            assert_eq!(stage.usage(&key).await, before, "cut at {at}");
+            assert_eq!(gateway.usage(&key).await, before, "cut at {at}");
             continue;
         }
         statuses[1] += 1;
         assert_eq!(status, 200);
         let (events, _) = stream.rest().await;
         let last = events.last().unwrap();
-        let charge = stage.usage(&key).await - before;
+        let charge = gateway.usage(&key).await - before;
         if last.is_done() {
             // The end mark has arrived; only bytes after it were cut off.
             assert!(at + 20 > length, "cut at {at} of {length}");
@@ -321,7 +327,7 @@ async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
             .map(|event| event.json()["usage"].clone())
             .find(Value::is_object);
         let expected = match usage {
-            Some(usage) => by_hand(&usage),
+            Some(usage) => expected_cost(&usage),
             None => cost(
                 input,
                 0,
@@ -331,5 +337,5 @@ async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
         assert_eq!(charge, expected, "cut at {at}");
     }
     assert!(statuses.iter().all(|count| *count > 5), "{statuses:?}");
-    stage.verify().await;
+    gateway.verify().await;
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{TWO_CHANNELS, tried};
-use crate::admin::{Admin, with_token};
-use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually, with};
+use crate::admin::{AdminClient, with_token};
+use crate::harness::{Answer, GatewayBuilder, Key, Request, TestGateway, ask, eventually, with};
 
 const ENTRIES: &str = r#"
     [[model]]
@@ -36,8 +36,8 @@ const ENTRIES: &str = r#"
     profile = { context_tokens = 400000, max_output_tokens = 128000 }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    with_token(Plot::default())
+async fn gateway() -> (TestGateway, Key) {
+    with_token(GatewayBuilder::default())
         .entries(TWO_CHANNELS)
         .entries(ENTRIES)
         .funded()
@@ -55,9 +55,9 @@ fn priced(usage: &Value, input: u64, output: u64) -> u64 {
 }
 
 /// The details of an answered call, once the journal has it.
-async fn explained(stage: &Stage, answer: &Answer) -> Value {
+async fn explained(gateway: &TestGateway, answer: &Answer) -> Value {
     let path = format!("/calls/{}", answer.header("x-request-id").unwrap());
-    let admin = Admin::of(stage);
+    let admin = AdminClient::new(gateway);
     eventually("the row", async || {
         let found = admin.send("GET", &path, None).await;
         (found.status() == 200).then(|| found.json())
@@ -67,20 +67,23 @@ async fn explained(stage: &Stage, answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn another_model_answers_under_its_own_name_and_at_its_own_price() {
-    let (stage, key) = stage().await;
-    let answer = stage.chat(&key, &hello("maker/named")).await.ok().json();
+    let (gateway, key) = gateway().await;
+    let answer = gateway.chat(&key, &hello("maker/named")).await.ok().json();
     assert_eq!(answer["model"], "maker/named");
     let mut spent = priced(&answer["usage"], 1, 2);
-    assert_eq!(stage.usage(&key).await, spent);
+    assert_eq!(gateway.usage(&key).await, spent);
     for stream in [false, true] {
-        stage.sim.queue_faults("route-a", "status=500", 1).unwrap();
+        gateway
+            .sim
+            .queue_faults("route-a", "status=500", 1)
+            .unwrap();
         let more = json!({ "stream": stream, "stream_options": { "include_usage": true } });
         let body = if stream {
             with(hello("maker/named"), &more)
         } else {
             hello("maker/named")
         };
-        let answer = stage.chat(&key, &body).await.ok();
+        let answer = gateway.chat(&key, &body).await.ok();
         let told: Value = if stream {
             assert!(!answer.text().contains("maker/named"));
             let usage = answer
@@ -94,9 +97,9 @@ async fn another_model_answers_under_its_own_name_and_at_its_own_price() {
         };
         assert_eq!(told["model"], "maker/dear");
         spent += priced(&told["usage"], 3, 20);
-        assert_eq!(stage.usage(&key).await, spent, "{stream}");
-        assert_eq!(stage.frozen(&key).await, 0);
-        let call = explained(&stage, &answer).await;
+        assert_eq!(gateway.usage(&key).await, spent, "{stream}");
+        assert_eq!(gateway.frozen(&key).await, 0);
+        let call = explained(&gateway, &answer).await;
         assert_eq!(
             (&call["model"], &call["named_model"]),
             (&json!("maker/dear"), &json!("maker/named"))
@@ -109,56 +112,59 @@ async fn another_model_answers_under_its_own_name_and_at_its_own_price() {
             (&json!("second"), &json!("maker/dear"))
         );
         let id = call["request_id"].as_str().unwrap();
-        let shown = stage.cli(&["logs", "show", id]).await.stdout;
+        let shown = gateway.cli(&["logs", "show", id]).await.stdout;
         assert!(
             shown.contains("maker/named has no route left, maker/dear may answer"),
             "{shown}"
         );
     }
-    assert_eq!(tried(&stage), (3, 2));
-    stage.verify().await;
+    assert_eq!(tried(&gateway), (3, 2));
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_refused_credential_leaves_the_fallbacks() {
-    let (stage, key) = stage().await;
-    stage.sim.queue_faults("route-a", "status=401", 1).unwrap();
+    let (gateway, key) = gateway().await;
+    gateway
+        .sim
+        .queue_faults("route-a", "status=401", 1)
+        .unwrap();
     for _ in 0..3 {
-        let answer = stage.chat(&key, &hello("maker/named")).await.ok();
+        let answer = gateway.chat(&key, &hello("maker/named")).await.ok();
         assert_eq!(answer.json()["model"], "maker/dear");
-        let call = explained(&stage, &answer).await;
+        let call = explained(&gateway, &answer).await;
         assert_eq!(call["named_model"], "maker/named");
     }
     // The channel is disabled after the first refusal.
-    assert_eq!(tried(&stage), (1, 3));
-    stage.verify().await;
+    assert_eq!(tried(&gateway), (1, 3));
+    gateway.verify().await;
 }
 
 /// The hold covers the more expensive model, so it is enough for many growth steps of the cheap one.
 #[tokio::test]
 async fn a_stream_grows_into_the_hold_that_a_dearer_model_would_need() {
-    let stage = with_token(Plot::default())
+    let gateway = with_token(GatewayBuilder::default())
         .setting("ledger", "output_reserve_tokens = 100")
         .entries(TWO_CHANNELS)
         .entries(ENTRIES)
-        .open()
+        .start()
         .await;
-    stage.wallet("thin", &["--balance", "0.0023"]).await;
-    let key = stage.key("thin", &[]).await;
+    gateway.wallet("thin", &["--balance", "0.0023"]).await;
+    let key = gateway.key("thin", &[]).await;
     let more = json!({ "model": "maker/named", "max_tokens": 2000, "stream": true });
-    let answer = stage.chat(&key, &with(ask("count to 300"), &more)).await;
+    let answer = gateway.chat(&key, &with(ask("count to 300"), &more)).await;
     let text = answer.ok();
     assert!(text.text().contains("[DONE]"), "{}", text.text());
     assert!(!text.text().contains("insufficient_quota"));
-    let usage = stage.usage(&key).await;
+    let usage = gateway.usage(&key).await;
     assert!((600..2_300).contains(&usage), "{usage}");
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_fallback_answers_in_every_dialect() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let turns = json!([{ "role": "user", "content": "hello" }]);
     let parts = json!([{ "role": "user", "parts": [{ "text": "hello" }] }]);
     for (path, body) in [
@@ -179,9 +185,12 @@ async fn a_fallback_answers_in_every_dialect() {
             json!({ "model": "maker/named", "input": "hello", "store": false }),
         ),
     ] {
-        stage.sim.queue_faults("route-a", "status=503", 1).unwrap();
+        gateway
+            .sim
+            .queue_faults("route-a", "status=503", 1)
+            .unwrap();
         let request = Request::post(path).json(&body).bearer(&key.secret);
-        let answer = stage.send(&request).await.ok();
+        let answer = gateway.send(&request).await.ok();
         assert!(
             answer.text().contains("maker/dear"),
             "{path}: {}",
@@ -193,34 +202,34 @@ async fn a_fallback_answers_in_every_dialect() {
             answer.text()
         );
         // A successful call in between keeps the breaker closed.
-        stage.chat(&key, &hello("maker/named")).await.ok();
+        gateway.chat(&key, &hello("maker/named")).await.ok();
     }
-    assert_eq!(tried(&stage).1, 4);
-    assert_eq!(stage.frozen(&key).await, 0);
-    stage.verify().await;
+    assert_eq!(tried(&gateway).1, 4);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_fallback_answers_for_a_model_at_its_limit() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (named, expected) in [
         ("maker/capped", "maker/capped"),
         ("maker/capped", "maker/dear"),
     ] {
-        let answer = stage.chat(&key, &hello(named)).await.ok();
+        let answer = gateway.chat(&key, &hello(named)).await.ok();
         assert_eq!(answer.json()["model"], expected);
         if expected == "maker/dear" {
-            let call = explained(&stage, &answer).await;
+            let call = explained(&gateway, &answer).await;
             assert_eq!(call["attempts"][0]["passed_over"], true);
             assert_eq!(call["named_model"], "maker/capped");
         }
     }
-    assert_eq!(tried(&stage), (1, 1));
+    assert_eq!(tried(&gateway), (1, 1));
     // If the fallback is at its limit too, `retry-after` refers to the named model.
     for _ in 0..19 {
-        stage.chat(&key, &hello("maker/dear")).await.ok();
+        gateway.chat(&key, &hello("maker/dear")).await.ok();
     }
-    let refused = stage.chat(&key, &hello("maker/capped")).await;
+    let refused = gateway.chat(&key, &hello("maker/capped")).await;
     assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
     assert!(
         refused.text().contains("maker/capped"),
@@ -229,48 +238,57 @@ async fn a_fallback_answers_for_a_model_at_its_limit() {
     );
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((30..=60).contains(&wait), "{wait}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn nothing_falls_back_after_content_or_because_of_the_request() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for faults in ["status=400", "status=422"] {
-        stage.sim.queue_faults("route-a", faults, 1).unwrap();
-        let refused = stage.chat(&key, &hello("maker/named")).await;
+        gateway.sim.queue_faults("route-a", faults, 1).unwrap();
+        let refused = gateway.chat(&key, &hello("maker/named")).await;
         assert_eq!(refused.failure().1, "upstream_rejected", "{faults}");
     }
-    stage.sim.queue_faults("route-a", "cut=content", 1).unwrap();
+    gateway
+        .sim
+        .queue_faults("route-a", "cut=content", 1)
+        .unwrap();
     let body = with(
         ask("reply with 30 words"),
         &json!({ "model": "maker/named" }),
     );
-    let (events, _) = stage.stream(&key, &body).await.rest().await;
+    let (events, _) = gateway.stream(&key, &body).await.rest().await;
     assert!(events.last().unwrap().json()["error"].is_object());
-    assert_eq!(tried(&stage), (3, 0));
+    assert_eq!(tried(&gateway), (3, 0));
     // Callers cannot choose fallbacks.
     let asked = with(
         hello("maker/named"),
         &json!({ "fallbacks": ["maker/dear"] }),
     );
-    let refused = stage.chat(&key, &asked).await;
+    let refused = gateway.chat(&key, &asked).await;
     assert_eq!(refused.failure(), (400, "routing_not_supported".to_owned()));
 }
 
 #[tokio::test]
 async fn the_error_is_that_of_the_named_model() {
-    let (stage, key) = stage().await;
-    stage
+    let (gateway, key) = gateway().await;
+    gateway
         .sim
         .queue_faults("route-a", "status=429:retry-after=7", 1)
         .unwrap();
-    stage.sim.queue_faults("route-b", "status=400", 1).unwrap();
-    let refused = stage.chat(&key, &hello("maker/named")).await;
+    gateway
+        .sim
+        .queue_faults("route-b", "status=400", 1)
+        .unwrap();
+    let refused = gateway.chat(&key, &hello("maker/named")).await;
     assert_eq!(refused.failure(), (503, "upstream_overloaded".to_owned()));
     assert_eq!(refused.header("retry-after"), Some("7"));
-    assert_eq!(tried(&stage), (1, 1));
-    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
-    let call = explained(&stage, &refused).await;
+    assert_eq!(tried(&gateway), (1, 1));
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
+    let call = explained(&gateway, &refused).await;
     assert_eq!(
         (&call["model"], &call["outcome"]),
         (&json!("maker/named"), &json!("released"))
@@ -278,58 +296,64 @@ async fn the_error_is_that_of_the_named_model() {
 }
 
 /// Makes a slow call, and returns the amount that it freezes and its answer.
-async fn frozen_by(stage: &Stage, key: &Key, model: &str, route: &str) -> (u64, Answer) {
-    stage.sim.queue_faults(route, "delay=500ms", 1).unwrap();
+async fn frozen_by(gateway: &TestGateway, key: &Key, model: &str, route: &str) -> (u64, Answer) {
+    gateway.sim.queue_faults(route, "delay=500ms", 1).unwrap();
     let body = hello(model);
     tokio::join!(
         async {
             eventually("a hold", async || {
-                Some(stage.frozen(key).await).filter(|it| *it > 0)
+                Some(gateway.frozen(key).await).filter(|it| *it > 0)
             })
             .await
         },
-        stage.chat(key, &body)
+        gateway.chat(key, &body)
     )
 }
 
 #[tokio::test]
 async fn the_hold_covers_the_dearest_and_poor_wallets_do_without() {
-    let (stage, key) = stage().await;
-    let (held_for_dear, _) = frozen_by(&stage, &key, "maker/dear", "route-b").await;
-    let (held, answer) = frozen_by(&stage, &key, "maker/named", "route-a").await;
+    let (gateway, key) = gateway().await;
+    let (held_for_dear, _) = frozen_by(&gateway, &key, "maker/dear", "route-b").await;
+    let (held, answer) = frozen_by(&gateway, &key, "maker/named", "route-a").await;
     assert_eq!(held, held_for_dear);
     assert_eq!(answer.ok().json()["model"], "maker/named");
     // Enough for the named model, but not for its fallback.
-    stage.wallet("poor", &["--balance", "0.005"]).await;
-    let poor = stage.key("poor", &[]).await;
+    gateway.wallet("poor", &["--balance", "0.005"]).await;
+    let poor = gateway.key("poor", &[]).await;
     assert!(held_for_dear > 5_000);
     let body = with(hello("maker/named"), &json!({ "max_tokens": 400 }));
-    stage.chat(&poor, &body).await.ok();
-    stage.sim.queue_faults("route-a", "status=500", 1).unwrap();
-    let failed = stage.chat(&poor, &body).await;
+    gateway.chat(&poor, &body).await.ok();
+    gateway
+        .sim
+        .queue_faults("route-a", "status=500", 1)
+        .unwrap();
+    let failed = gateway.chat(&poor, &body).await;
     assert_eq!(failed.failure(), (502, "upstream_error".to_owned()));
-    assert_eq!(stage.frozen(&poor).await, 0);
-    stage.verify().await;
+    assert_eq!(gateway.frozen(&poor).await, 0);
+    gateway.verify().await;
 }
 
 /// A key's list of models restricts the model that the caller names, not its fallbacks (K12).
 #[tokio::test]
 async fn a_key_that_may_call_the_named_model_gets_its_fallback() {
-    let (stage, _) = stage().await;
-    stage.wallet("listed", &["--balance", "5"]).await;
-    let key = stage.key("listed", &["--models", "maker/named"]).await;
-    stage.sim.queue_faults("route-a", "status=500", 1).unwrap();
-    let answer = stage.chat(&key, &hello("maker/named")).await.ok().json();
+    let (gateway, _) = gateway().await;
+    gateway.wallet("listed", &["--balance", "5"]).await;
+    let key = gateway.key("listed", &["--models", "maker/named"]).await;
+    gateway
+        .sim
+        .queue_faults("route-a", "status=500", 1)
+        .unwrap();
+    let answer = gateway.chat(&key, &hello("maker/named")).await.ok().json();
     assert_eq!(answer["model"], "maker/dear");
-    let refused = stage.chat(&key, &hello("maker/dear")).await;
+    let refused = gateway.chat(&key, &hello("maker/dear")).await;
     assert_eq!(refused.status(), 404);
 }
 
 /// A fallback that cannot be called, or does not support the request, is skipped.
 #[tokio::test]
 async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
-    let (stage, key) = stage().await;
-    let admin = Admin::of(&stage);
+    let (gateway, key) = gateway().await;
+    let admin = AdminClient::new(&gateway);
     let mut config = admin.get("/config").await;
     config.as_object_mut().unwrap().remove("kept_in");
     let models = config["models"].as_array_mut().unwrap();
@@ -339,22 +363,25 @@ async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
         .unwrap();
     fixed["enabled"] = json!(true);
     admin.send("PUT", "/config", Some(&config)).await.ok();
-    stage.sim.queue_faults("route-a", "status=500", 2).unwrap();
+    gateway
+        .sim
+        .queue_faults("route-a", "status=500", 2)
+        .unwrap();
     let turns = json!([{ "role": "user", "content": "hello" }]);
     let mut body = json!({ "model": "maker/named", "max_tokens": 50, "messages": turns });
     let send = async |body: &Value| {
         let request = Request::post("/v1/messages").json(body).bearer(&key.secret);
-        stage.send(&request).await.ok()
+        gateway.send(&request).await.ok()
     };
     assert_eq!(send(&body).await.json()["model"], "maker/fixed");
     body["temperature"] = json!(0.3);
     let answer = send(&body).await;
     assert_eq!(answer.json()["model"], "maker/dear");
-    let call = explained(&stage, &answer).await;
+    let call = explained(&gateway, &answer).await;
     let passed = &call["attempts"][0];
     assert_eq!(
         passed["reason"], "passed over (unsupported_parameter)",
         "{call}"
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

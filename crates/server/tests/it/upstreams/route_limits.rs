@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{TWO_CHANNELS, hello};
-use crate::admin::{Admin, with_token};
-use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually, with};
+use crate::admin::{AdminClient, with_token};
+use crate::harness::{Answer, GatewayBuilder, Key, Request, TestGateway, ask, eventually, with};
 
 const ENTRIES: &str = r#"
     [[model]]
@@ -54,14 +54,19 @@ const ENTRIES: &str = r#"
     profile = { context_tokens = 400000, max_output_tokens = 128000 }
 "#;
 
-async fn stage() -> (Stage, Key) {
+async fn gateway() -> (TestGateway, Key) {
     // The token limits above are chosen for this reserve.
-    let plot = with_token(Plot::default()).setting("ledger", "output_reserve_tokens = 4096");
-    plot.entries(TWO_CHANNELS).entries(ENTRIES).funded().await
+    let builder =
+        with_token(GatewayBuilder::default()).setting("ledger", "output_reserve_tokens = 4096");
+    builder
+        .entries(TWO_CHANNELS)
+        .entries(ENTRIES)
+        .funded()
+        .await
 }
 
-fn calls(stage: &Stage, route: &str) -> usize {
-    stage.sim.calls_of(route).len()
+fn calls(gateway: &TestGateway, route: &str) -> usize {
+    gateway.sim.calls_of(route).len()
 }
 
 /// Checks the gateway's refusal for a model at its limit, and returns the seconds to wait.
@@ -72,28 +77,31 @@ fn refused_for(answer: &Answer) -> u64 {
 
 #[tokio::test]
 async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = hello("maker/limited");
     for (calls_a, calls_b) in [(1, 0), (2, 0), (2, 1)] {
-        stage.chat(&key, &body).await.ok();
+        gateway.chat(&key, &body).await.ok();
         assert_eq!(
-            (calls(&stage, "route-a"), calls(&stage, "route-b")),
+            (calls(&gateway, "route-a"), calls(&gateway, "route-b")),
             (calls_a, calls_b)
         );
     }
-    let spent = stage.usage(&key).await;
+    let spent = gateway.usage(&key).await;
     // The first route is available again after half a minute.
-    let refused = stage.chat(&key, &body).await;
+    let refused = gateway.chat(&key, &body).await;
     let wait = refused_for(&refused);
     assert!((20..=30).contains(&wait), "{wait}");
     let streamed = with(body.clone(), &json!({ "stream": true }));
-    refused_for(&stage.chat(&key, &streamed).await);
-    assert_eq!((calls(&stage, "route-a"), calls(&stage, "route-b")), (2, 1));
-    assert_eq!(stage.usage(&key).await, spent);
-    assert_eq!(stage.frozen(&key).await, 0);
+    refused_for(&gateway.chat(&key, &streamed).await);
+    assert_eq!(
+        (calls(&gateway, "route-a"), calls(&gateway, "route-b")),
+        (2, 1)
+    );
+    assert_eq!(gateway.usage(&key).await, spent);
+    assert_eq!(gateway.frozen(&key).await, 0);
 
     // The journal names the skipped routes, for answered calls too.
-    let admin = Admin::of(&stage);
+    let admin = AdminClient::new(&gateway);
     let rows = eventually("the rows", async || {
         let rows = admin.get("/calls?model=maker/limited").await;
         let rows = rows["data"].as_array().unwrap().clone();
@@ -114,7 +122,7 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
     let third = admin.get(&format!("/calls/{}", ids[2])).await;
     let used = json!({ "channel": "second", "model": "route-b", "reason": null, "passed_over": false, "fallback": null });
     assert_eq!(third["attempts"], json!([passed("first"), used]));
-    let told = stage.cli(&["logs", "show", &ids[2]]).await.stdout;
+    let told = gateway.cli(&["logs", "show", &ids[2]]).await.stdout;
     assert!(
         told.contains("first: passed over (requests per minute)"),
         "{told}"
@@ -125,22 +133,22 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
         .send("PATCH", "/channels/second", Some(&off))
         .await
         .ok();
-    refused_for(&stage.chat(&key, &body).await);
-    stage.verify().await;
+    refused_for(&gateway.chat(&key, &body).await);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn limits_hold_for_every_kind_of_call() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let send = async |path: &str, body: Value| {
-        stage
+        gateway
             .send(&Request::post(path).json(&body).bearer(&key.secret))
             .await
     };
     let vectors = json!({ "model": "maker/vector", "input": "hello" });
     send("/v1/embeddings", vectors.clone()).await.ok();
     refused_for(&send("/v1/embeddings", vectors).await);
-    stage.chat(&key, &hello("maker/once")).await.ok();
+    gateway.chat(&key, &hello("maker/once")).await.ok();
     let turns = json!([{ "role": "user", "content": "hello" }]);
     let messages = json!({ "model": "maker/once", "max_tokens": 50, "messages": turns });
     let refused = send("/v1/messages", messages).await;
@@ -156,24 +164,30 @@ async fn limits_hold_for_every_kind_of_call() {
 /// When a call ends, its estimate is replaced with the tokens that it used.
 #[tokio::test]
 async fn tokens_are_counted_as_they_were_used() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = with(hello("maker/tokens"), &json!({ "max_tokens": 4000 }));
     for _ in 0..6 {
-        stage.chat(&key, &body).await.ok();
+        gateway.chat(&key, &body).await.ok();
     }
     // A failed call returns all of its tokens.
     for _ in 0..3 {
-        stage.sim.queue_faults("route-t", "status=500", 1).unwrap();
-        assert_eq!(stage.chat(&key, &body).await.status(), 502);
+        gateway
+            .sim
+            .queue_faults("route-t", "status=500", 1)
+            .unwrap();
+        assert_eq!(gateway.chat(&key, &body).await.status(), 502);
     }
-    stage.chat(&key, &body).await.ok();
+    gateway.chat(&key, &body).await.ok();
     // Two concurrent calls exceed the limit.
-    stage.sim.queue_faults("route-t", "delay=400ms", 1).unwrap();
+    gateway
+        .sim
+        .queue_faults("route-t", "delay=400ms", 1)
+        .unwrap();
     let large = with(hello("maker/tokens"), &json!({ "max_tokens": 4090 }));
-    let (slow, refused) = tokio::join!(stage.chat(&key, &large), async {
-        let is_held = async || (stage.frozen(&key).await > 0).then_some(());
+    let (slow, refused) = tokio::join!(gateway.chat(&key, &large), async {
+        let is_held = async || (gateway.frozen(&key).await > 0).then_some(());
         eventually("the hold of the first", is_held).await;
-        stage.chat(&key, &large).await
+        gateway.chat(&key, &large).await
     });
     slow.ok();
     refused_for(&refused);
@@ -182,7 +196,7 @@ async fn tokens_are_counted_as_they_were_used() {
         ask(&"many words ".repeat(5_000)),
         &json!({ "model": "maker/tokens" }),
     );
-    let refused = stage.chat(&key, &endless).await;
+    let refused = gateway.chat(&key, &endless).await;
     assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
     assert_eq!(refused.header("x-should-retry"), Some("false"));
     assert_eq!(refused.header("retry-after"), None);
@@ -190,38 +204,53 @@ async fn tokens_are_counted_as_they_were_used() {
 
 #[tokio::test]
 async fn a_call_that_is_not_admitted_takes_nothing_from_the_limit() {
-    let (stage, key) = stage().await;
-    stage.wallet("poor", &[]).await;
-    let poor = stage.key("poor", &[]).await;
+    let (gateway, key) = gateway().await;
+    gateway.wallet("poor", &[]).await;
+    let poor = gateway.key("poor", &[]).await;
     for _ in 0..3 {
-        let refused = stage.chat(&poor, &hello("maker/once")).await;
+        let refused = gateway.chat(&poor, &hello("maker/once")).await;
         assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
     }
-    stage.chat(&key, &hello("maker/once")).await.ok();
-    refused_for(&stage.chat(&key, &hello("maker/once")).await);
+    gateway.chat(&key, &hello("maker/once")).await.ok();
+    refused_for(&gateway.chat(&key, &hello("maker/once")).await);
 }
 
 /// A 429 concerns one model of an account, so the channel's other models stay in use.
 #[tokio::test]
 async fn a_429_of_an_upstream_rests_the_route_and_not_the_channel() {
-    let (stage, key) = stage().await;
-    stage
+    let (gateway, key) = gateway().await;
+    gateway
         .sim
         .queue_faults("route-c", "status=429:retry-after=30", 1)
         .unwrap();
     for _ in 0..3 {
-        stage.chat(&key, &hello("maker/two")).await.ok();
-        stage.chat(&key, &hello("maker/other")).await.ok();
+        gateway.chat(&key, &hello("maker/two")).await.ok();
+        gateway.chat(&key, &hello("maker/other")).await.ok();
     }
-    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (1, 3));
-    assert_eq!((calls(&stage, "route-e"), calls(&stage, "route-f")), (3, 0));
-    let ready = stage.admin_get("/readyz").await.ok().json();
+    assert_eq!(
+        (calls(&gateway, "route-c"), calls(&gateway, "route-d")),
+        (1, 3)
+    );
+    assert_eq!(
+        (calls(&gateway, "route-e"), calls(&gateway, "route-f")),
+        (3, 0)
+    );
+    let ready = gateway.admin_get("/readyz").await.ok().json();
     assert_eq!(ready["channels"]["first"], "closed");
     // A resting route is still tried when all others fail.
-    stage.sim.queue_faults("route-d", "status=500", 1).unwrap();
-    stage.chat(&key, &hello("maker/two")).await.ok();
-    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (2, 4));
+    gateway
+        .sim
+        .queue_faults("route-d", "status=500", 1)
+        .unwrap();
+    gateway.chat(&key, &hello("maker/two")).await.ok();
+    assert_eq!(
+        (calls(&gateway, "route-c"), calls(&gateway, "route-d")),
+        (2, 4)
+    );
     // The call has succeeded, so the route is preferred again.
-    stage.chat(&key, &hello("maker/two")).await.ok();
-    assert_eq!((calls(&stage, "route-c"), calls(&stage, "route-d")), (3, 4));
+    gateway.chat(&key, &hello("maker/two")).await.ok();
+    assert_eq!(
+        (calls(&gateway, "route-c"), calls(&gateway, "route-d")),
+        (3, 4)
+    );
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{TWO_CHANNELS, hello};
-use crate::harness::{Key, Plot, Request, Stage, ask, eventually, with};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, ask, eventually, with};
 
 const ENTRIES: &str = r#"
     [[model]]
@@ -33,8 +33,8 @@ const ENTRIES: &str = r#"
     profile = { context_tokens = 400000, max_output_tokens = 128000 }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    Plot::default()
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default()
         .entries(TWO_CHANNELS)
         .entries(ENTRIES)
         .funded()
@@ -42,51 +42,54 @@ async fn stage() -> (Stage, Key) {
 }
 
 /// The number of calls to each route.
-fn tried(stage: &Stage) -> [usize; 3] {
-    ["route-a", "route-b", "route-c"].map(|route| stage.sim.calls_of(route).len())
+fn tried(gateway: &TestGateway) -> [usize; 3] {
+    ["route-a", "route-b", "route-c"].map(|route| gateway.sim.calls_of(route).len())
 }
 
 #[tokio::test]
 async fn the_cheapest_route_for_the_call_is_tried_first() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     // With up to 4,000 tokens of output, the second route is cheaper.
     for _ in 0..5 {
-        stage.chat(&key, &hello("maker/cheap")).await.ok();
+        gateway.chat(&key, &hello("maker/cheap")).await.ok();
     }
-    assert_eq!(tried(&stage), [0, 5, 0]);
+    assert_eq!(tried(&gateway), [0, 5, 0]);
     // A long prompt with a short answer is cheaper on the first route.
     let long = with(
         ask(&"many words ".repeat(2_000)),
         &json!({ "model": "maker/cheap", "max_tokens": 10 }),
     );
-    stage.chat(&key, &long).await.ok();
-    assert_eq!(tried(&stage), [1, 5, 0]);
+    gateway.chat(&key, &long).await.ok();
+    assert_eq!(tried(&gateway), [1, 5, 0]);
     // Limits and failures take precedence over cost, and priority over both.
-    stage.chat(&key, &hello("maker/cheap")).await.ok();
-    stage.chat(&key, &hello("maker/cheap")).await.ok();
-    assert_eq!(tried(&stage), [2, 6, 0]);
-    stage.verify().await;
+    gateway.chat(&key, &hello("maker/cheap")).await.ok();
+    gateway.chat(&key, &hello("maker/cheap")).await.ok();
+    assert_eq!(tried(&gateway), [2, 6, 0]);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_fastest_route_is_tried_first_once_both_are_measured() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for stream in [false, true] {
-        stage.sim.forget_calls();
-        stage
+        gateway.sim.forget_calls();
+        gateway
             .sim
             .queue_faults("route-a", "delay=300ms", 50)
             .unwrap();
         let body = with(hello("maker/fast"), &json!({ "stream": stream }));
         for _ in 0..12 {
-            stage.chat(&key, &body).await.ok();
+            gateway.chat(&key, &body).await.ok();
         }
-        let [slow, fast, _] = tried(&stage);
+        let [slow, fast, _] = tried(&gateway);
         assert_eq!((slow, fast), (1, 11), "{stream}");
         // If the fast route fails, the other one is tried as usual.
-        stage.sim.queue_faults("route-b", "status=500", 1).unwrap();
-        stage.chat(&key, &body).await.ok();
-        let [slow, ..] = tried(&stage);
+        gateway
+            .sim
+            .queue_faults("route-b", "status=500", 1)
+            .unwrap();
+        gateway.chat(&key, &body).await.ok();
+        let [slow, ..] = tried(&gateway);
         assert_eq!(slow, 2, "{stream}");
     }
 }
@@ -118,17 +121,17 @@ fn conversation(dialect: usize, number: usize, turns: usize) -> (&'static str, V
 
 #[tokio::test]
 async fn a_conversation_keeps_its_route_and_conversations_are_shared() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for dialect in 0..3 {
         let mut firsts = 0;
         for number in 0..12 {
-            stage.sim.forget_calls();
+            gateway.sim.forget_calls();
             for turns in 0..3 {
                 let (path, body) = conversation(dialect, number, turns);
                 let request = Request::post(path).json(&body).bearer(&key.secret);
-                stage.send(&request).await.ok();
+                gateway.send(&request).await.ok();
             }
-            let [first, second, _] = tried(&stage);
+            let [first, second, _] = tried(&gateway);
             assert!(
                 matches!((first, second), (3, 0) | (0, 3)),
                 "{dialect} {number}: {first} {second}"
@@ -142,13 +145,13 @@ async fn a_conversation_keeps_its_route_and_conversations_are_shared() {
 /// When a route is not available, only its own conversations move, and they return to it later.
 #[tokio::test]
 async fn a_lost_route_moves_its_own_conversations_only() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let route_of = async |number: usize| {
-        stage.sim.forget_calls();
+        gateway.sim.forget_calls();
         let (path, body) = conversation(0, number, 0);
         let request = Request::post(path).json(&body).bearer(&key.secret);
-        stage.send(&request).await.ok();
-        let [_, second, _] = tried(&stage);
+        gateway.send(&request).await.ok();
+        let [_, second, _] = tried(&gateway);
         second
     };
     let mut before = Vec::new();
@@ -157,7 +160,7 @@ async fn a_lost_route_moves_its_own_conversations_only() {
     }
     // The upstream of the first route asks for a pause.
     let mover = before.iter().position(|second| *second == 0).unwrap();
-    stage
+    gateway
         .sim
         .queue_faults("route-a", "status=429:retry-after=1", 1)
         .unwrap();

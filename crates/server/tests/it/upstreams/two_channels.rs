@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Stage, ask, with};
+use crate::harness::{TestGateway, ask, with};
 
 /// The channels `first` and `second`. Add models with routes to them.
 pub(super) const TWO_CHANNELS: &str = r#"
@@ -17,10 +17,10 @@ pub(super) const TWO_CHANNELS: &str = r#"
 "#;
 
 /// The number of calls to `route-a` and `route-b`.
-pub(super) fn tried(stage: &Stage) -> (usize, usize) {
+pub(super) fn tried(gateway: &TestGateway) -> (usize, usize) {
     (
-        stage.sim.calls_of("route-a").len(),
-        stage.sim.calls_of("route-b").len(),
+        gateway.sim.calls_of("route-a").len(),
+        gateway.sim.calls_of("route-b").len(),
     )
 }
 

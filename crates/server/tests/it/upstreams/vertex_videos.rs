@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Key, Plot, Stage};
+use crate::harness::{GatewayBuilder, Key, TestGateway};
 use crate::tasks::predict::{create, done, film};
 
 const ENTRIES: &str = r#"
@@ -24,8 +24,8 @@ profile = { base = "predict-3.1" }
 const PATH: &str =
     "/v1/projects/acme-project-7788/locations/us-central1/publishers/google/models/sim-film";
 
-async fn stage() -> (Stage, Key) {
-    Plot::default()
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default()
         .entries(ENTRIES)
         .file("account.json", &sim::service_account("http://SIM/token"))
         .setting("tasks", "poll_first_ms = 20")
@@ -36,11 +36,11 @@ async fn stage() -> (Stage, Key) {
 
 #[tokio::test]
 async fn a_video_is_polled_kept_and_billed() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let mut body = film("a paper boat");
     body["parameters"] = json!({ "durationSeconds": 6 });
-    let name = create(&stage, &key, &body).await;
-    let shown = done(&stage, &key, &name).await;
+    let name = create(&gateway, &key, &body).await;
+    let shown = done(&gateway, &key, &name).await;
     let text = shown.text();
     for sign in [
         "acme-project",
@@ -55,11 +55,11 @@ async fn a_video_is_polled_kept_and_billed() {
     let video = &shown["response"]["generateVideoResponse"]["generatedSamples"][0]["video"];
     assert!(video["uri"].is_string(), "{shown}");
     assert_eq!(
-        (stage.frozen(&key).await, stage.usage(&key).await),
+        (gateway.frozen(&key).await, gateway.usage(&key).await),
         (0, 600_000)
     );
 
-    let calls = stage.sim.calls();
+    let calls = gateway.sim.calls();
     let created = calls
         .iter()
         .filter(|call| call.path == format!("{PATH}:predictLongRunning"));
@@ -75,12 +75,12 @@ async fn a_video_is_polled_kept_and_billed() {
             "{operation}"
         );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (prompt, end) in [
         (
             "[fail]",
@@ -98,57 +98,66 @@ async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
             json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
         ),
     ] {
-        let name = create(&stage, &key, &film(prompt)).await;
+        let name = create(&gateway, &key, &film(prompt)).await;
         let mut expected = json!({ "name": name, "done": true });
         let members = expected.as_object_mut().unwrap();
         members.extend(end.as_object().unwrap().clone());
-        assert_eq!(done(&stage, &key, &name).await.json(), expected);
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        assert_eq!(done(&gateway, &key, &name).await.json(), expected);
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// A failed poll does not affect the video, which is polled again.
 #[tokio::test]
 async fn polls_that_fail_are_repeated() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for faults in ["status=503", "status=429", "garbage", "cut=content"] {
-        stage.sim.queue_faults("poll/sim-film", faults, 1).unwrap();
-        let before = stage.usage(&key).await;
-        let name = create(&stage, &key, &film("a paper boat")).await;
-        let shown = done(&stage, &key, &name).await.json();
+        gateway
+            .sim
+            .queue_faults("poll/sim-film", faults, 1)
+            .unwrap();
+        let before = gateway.usage(&key).await;
+        let name = create(&gateway, &key, &film("a paper boat")).await;
+        let shown = done(&gateway, &key, &name).await.json();
         assert!(shown["response"].is_object(), "{faults}: {shown}");
-        assert_eq!(stage.usage(&key).await - before, 800_000, "{faults}");
+        assert_eq!(gateway.usage(&key).await - before, 800_000, "{faults}");
     }
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 /// Every further poll would get the same answer, and the channel is not at fault.
 #[tokio::test]
 async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     // Five failures in a row would open the breaker.
     let tasks = 6;
-    stage
+    gateway
         .sim
         .queue_faults("poll/sim-film", "endless-line", tasks)
         .unwrap();
     for _ in 0..tasks {
-        let name = create(&stage, &key, &film("a paper boat")).await;
+        let name = create(&gateway, &key, &film("a paper boat")).await;
         let message = "The video is larger than 48 MiB and could not be kept.";
         let expected =
             json!({ "name": name, "done": true, "error": { "code": 13, "message": message } });
-        assert_eq!(done(&stage, &key, &name).await.json(), expected);
-        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        assert_eq!(done(&gateway, &key, &name).await.json(), expected);
+        assert_eq!(
+            (gateway.frozen(&key).await, gateway.usage(&key).await),
+            (0, 0)
+        );
     }
-    let polls = stage.sim.calls_of("poll/sim-film").len();
+    let polls = gateway.sim.calls_of("poll/sim-film").len();
     assert_eq!(polls, usize::try_from(tasks).unwrap());
-    let metrics = stage.admin_get("/metrics").await.ok();
+    let metrics = gateway.admin_get("/metrics").await.ok();
     let closed = "tollgate_channel_state{channel=\"vertex\",state=\"closed\"} 1";
     assert!(metrics.text().contains(closed), "{}", metrics.text());
     // The next video succeeds.
-    let name = create(&stage, &key, &film("a paper boat")).await;
-    let shown = done(&stage, &key, &name).await.json();
+    let name = create(&gateway, &key, &film("a paper boat")).await;
+    let shown = done(&gateway, &key, &name).await.json();
     assert!(shown["response"].is_object(), "{shown}");
-    stage.verify().await;
+    gateway.verify().await;
 }

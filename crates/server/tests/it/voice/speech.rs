@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Ended, Key, Plot, Request, Stage, with};
+use crate::harness::{Answer, BodyEnd, GatewayBuilder, Key, Request, TestGateway, with};
 
 const MODEL: &str = "maker/voice";
 
@@ -19,8 +19,8 @@ routes = [{ channel = "main", model = "sim-voice-secret" }]
 price = { stt_second = "0.001" }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    Plot::default().entries(ENTRIES).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
 fn text() -> Value {
@@ -41,7 +41,7 @@ const COST: u64 = 300;
 
 #[tokio::test]
 async fn audio_passes_as_it_is_with_the_upstreams_type_and_costs_its_characters() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let mut used = 0;
     for (codec, content_type, start) in [
         ("mp3", "audio/mpeg", &b"\xff\xf3"[..]),
@@ -53,7 +53,7 @@ async fn audio_passes_as_it_is_with_the_upstreams_type_and_costs_its_characters(
             text(),
             &json!({"output_format": {"codec": codec, "sample_rate": 24000}}),
         );
-        let answer = stage.send(&request(&key, "/v1/tts", &body)).await.ok();
+        let answer = gateway.send(&request(&key, "/v1/tts", &body)).await.ok();
         assert_eq!(answer.header("content-type"), Some(content_type));
         assert!(answer.header("x-trace-id").is_none());
         assert!(answer.body.starts_with(start), "{codec}");
@@ -62,91 +62,94 @@ async fn audio_passes_as_it_is_with_the_upstreams_type_and_costs_its_characters(
             assert_eq!(answer.body.len(), 24_000 * 2 * 1200 / 1000);
         }
         used += COST;
-        assert_eq!(stage.usage(&key).await, used);
+        assert_eq!(gateway.usage(&key).await, used);
     }
-    assert_eq!(stage.frozen(&key).await, 0);
-    let sent: Value = serde_json::from_slice(&stage.sim.calls()[0].body).unwrap();
+    assert_eq!(gateway.frozen(&key).await, 0);
+    let sent: Value = serde_json::from_slice(&gateway.sim.calls()[0].body).unwrap();
     assert_eq!(
         sent,
         json!({"text": "Grüße, [pause] Welt!", "language": "de",
                "output_format": {"codec": "mp3", "sample_rate": 24000}})
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn timestamps_come_as_the_upstreams_json() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = with(text(), &json!({"with_timestamps": true}));
-    let answer = stage.send(&request(&key, "/v1/tts", &body)).await.ok();
+    let answer = gateway.send(&request(&key, "/v1/tts", &body)).await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     let answer = answer.json();
     assert_eq!(answer["duration"], json!(1.2));
     assert_eq!(answer["audio_timestamps"]["graph_chars"][0], "G");
-    assert_eq!(stage.usage(&key).await, COST);
+    assert_eq!(gateway.usage(&key).await, COST);
 }
 
 #[tokio::test]
 async fn the_sdks_name_is_a_thin_renaming() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = json!({"model": MODEL, "input": "Hello", "voice": "ara", "response_format": "wav",
                       "instructions": "Softly."});
-    let answer = stage
+    let answer = gateway
         .send(&request(&key, "/v1/audio/speech", &body))
         .await
         .ok();
     assert_eq!(answer.header("content-type"), Some("audio/wav"));
     assert_eq!(answer.header("x-dropped-params"), Some("instructions"));
-    let sent: Value = serde_json::from_slice(&stage.sim.calls()[0].body).unwrap();
+    let sent: Value = serde_json::from_slice(&gateway.sim.calls()[0].body).unwrap();
     assert_eq!(
         sent,
         json!({"text": "Hello", "voice_id": "ara", "output_format": {"codec": "wav"},
                "language": "auto"})
     );
-    assert_eq!(stage.usage(&key).await, 75);
+    assert_eq!(gateway.usage(&key).await, 75);
 }
 
 #[tokio::test]
 async fn what_the_upstream_refuses_costs_nothing() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (member, status) in [
         (json!({"voice_id": "nobody"}), 404),
         (json!({"speed": 2.0}), 400),
         (json!({"language": ""}), 400),
     ] {
         let body = with(text(), &member);
-        let answer = stage.send(&request(&key, "/v1/tts", &body)).await;
+        let answer = gateway.send(&request(&key, "/v1/tts", &body)).await;
         assert_refused(&answer, status, "upstream_rejected");
         let told = String::from_utf8_lossy(&answer.body).into_owned();
         assert!(!told.contains("sim-upstream"), "{told}");
     }
-    assert_eq!(stage.usage(&key).await, 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }
 
 #[tokio::test]
 async fn broken_audio_is_cut_off_and_a_page_is_no_audio() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for fault in [
         "wrong-type=html",
         "status=500",
         "error-in-200",
         "empty-object",
     ] {
-        stage.sim.queue_faults("sim-tts", fault, 1).unwrap();
-        let answer = stage.send(&request(&key, "/v1/tts", &text())).await;
+        gateway.sim.queue_faults("sim-tts", fault, 1).unwrap();
+        let answer = gateway.send(&request(&key, "/v1/tts", &text())).await;
         assert_eq!(answer.head.status, 502, "{fault}");
-        assert_eq!(stage.usage(&key).await, 0, "{fault}");
+        assert_eq!(gateway.usage(&key).await, 0, "{fault}");
     }
-    stage.sim.queue_faults("sim-tts", "cut=5000", 1).unwrap();
-    let answer = stage.send(&request(&key, "/v1/tts", &text())).await;
-    assert_eq!((answer.head.status, answer.ended), (200, Ended::Broken));
-    assert_eq!(stage.usage(&key).await, COST);
+    gateway.sim.queue_faults("sim-tts", "cut=5000", 1).unwrap();
+    let answer = gateway.send(&request(&key, "/v1/tts", &text())).await;
+    assert_eq!(
+        (answer.head.status, answer.ended),
+        (200, BodyEnd::Truncated)
+    );
+    assert_eq!(gateway.usage(&key).await, COST);
 }
 
 #[tokio::test]
 async fn models_are_called_where_they_belong() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (path, body) in [
         ("/v1/tts", with(text(), &json!({"model": "maker/chat"}))),
         ("/v1/tts", with(text(), &json!({"model": "maker/listener"}))),
@@ -156,33 +159,33 @@ async fn models_are_called_where_they_belong() {
         ),
         ("/v1/embeddings", json!({"model": MODEL, "input": "Hi"})),
     ] {
-        let answer = stage.send(&request(&key, path, &body)).await;
+        let answer = gateway.send(&request(&key, path, &body)).await;
         assert_refused(&answer, 400, "model_not_supported");
     }
     let body = with(text(), &json!({"model": "maker/none"}));
-    let answer = stage.send(&request(&key, "/v1/tts", &body)).await;
+    let answer = gateway.send(&request(&key, "/v1/tts", &body)).await;
     assert_refused(&answer, 404, "model_not_found");
     let idempotent = request(&key, "/v1/tts", &text()).header("idempotency-key", "1");
-    let answer = stage.send(&idempotent).await;
+    let answer = gateway.send(&idempotent).await;
     assert_refused(&answer, 400, "idempotency_key_not_supported");
-    let poor = stage.key("w", &["--limit", "0.0001"]).await;
-    let answer = stage.send(&request(&poor, "/v1/tts", &text())).await;
+    let poor = gateway.key("w", &["--limit", "0.0001"]).await;
+    let answer = gateway.send(&request(&poor, "/v1/tts", &text())).await;
     assert_refused(&answer, 402, "key_limit_reached");
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn voices_are_listed_for_free() {
-    let (stage, key) = stage().await;
-    let listed = stage.get(&key, "/v1/tts/voices?model=maker/voice").await;
+    let (gateway, key) = gateway().await;
+    let listed = gateway.get(&key, "/v1/tts/voices?model=maker/voice").await;
     let listed = listed.ok().json();
     assert_eq!(listed["voices"][0]["voice_id"], "eve");
-    let one = stage
+    let one = gateway
         .get(&key, "/v1/tts/voices/ARA?model=maker%2Fvoice")
         .await;
     assert_eq!(one.ok().json(), json!({"voice_id": "ara", "name": "Ara"}));
-    assert_eq!(stage.sim.calls()[1].path, "/v1/tts/voices/ARA");
-    assert_eq!(stage.sim.calls()[1].query, None);
+    assert_eq!(gateway.sim.calls()[1].path, "/v1/tts/voices/ARA");
+    assert_eq!(gateway.sim.calls()[1].query, None);
     for (target, status, code) in [
         (
             "/v1/tts/voices/nobody?model=maker/voice",
@@ -202,15 +205,15 @@ async fn voices_are_listed_for_free() {
             "routing_not_supported",
         ),
     ] {
-        assert_refused(&stage.get(&key, target).await, status, code);
+        assert_refused(&gateway.get(&key, target).await, status, code);
     }
-    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(gateway.usage(&key).await, 0);
 }
 
 /// The name of a voice is part of the upstream's path and must not lead elsewhere.
 #[tokio::test]
 async fn a_voice_id_that_is_a_path_is_refused() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for voice in [
         "..",
         "%2e%2e",
@@ -236,9 +239,9 @@ async fn a_voice_id_that_is_a_path_is_refused() {
         "%EF%BC%8Fa",
     ] {
         let target = format!("/v1/tts/voices/{voice}?model=maker/voice");
-        let answer = stage.get(&key, &target).await;
+        let answer = gateway.get(&key, &target).await;
         let refused = (400, "invalid_request".to_owned());
         assert_eq!(answer.failure(), refused, "{voice}");
     }
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Key, Plot, Request, Stage};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway};
 
 const ENTRIES: &str = r#"
 [[model]]
@@ -17,8 +17,8 @@ routes = [{ channel = "main", model = "sim-ears-secret+no-usage" }]
 price = { stt_second = "0.001" }
 "#;
 
-async fn stage() -> (Stage, Key) {
-    Plot::default().entries(ENTRIES).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
 /// A multipart form with its parts in this order.
@@ -62,7 +62,7 @@ fn text(value: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_file_is_heard_last_and_costs_what_it_lasts() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let parts = [
         ("file", wav(2_340)),
         ("keyterm", text("b")),
@@ -70,13 +70,13 @@ async fn a_file_is_heard_last_and_costs_what_it_lasts() {
         ("keyterm", text("a")),
         ("unknown", text("kept")),
     ];
-    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    let answer = gateway.send(&form(&key, "/v1/stt", &parts)).await.ok();
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.json()["duration"], json!(2.34));
     // Three seconds at 0.001 credits.
-    assert_eq!(stage.usage(&key).await, 3_000);
-    assert_eq!(stage.frozen(&key).await, 0);
-    let call = stage.sim.calls().remove(0);
+    assert_eq!(gateway.usage(&key).await, 3_000);
+    assert_eq!(gateway.frozen(&key).await, 0);
+    let call = gateway.sim.calls().remove(0);
     let sent = String::from_utf8_lossy(&call.body).into_owned();
     let places: Vec<usize> = [
         "name=\"model\"\r\n\r\nsim-ears-secret\r\n",
@@ -89,31 +89,31 @@ async fn a_file_is_heard_last_and_costs_what_it_lasts() {
     .map(|part| sent.find(part).expect(part))
     .collect();
     assert!(places.is_sorted(), "{places:?}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_url_holds_six_hours_and_no_duration_costs_the_bound() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let url = ("url", text("https://audio.example/a.mp3"));
     let parts = [("model", text("maker/ears")), url.clone()];
-    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    let answer = gateway.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(answer.ok().json()["duration"], json!(90.0));
-    assert_eq!(stage.usage(&key).await, 90_000);
+    assert_eq!(gateway.usage(&key).await, 90_000);
     // Six hours cost 21.6 credits, which is more than this key may spend.
-    let poor = stage.key("w", &["--limit", "21"]).await;
-    let answer = stage.send(&form(&poor, "/v1/stt", &parts)).await;
+    let poor = gateway.key("w", &["--limit", "21"]).await;
+    let answer = gateway.send(&form(&poor, "/v1/stt", &parts)).await;
     assert_eq!(answer.failure(), (402, "key_limit_reached".to_owned()));
     let parts = [("model", text("maker/vague")), ("file", wav(1_000))];
-    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    gateway.send(&form(&key, "/v1/stt", &parts)).await.ok();
     // 32,044 bytes are at most 43 seconds.
-    assert_eq!(stage.usage(&key).await, 90_000 + 43_000);
-    stage.verify().await;
+    assert_eq!(gateway.usage(&key).await, 90_000 + 43_000);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let parts = [
         ("file", wav(1_000)),
         ("model", text("maker/ears")),
@@ -122,33 +122,33 @@ async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
         ("language", text("en")),
     ];
     let request = form(&key, "/v1/audio/transcriptions", &parts);
-    let answer = stage.send(&request).await.ok();
+    let answer = gateway.send(&request).await.ok();
     assert_eq!(answer.header("x-dropped-params"), Some("temperature"));
     assert_eq!(answer.json()["text"], "It sounds like tones.");
-    assert_eq!(stage.usage(&key).await, 1_000);
+    assert_eq!(gateway.usage(&key).await, 1_000);
 }
 
 /// Large uploads are spooled in the media folder, with the same limit on free disk space.
 #[tokio::test]
 async fn an_upload_that_cannot_be_kept_is_refused_before_money_moves() {
-    let (stage, key) = stage().await;
-    let media = stage.folder().join("tollgate-data/media");
-    std::fs::rename(&media, stage.folder().join("away")).unwrap();
+    let (gateway, key) = gateway().await;
+    let media = gateway.folder().join("tollgate-data/media");
+    std::fs::rename(&media, gateway.folder().join("away")).unwrap();
     let model = ("model", text("maker/ears"));
     // Two megabytes, which are too large to be kept in memory.
     let parts = [model.clone(), ("file", wav(65_000))];
-    let refused = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    let refused = gateway.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
     assert!(refused.header("retry-after").is_some());
-    assert_eq!(stage.sim.calls().len(), 0);
+    assert_eq!(gateway.sim.calls().len(), 0);
     let parts = [model, ("file", wav(1_000))];
-    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
-    assert_eq!(stage.usage(&key).await, 1_000);
+    gateway.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    assert_eq!(gateway.usage(&key).await, 1_000);
 }
 
 #[tokio::test]
 async fn bad_forms_reach_no_upstream() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let model = || ("model", text("maker/ears"));
     for (parts, status, code) in [
         (vec![("file", wav(1))], 400, "invalid_request"),
@@ -183,41 +183,41 @@ async fn bad_forms_reach_no_upstream() {
             "model_not_supported",
         ),
     ] {
-        let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+        let answer = gateway.send(&form(&key, "/v1/stt", &parts)).await;
         assert_eq!(answer.failure(), (status, code.to_owned()));
     }
     let json = Request::post("/v1/stt")
         .json(&json!({"model": "maker/ears"}))
         .bearer(&key.secret);
-    let answer = stage.send(&json).await;
+    let answer = gateway.send(&json).await;
     assert_eq!(answer.failure(), (415, "unsupported_media_type".to_owned()));
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn large_files_pass_by_the_disk_and_larger_ones_do_not() {
     // The memory is less than a tenth of the file.
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_bytes = 4000000")
         .entries(ENTRIES)
         .funded()
         .await;
     let model = ("model", text("maker/ears"));
-    let before = peak_kib(stage.pid());
+    let before = peak_kib(gateway.pid());
     for file_first in [false, true] {
         let mut parts = vec![model.clone(), ("file", vec![1; 45_000_000])];
         if file_first {
             parts.reverse();
         }
-        stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+        gateway.send(&form(&key, "/v1/stt", &parts)).await.ok();
     }
-    let taken = peak_kib(stage.pid()) - before;
+    let taken = peak_kib(gateway.pid()) - before;
     assert!(taken < 32 * 1024, "{taken} KiB");
-    assert_eq!(stage.sim.calls()[0].body_bytes / 1_000_000, 45);
+    assert_eq!(gateway.sim.calls()[0].body_bytes / 1_000_000, 45);
     let parts = [model, ("file", vec![1; 50_000_001])];
-    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    let answer = gateway.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(answer.failure(), (413, "request_too_large".to_owned()));
-    assert_eq!(stage.upstream_calls(), 2);
+    assert_eq!(gateway.upstream_calls(), 2);
 }
 
 /// The peak memory of a process, in KiB.
@@ -231,7 +231,7 @@ fn peak_kib(pid: u32) -> u64 {
 /// A field that the upstream could take for the model is refused.
 #[tokio::test]
 async fn the_model_is_named_in_one_way_alone() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for name in [
         "Model",
         "model[]",
@@ -253,11 +253,11 @@ async fn the_model_is_named_in_one_way_alone() {
                 (name, text("other")),
                 ("file", wav(100)),
             ];
-            let answer = stage.send(&form(&key, path, &parts)).await;
+            let answer = gateway.send(&form(&key, path, &parts)).await;
             let refused = (400, "invalid_request".to_owned());
             assert_eq!(answer.failure(), refused, "{name:?}");
         }
     }
-    assert_eq!(stage.upstream_calls(), 0);
-    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.frozen(&key).await, 0);
 }

@@ -6,30 +6,30 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::echo::{Echo, Habit};
-use super::{ENTRIES, REALTIME, SPEECH, TRANSCRIPT, closed, connect, say, settled, stage, until};
-use crate::harness::{Connection, Plot, Request, eventually, signal};
+use super::{ENTRIES, REALTIME, SPEECH, TRANSCRIPT, closed, connect, gateway, say, settled, until};
+use crate::harness::{Connection, GatewayBuilder, Request, eventually, signal};
 
 #[tokio::test]
 async fn an_upstream_that_vanishes_ends_the_session_with_1011() {
-    let (stage, key) = stage().await;
-    let sim = &stage.sim;
+    let (gateway, key) = gateway().await;
+    let sim = &gateway.sim;
     sim.queue_faults("sim-voice-secret", "cut=content", 1)
         .unwrap();
-    let mut socket = connect(&stage, &key, REALTIME).await;
+    let mut socket = connect(&gateway, &key, REALTIME).await;
     until(&mut socket, "session.created").await;
     say(&mut socket, &json!({"type": "response.create"})).await;
     let error = until(&mut socket, "error").await;
     assert_eq!(error["error"]["code"], "upstream_error");
     assert_eq!(closed(&mut socket).await.0, 1011);
-    let cost = settled(&stage, &key).await;
+    let cost = settled(&gateway, &key).await;
     assert!(cost >= 10_000 && cost % 10_000 == 0, "{cost}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_caller_that_vanishes_settles_what_it_used() {
-    let (stage, key) = stage().await;
-    let mut socket = connect(&stage, &key, SPEECH).await;
+    let (gateway, key) = gateway().await;
+    let mut socket = connect(&gateway, &key, SPEECH).await;
     say(
         &mut socket,
         &json!({"type": "text.delta", "delta": "Hello"}),
@@ -37,93 +37,93 @@ async fn a_caller_that_vanishes_settles_what_it_used() {
     .await;
     until(&mut socket, "audio.delta").await;
     drop(socket);
-    assert_eq!(settled(&stage, &key).await, 5 * 15);
-    stage.verify().await;
+    assert_eq!(settled(&gateway, &key).await, 5 * 15);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_shutdown_ends_sessions_with_1001() {
-    let (mut stage, key) = Plot::default()
+    let (mut gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "shutdown_drain_ms = 300")
         .entries(ENTRIES)
         .funded()
         .await;
-    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     until(&mut socket, "transcript.created").await;
     socket.send(Message::binary(vec![0; 12_000])).await.unwrap();
-    signal("TERM", stage.pid());
+    signal("TERM", gateway.pid());
     assert_eq!(closed(&mut socket).await.0, 1001);
-    assert!(stage.process().ended().await.success());
-    stage.restart().await;
-    assert_eq!(settled(&stage, &key).await, 2_000);
-    stage.verify().await;
+    assert!(gateway.process().ended().await.success());
+    gateway.restart().await;
+    assert_eq!(settled(&gateway, &key).await, 2_000);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn messages_that_are_too_large_or_no_text_end_the_session() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "socket_message_bytes = 100000")
         .entries(ENTRIES)
         .funded()
         .await;
-    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     let _ = socket.send(Message::binary(vec![0; 100_001])).await;
     assert_eq!(closed(&mut socket).await.0, 1009);
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 
-    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     until(&mut socket, "transcript.created").await;
     // A text frame with one byte of invalid UTF-8, masked with zeros.
     let frame = [0x81, 0x81, 0, 0, 0, 0, 0xff];
     socket.get_mut().write_all(&frame).await.unwrap();
     assert_eq!(closed(&mut socket).await.0, 1007);
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }
 
-fn impatient() -> Plot {
-    Plot::default()
+fn impatient() -> GatewayBuilder {
+    GatewayBuilder::default()
         .setting("timeouts", "socket_ping_ms = 100")
         .setting("timeouts", "socket_dead_ms = 1500")
 }
 
 #[tokio::test]
 async fn a_caller_who_answers_no_ping_is_gone() {
-    let (stage, key) = impatient().entries(ENTRIES).funded().await;
+    let (gateway, key) = impatient().entries(ENTRIES).funded().await;
     let request = Request::get(TRANSCRIPT)
         .bearer(&key.secret)
         .header("connection", "Upgrade")
         .header("upgrade", "websocket")
         .header("sec-websocket-version", "13")
         .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
-    let mut connection = Connection::open(stage.address()).await;
+    let mut connection = Connection::open(gateway.address()).await;
     connection.send(&request).await;
     eventually("the session is over", async || {
-        let calls = stage.sim.calls();
+        let calls = gateway.sim.calls();
         calls.first().and_then(|call| call.session_usage)
     })
     .await;
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }
 
 #[tokio::test]
 async fn an_upstream_that_answers_no_ping_is_gone() {
     let echo = Echo::start(Habit::Freezes).await;
-    let (stage, key) = impatient().entries(&echo.entries()).funded().await;
-    let mut socket = connect(&stage, &key, "/v1/tts?model=maker/echo").await;
+    let (gateway, key) = impatient().entries(&echo.entries()).funded().await;
+    let mut socket = connect(&gateway, &key, "/v1/tts?model=maker/echo").await;
     let error = until(&mut socket, "error").await;
     assert_eq!(error["error"]["code"], "upstream_error");
     assert_eq!(closed(&mut socket).await.0, 1011);
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }
 
 #[tokio::test]
 async fn a_session_has_a_longest_time() {
-    let (stage, key) = Plot::default()
+    let (gateway, key) = GatewayBuilder::default()
         .setting("timeouts", "socket_session_ms = 900")
         .entries(ENTRIES)
         .funded()
         .await;
-    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     assert_eq!(closed(&mut socket).await.0, 1000);
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }

@@ -7,20 +7,23 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::echo::{Echo, Habit};
 use super::{bearer, closed, connect, connect_with, settled};
-use crate::harness::{Key, Plot, Stage, within};
+use crate::harness::{GatewayBuilder, Key, TestGateway, within};
 
 const TARGET: &str = "/v1/realtime?model=maker/echo";
 
-async fn stage(habit: Habit) -> (Echo, Stage, Key) {
+async fn gateway(habit: Habit) -> (Echo, TestGateway, Key) {
     let echo = Echo::start(habit).await;
-    let (stage, key) = Plot::default().entries(&echo.entries()).funded().await;
-    (echo, stage, key)
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&echo.entries())
+        .funded()
+        .await;
+    (echo, gateway, key)
 }
 
 #[tokio::test]
 async fn frames_pass_unchanged_both_ways() {
-    let (_echo, stage, key) = stage(Habit::Echoes).await;
-    let mut socket = connect(&stage, &key, TARGET).await;
+    let (_echo, gateway, key) = gateway(Habit::Echoes).await;
+    let mut socket = connect(&gateway, &key, TARGET).await;
     let large: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let frames = [
         Message::text("{ \"type\" : \"unknown.event\",\t\"x\":1.500,\"é\":\"\\u00e9\" }"),
@@ -50,14 +53,14 @@ async fn frames_pass_unchanged_both_ways() {
     let pong = within("a pong", socket.next()).await.unwrap().unwrap();
     assert_eq!(pong, Message::Pong("p".into()));
     socket.close(None).await.unwrap();
-    settled(&stage, &key).await;
-    stage.verify().await;
+    settled(&gateway, &key).await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn the_models_name_alone_is_changed() {
-    let (_echo, stage, key) = stage(Habit::Echoes).await;
-    let mut socket = connect(&stage, &key, TARGET).await;
+    let (_echo, gateway, key) = gateway(Habit::Echoes).await;
+    let mut socket = connect(&gateway, &key, TARGET).await;
     // The echo returns the frame as if the upstream had written it.
     let created =
         r#"{ "type":"session.created","session":{"n":1.50,"model": "echo-secret-1" },"a":[ ]}"#;
@@ -69,7 +72,7 @@ async fn the_models_name_alone_is_changed() {
 
 #[tokio::test]
 async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys() {
-    let (echo, stage, key) = stage(Habit::Echoes).await;
+    let (echo, gateway, key) = gateway(Habit::Echoes).await;
     let mut headers = bearer(&key);
     for (name, value) in [
         ("cookie", "a=b"),
@@ -82,7 +85,7 @@ async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys()
     }
     let secret = &key.secret;
     let target = format!("{TARGET}&key={secret}&voice=a%20b&api_key={secret}&note={secret}");
-    let mut socket = connect_with(&stage, headers, &target).await.unwrap();
+    let mut socket = connect_with(&gateway, headers, &target).await.unwrap();
     socket.close(None).await.unwrap();
     let (target, headers) = echo.handshake();
     assert_eq!(target, "/v1/realtime?model=echo-secret-1&voice=a%20b");
@@ -105,8 +108,8 @@ async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys()
 
 #[tokio::test]
 async fn closes_pass_with_their_codes() {
-    let (echo, stage, key) = stage(Habit::Echoes).await;
-    let mut socket = connect(&stage, &key, TARGET).await;
+    let (echo, gateway, key) = gateway(Habit::Echoes).await;
+    let mut socket = connect(&gateway, &key, TARGET).await;
     let frame = CloseFrame {
         code: 4001.into(),
         reason: "I am done".into(),
@@ -115,8 +118,8 @@ async fn closes_pass_with_their_codes() {
     assert_eq!(echo.closed().await, Some(frame));
 
     for (code, told) in [(4002, 4002), (1000, 1000), (1012, 1012)] {
-        let (_echo, stage, key) = self::stage(Habit::Closes(code)).await;
-        let mut socket = connect(&stage, &key, TARGET).await;
+        let (_echo, gateway, key) = self::gateway(Habit::Closes(code)).await;
+        let mut socket = connect(&gateway, &key, TARGET).await;
         socket.send(Message::text("x")).await.unwrap();
         let (code, reason) = closed(&mut socket).await;
         assert_eq!(code, told);
@@ -125,6 +128,6 @@ async fn closes_pass_with_their_codes() {
             !reason.contains("secret") && !reason.contains("inner"),
             "{reason}"
         );
-        settled(&stage, &key).await;
+        settled(&gateway, &key).await;
     }
 }

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderMap;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::harness::{Key, Plot, Stage, eventually, within};
+use crate::harness::{GatewayBuilder, Key, TestGateway, eventually, within};
 
 /// Prices: 10,000 micro-credits per second of a session, 4,000 per text input, 15 per character, and 1,000 per second
 /// of audio.
@@ -36,16 +36,16 @@ const SPEECH: &str = "/v1/tts?model=maker/voice&language=en&codec=pcm";
 
 type Socket = WebSocketStream<TcpStream>;
 
-async fn stage() -> (Stage, Key) {
-    Plot::default().entries(ENTRIES).funded().await
+async fn gateway() -> (TestGateway, Key) {
+    GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
-/// A stage with one key and this balance.
-async fn stage_of(balance: &str) -> (Stage, Key) {
-    let stage = Plot::default().entries(ENTRIES).open().await;
-    stage.wallet("w", &["--balance", balance]).await;
-    let key = stage.key("w", &[]).await;
-    (stage, key)
+/// A test gateway with one key and this balance.
+async fn stage_of(balance: &str) -> (TestGateway, Key) {
+    let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
+    gateway.wallet("w", &["--balance", balance]).await;
+    let key = gateway.key("w", &[]).await;
+    (gateway, key)
 }
 
 fn bearer(key: &Key) -> HeaderMap {
@@ -53,23 +53,27 @@ fn bearer(key: &Key) -> HeaderMap {
     HeaderMap::from_iter([("authorization".parse().unwrap(), bearer.parse().unwrap())])
 }
 
-async fn connect_with(stage: &Stage, headers: HeaderMap, target: &str) -> Result<Socket, Error> {
-    let url = format!("ws://{}{target}", stage.address());
+async fn connect_with(
+    gateway: &TestGateway,
+    headers: HeaderMap,
+    target: &str,
+) -> Result<Socket, Error> {
+    let url = format!("ws://{}{target}", gateway.address());
     let mut request = url.into_client_request()?;
     request.headers_mut().extend(headers);
-    let tcp = TcpStream::connect(stage.address()).await.unwrap();
+    let tcp = TcpStream::connect(gateway.address()).await.unwrap();
     let handshake = tokio_tungstenite::client_async(request, tcp);
     let (socket, _) = within("a handshake", handshake).await?;
     Ok(socket)
 }
 
-async fn connect(stage: &Stage, key: &Key, target: &str) -> Socket {
-    connect_with(stage, bearer(key), target).await.unwrap()
+async fn connect(gateway: &TestGateway, key: &Key, target: &str) -> Socket {
+    connect_with(gateway, bearer(key), target).await.unwrap()
 }
 
 /// Status and code of a refused handshake.
-async fn refusal_with(stage: &Stage, headers: HeaderMap, target: &str) -> (u16, String) {
-    match connect_with(stage, headers, target).await {
+async fn refusal_with(gateway: &TestGateway, headers: HeaderMap, target: &str) -> (u16, String) {
+    match connect_with(gateway, headers, target).await {
         Err(Error::Http(response)) => {
             let json = response.headers().get("content-type");
             assert_eq!(json.unwrap(), "application/json", "{target}");
@@ -84,8 +88,8 @@ async fn refusal_with(stage: &Stage, headers: HeaderMap, target: &str) -> (u16, 
     }
 }
 
-async fn refusal(stage: &Stage, key: &Key, target: &str) -> (u16, String) {
-    refusal_with(stage, bearer(key), target).await
+async fn refusal(gateway: &TestGateway, key: &Key, target: &str) -> (u16, String) {
+    refusal_with(gateway, bearer(key), target).await
 }
 
 async fn say(socket: &mut Socket, event: &Value) {
@@ -120,12 +124,12 @@ async fn closed(socket: &mut Socket) -> (u16, String) {
 }
 
 /// The amount that the key has spent, once its holds are closed.
-async fn settled(stage: &Stage, key: &Key) -> u64 {
+async fn settled(gateway: &TestGateway, key: &Key) -> u64 {
     eventually("the hold is closed", async || {
-        (stage.frozen(key).await == 0).then_some(())
+        (gateway.frozen(key).await == 0).then_some(())
     })
     .await;
-    stage.usage(key).await
+    gateway.usage(key).await
 }
 
 /// The duration in whole seconds, rounded up.

@@ -1,6 +1,6 @@
 //! Refusals of sessions before the upgrade, in JSON.
 
-use super::{HeaderMap, REALTIME, bearer, refusal, refusal_with, settled, stage};
+use super::{HeaderMap, REALTIME, bearer, gateway, refusal, refusal_with, settled};
 use crate::harness::{Key, Request, ask, with};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 #[tokio::test]
 async fn sessions_that_may_not_be_are_refused_before_the_upgrade() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let with_voice = |more: &str| format!("{REALTIME}&{more}");
     for (target, status, code) in [
         ("/v1/realtime".to_owned(), 400, "invalid_request"),
@@ -53,20 +53,20 @@ async fn sessions_that_may_not_be_are_refused_before_the_upgrade() {
         ),
     ] {
         let refused = (status, code.to_owned());
-        assert_eq!(refusal(&stage, &key, &target).await, refused, "{target}");
+        assert_eq!(refusal(&gateway, &key, &target).await, refused, "{target}");
     }
     let mut twice = bearer(&key);
     twice.extend(headers(&[("idempotency-key", "x")]));
     assert_eq!(
-        refusal_with(&stage, twice, REALTIME).await,
+        refusal_with(&gateway, twice, REALTIME).await,
         (400, "idempotency_key_not_supported".to_owned())
     );
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }
 
 #[tokio::test]
 async fn a_session_needs_a_bearer_and_nothing_else_will_do() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let refused = (401, "invalid_api_key".to_owned());
     let secret = key.secret.as_str();
     let offered = format!("realtime, openai-insecure-api-key.{secret}");
@@ -77,38 +77,41 @@ async fn a_session_needs_a_bearer_and_nothing_else_will_do() {
         headers(&[("sec-websocket-protocol", &offered)]),
         headers(&[("authorization", "Bearer sk-tg-none")]),
     ] {
-        assert_eq!(refusal_with(&stage, headers, REALTIME).await, refused);
+        assert_eq!(refusal_with(&gateway, headers, REALTIME).await, refused);
     }
     let in_query = format!("{REALTIME}&key={secret}");
-    assert_eq!(refusal_with(&stage, headers(&[]), &in_query).await, refused);
-    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(
+        refusal_with(&gateway, headers(&[]), &in_query).await,
+        refused
+    );
+    assert_eq!(gateway.upstream_calls(), 0);
 }
 
 #[tokio::test]
 async fn a_refusal_of_the_upstreams_is_told_in_our_words() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for (fault, status, code) in [
         ("status=429", 503, "upstream_overloaded"),
         ("status=500", 502, "upstream_error"),
         // The last one, because it disables the channel.
         ("status=401", 502, "upstream_error"),
     ] {
-        let sim = &stage.sim;
+        let sim = &gateway.sim;
         sim.queue_faults("sim-voice-secret", fault, 1).unwrap();
-        let refused = refusal(&stage, &key, REALTIME).await;
+        let refused = refusal(&gateway, &key, REALTIME).await;
         assert_eq!(refused, (status, code.to_owned()), "{fault}");
     }
-    assert_eq!(settled(&stage, &key).await, 0);
-    stage.verify().await;
+    assert_eq!(settled(&gateway, &key).await, 0);
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn a_plain_get_is_told_to_upgrade() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for path in ["/v1/realtime", "/v1/tts", "/v1/stt"] {
         let target = format!("{path}?model=maker/voice");
         let request = Request::get(&target).bearer(&key.secret);
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert_eq!(answer.failure(), (426, "upgrade_required".to_owned()));
         assert_eq!(answer.header("upgrade"), Some("websocket"));
         assert_eq!(answer.header("connection"), Some("upgrade"));
@@ -118,7 +121,7 @@ async fn a_plain_get_is_told_to_upgrade() {
             .header("upgrade", "websocket")
             .header("sec-websocket-version", "8")
             .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
-        let answer = stage.send(&old).await;
+        let answer = gateway.send(&old).await;
         assert_eq!(answer.failure(), (426, "upgrade_required".to_owned()));
         assert_eq!(answer.header("sec-websocket-version"), Some("13"));
     }
@@ -126,13 +129,13 @@ async fn a_plain_get_is_told_to_upgrade() {
         id: String::new(),
         secret: "sk-tg-none".to_owned(),
     };
-    let answer = stage.get(&nobody, "/v1/realtime").await;
+    let answer = gateway.get(&nobody, "/v1/realtime").await;
     assert_eq!(answer.failure(), (401, "invalid_api_key".to_owned()));
 }
 
 #[tokio::test]
 async fn a_handshake_needs_a_key_of_sixteen_bytes() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     for nonce in [
         "x",
         "AAAAAAAAAAAAAAAAAAAAAA",
@@ -145,16 +148,16 @@ async fn a_handshake_needs_a_key_of_sixteen_bytes() {
             .header("upgrade", "websocket")
             .header("sec-websocket-version", "13")
             .header("sec-websocket-key", nonce);
-        let answer = stage.send(&request).await;
+        let answer = gateway.send(&request).await;
         assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
     }
-    assert_eq!(settled(&stage, &key).await, 0);
+    assert_eq!(settled(&gateway, &key).await, 0);
 }
 
 #[tokio::test]
 async fn audio_models_hold_no_chats() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let body = with(ask("hello"), &json!({"model": "maker/voice"}));
-    let answer = stage.chat(&key, &body).await;
+    let answer = gateway.chat(&key, &body).await;
     assert_eq!(answer.failure(), (400, "model_not_supported".to_owned()));
 }

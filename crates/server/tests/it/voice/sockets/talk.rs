@@ -8,13 +8,17 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, say, settled, stage, until};
-use crate::harness::{Stage, eventually, within};
+use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, gateway, say, settled, until};
+use crate::harness::{TestGateway, eventually, within};
 
 /// Waits until the session is over, and returns the usage that the upstream has counted.
-async fn talked(stage: &Stage) -> sim::SessionUsage {
+async fn talked(gateway: &TestGateway) -> sim::SessionUsage {
     eventually("the upstream's session is over", async || {
-        stage.sim.calls().last().and_then(|call| call.session_usage)
+        gateway
+            .sim
+            .calls()
+            .last()
+            .and_then(|call| call.session_usage)
     })
     .await
 }
@@ -30,10 +34,10 @@ fn text(words: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let began = Instant::now();
     let target = "/v1/realtime?model=maker%2Fvoice&x=%20y&reasoning.effort=none";
-    let mut socket = connect(&stage, &key, target).await;
+    let mut socket = connect(&gateway, &key, target).await;
     let created = until(&mut socket, "session.created").await;
     assert_eq!(created["session"]["model"], "maker/voice");
     say(&mut socket, &push_to_talk()).await;
@@ -75,8 +79,8 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
         }
     }
     socket.close(None).await.unwrap();
-    let cost = settled(&stage, &key).await;
-    let talked = talked(&stage).await;
+    let cost = settled(&gateway, &key).await;
+    let talked = talked(&gateway).await;
     // The audio of "You said: Hi" takes 720 ms.
     assert_eq!((talked.heard_us, talked.spoken_us), (1_000_000, 1_440_000));
     assert_eq!(talked.text_inputs, 1);
@@ -87,19 +91,19 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
         (ceil(sounded)..=ceil(sounded + active)).contains(&seconds),
         "{cost}"
     );
-    let call = stage.sim.calls().remove(0);
+    let call = gateway.sim.calls().remove(0);
     assert_eq!(
         call.query.as_deref(),
         Some("model=sim-voice-secret&x=%20y&reasoning.effort=none")
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn voice_activity_costs_its_time() {
-    let (stage, key) = stage().await;
+    let (gateway, key) = gateway().await;
     let outer = Instant::now();
-    let mut socket = connect(&stage, &key, REALTIME).await;
+    let mut socket = connect(&gateway, &key, REALTIME).await;
     until(&mut socket, "session.created").await;
     let inner = Instant::now();
     // One second of audio makes a turn.
@@ -119,19 +123,19 @@ async fn voice_activity_costs_its_time() {
     socket.close(Some(done)).await.unwrap();
     assert_eq!(closed(&mut socket).await.0, 1000);
     let most = ceil(outer.elapsed());
-    let cost = settled(&stage, &key).await;
+    let cost = settled(&gateway, &key).await;
     assert_eq!(cost % 10_000, 0);
     assert!(
         (least..=most).contains(&(cost / 10_000)),
         "{cost} {least} {most}"
     );
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn functions_are_called_and_answered() {
-    let (stage, key) = stage().await;
-    let mut socket = connect(&stage, &key, REALTIME).await;
+    let (gateway, key) = gateway().await;
+    let mut socket = connect(&gateway, &key, REALTIME).await;
     say(
         &mut socket,
         &json!({"type": "session.update", "session": {"turn_detection": null,
@@ -144,13 +148,13 @@ async fn functions_are_called_and_answered() {
     assert_eq!(call["name"], "weather");
     until(&mut socket, "response.done").await;
     socket.close(None).await.unwrap();
-    settled(&stage, &key).await;
+    settled(&gateway, &key).await;
 }
 
 #[tokio::test]
 async fn what_would_be_kept_is_refused_and_the_session_goes_on() {
-    let (stage, key) = stage().await;
-    let mut socket = connect(&stage, &key, REALTIME).await;
+    let (gateway, key) = gateway().await;
+    let mut socket = connect(&gateway, &key, REALTIME).await;
     for (event, param) in [
         (
             json!({"type": "session.update", "event_id": "e1", "session": {"resumption": {"enabled": true}}}),
@@ -172,13 +176,13 @@ async fn what_would_be_kept_is_refused_and_the_session_goes_on() {
     let updated = until(&mut socket, "session.updated").await;
     assert!(updated["session"].get("resumption").is_none());
     socket.close(None).await.unwrap();
-    settled(&stage, &key).await;
+    settled(&gateway, &key).await;
 }
 
 #[tokio::test]
 async fn streamed_speech_and_transcripts_cost_what_was_sent() {
-    let (stage, key) = stage().await;
-    let mut socket = connect(&stage, &key, SPEECH).await;
+    let (gateway, key) = gateway().await;
+    let mut socket = connect(&gateway, &key, SPEECH).await;
     say(
         &mut socket,
         &json!({"type": "text.delta", "delta": "Grüße!"}),
@@ -191,12 +195,12 @@ async fn streamed_speech_and_transcripts_cost_what_was_sent() {
     say(&mut socket, &json!({"type": "text.done"})).await;
     until(&mut socket, "audio.done").await;
     socket.close(None).await.unwrap();
-    assert_eq!(settled(&stage, &key).await, 7 * 15);
-    assert_eq!(talked(&stage).await.characters, 7);
-    let call = stage.sim.calls().remove(0);
+    assert_eq!(settled(&gateway, &key).await, 7 * 15);
+    assert_eq!(talked(&gateway).await.characters, 7);
+    let call = gateway.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("language=en&codec=pcm"));
 
-    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     until(&mut socket, "transcript.created").await;
     for _ in 0..11 {
         socket.send(Message::binary(vec![0; 1_600])).await.unwrap();
@@ -205,12 +209,12 @@ async fn streamed_speech_and_transcripts_cost_what_was_sent() {
     let done = until(&mut socket, "transcript.done").await;
     assert_eq!(done["duration"], json!(2.2));
     assert_eq!(closed(&mut socket).await.0, 1000);
-    assert_eq!(settled(&stage, &key).await, 7 * 15 + 3_000);
-    assert_eq!(talked(&stage).await.heard_us, 2_200_000);
-    let call = stage.sim.calls().remove(1);
+    assert_eq!(settled(&gateway, &key).await, 7 * 15 + 3_000);
+    assert_eq!(talked(&gateway).await.heard_us, 2_200_000);
+    let call = gateway.sim.calls().remove(1);
     assert_eq!(
         call.query.as_deref(),
         Some("model=sim-voice-secret&sample_rate=8000&encoding=mulaw")
     );
-    stage.verify().await;
+    gateway.verify().await;
 }

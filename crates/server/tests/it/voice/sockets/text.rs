@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{closed, connect, refusal, say, settled, until};
-use crate::harness::{Key, Plot, Stage};
+use crate::harness::{GatewayBuilder, Key, TestGateway};
 
 /// Text costs 1,000 micro-credits per token, and audio almost nothing.
 const ENTRIES: &str = r#"
@@ -21,11 +21,11 @@ price = { realtime_minute = "0.000001", stt_stream_second = "0.001" }
 const PRICED: &str = "/v1/realtime?model=maker/priced";
 const UNPRICED: &str = "/v1/realtime?model=maker/unpriced";
 
-async fn stage_of(balance: &str) -> (Stage, Key) {
-    let stage = Plot::default().entries(ENTRIES).open().await;
-    stage.wallet("w", &["--balance", balance]).await;
-    let key = stage.key("w", &[]).await;
-    (stage, key)
+async fn stage_of(balance: &str) -> (TestGateway, Key) {
+    let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
+    gateway.wallet("w", &["--balance", balance]).await;
+    let key = gateway.key("w", &[]).await;
+    (gateway, key)
 }
 
 fn text_only(instructions: &str) -> Value {
@@ -35,8 +35,8 @@ fn text_only(instructions: &str) -> Value {
 
 #[tokio::test]
 async fn text_costs_what_responses_report_of_it() {
-    let (stage, key) = stage_of("10").await;
-    let mut socket = connect(&stage, &key, PRICED).await;
+    let (gateway, key) = stage_of("10").await;
+    let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only("Be brief.")).await;
     let mut tokens = 0;
     for _ in 0..3 {
@@ -49,14 +49,14 @@ async fn text_costs_what_responses_report_of_it() {
         tokens += usage["total_tokens"].as_u64().unwrap();
     }
     socket.close(None).await.unwrap();
-    let cost = settled(&stage, &key).await;
+    let cost = settled(&gateway, &key).await;
     // A second of the session costs less than one micro-credit, which is rounded up once.
     assert!(
         (tokens * 1_000..=tokens * 1_000 + 1).contains(&cost),
         "{tokens} {cost}"
     );
-    stage.verify().await;
-    let proof = stage.cli_json(&["ledger", "reprice"]).await;
+    gateway.verify().await;
+    let proof = gateway.cli_json(&["ledger", "reprice"]).await;
     assert_eq!(
         (&proof["ok"], &proof["repriced_micro"]),
         (&json!(true), &json!(cost.to_string()))
@@ -66,52 +66,52 @@ async fn text_costs_what_responses_report_of_it() {
 /// If a response cannot be paid for, the session ends before its text reaches the caller.
 #[tokio::test]
 async fn text_that_cannot_be_paid_ends_the_session() {
-    let (stage, key) = stage_of("0.05").await;
-    let mut socket = connect(&stage, &key, PRICED).await;
+    let (gateway, key) = stage_of("0.05").await;
+    let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
     say(&mut socket, &json!({"type": "response.create"})).await;
     let error = until(&mut socket, "error").await;
     assert_eq!(error["error"]["code"], "insufficient_quota");
     assert_eq!(closed(&mut socket).await.0, 1008);
-    assert!(settled(&stage, &key).await <= 50_000);
-    stage.verify().await;
+    assert!(settled(&gateway, &key).await <= 50_000);
+    gateway.verify().await;
 }
 
 /// If the caller leaves before the usage report, the counted text is charged.
 #[tokio::test]
 async fn text_of_a_response_that_never_reports_is_counted() {
-    let (stage, key) = stage_of("10").await;
-    let mut socket = connect(&stage, &key, PRICED).await;
+    let (gateway, key) = stage_of("10").await;
+    let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
     say(&mut socket, &json!({"type": "response.create"})).await;
     until(&mut socket, "response.created").await;
     drop(socket);
-    let cost = settled(&stage, &key).await;
+    let cost = settled(&gateway, &key).await;
     assert!(cost >= 200_000, "{cost}");
-    stage.verify().await;
+    gateway.verify().await;
 }
 
 #[tokio::test]
 async fn sessions_whose_text_has_no_price_are_named_and_can_be_refused() {
-    let (stage, key) = stage_of("1").await;
-    let checked = stage.cli_json(&["check"]).await;
+    let (gateway, key) = stage_of("1").await;
+    let checked = gateway.cli_json(&["check"]).await;
     let notes = checked["notes"].as_array().unwrap();
     let about: Vec<_> = notes.iter().map(|note| &note["id"]).collect();
     assert!(about.contains(&&json!("maker/unpriced")), "{checked}");
     assert!(!about.contains(&&json!("maker/priced")), "{checked}");
-    let mut socket = connect(&stage, &key, UNPRICED).await;
+    let mut socket = connect(&gateway, &key, UNPRICED).await;
     socket.close(None).await.unwrap();
-    drop(stage);
+    drop(gateway);
 
-    let plot = Plot::default().entries(ENTRIES);
-    let (stage, key) = plot
+    let builder = GatewayBuilder::default().entries(ENTRIES);
+    let (gateway, key) = builder
         .setting("ledger", "refuse_unpriced_text = true")
         .funded()
         .await;
     let refused = (400, "model_not_supported".to_owned());
-    assert_eq!(refusal(&stage, &key, UNPRICED).await, refused);
-    let mut socket = connect(&stage, &key, PRICED).await;
+    assert_eq!(refusal(&gateway, &key, UNPRICED).await, refused);
+    let mut socket = connect(&gateway, &key, PRICED).await;
     socket.close(None).await.unwrap();
     let transcript = "/v1/stt?model=maker/unpriced";
-    connect(&stage, &key, transcript).await;
+    connect(&gateway, &key, transcript).await;
 }

@@ -18,7 +18,7 @@ pub(crate) const CANNED_NAME: &str = "hidden-name-1";
 
 /// A running upstream. It stops when dropped.
 #[derive(Debug)]
-pub(crate) struct Canned {
+pub(crate) struct CannedUpstream {
     address: SocketAddr,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
@@ -33,7 +33,7 @@ struct Shared {
     kept: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Canned {
+impl CannedUpstream {
     /// Answers every request with a JSON body.
     pub(crate) async fn json(body: &str) -> Self {
         Self::start("application/json", body, true).await
@@ -44,13 +44,13 @@ impl Canned {
         Self::start("text/event-stream", body, true).await
     }
 
-    /// Answers with a JSON body, but not before [`Canned::open`].
-    pub(crate) async fn waiting(body: &str) -> Self {
+    /// Answers with a JSON body, but not before [`CannedUpstream::release_answers`].
+    pub(crate) async fn paused(body: &str) -> Self {
         Self::start("application/json", body, false).await
     }
 
     /// Answers with an event stream in one piece, and never ends the body.
-    pub(crate) async fn lingering(body: &str) -> Self {
+    pub(crate) async fn unending_stream(body: &str) -> Self {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
         Self::answering(
@@ -84,7 +84,7 @@ impl Canned {
         }
     }
 
-    /// Configuration entries for this upstream and its model, with the prices of the stage's own model.
+    /// Configuration entries for this upstream and its model, with the prices of the test gateway's own model.
     pub(crate) fn entries(&self) -> String {
         self.entries_of(
             "text",
@@ -125,19 +125,19 @@ impl Canned {
     }
 
     /// Releases all answers.
-    pub(crate) fn open(&self) {
+    pub(crate) fn release_answers(&self) {
         self.shared.is_open.send_replace(true);
     }
 
     /// Holds back all answers again.
-    pub(crate) fn close(&self) {
+    pub(crate) fn pause_answers(&self) {
         self.shared.is_open.send_replace(false);
     }
 
     /// Waits until this many requests have arrived.
-    pub(crate) async fn came(&self, count: usize) {
+    pub(crate) async fn wait_for_requests(&self, count: usize) {
         let mut bodies = self.shared.bodies.subscribe();
-        within("the requests", bodies.wait_for(|came| *came >= count))
+        within("the requests", bodies.wait_for(|arrived| *arrived >= count))
             .await
             .unwrap();
     }
@@ -148,7 +148,7 @@ impl Canned {
     }
 }
 
-impl Drop for Canned {
+impl Drop for CannedUpstream {
     fn drop(&mut self) {
         self.task.abort();
     }

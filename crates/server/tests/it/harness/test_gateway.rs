@@ -10,20 +10,20 @@ use sim::Sim;
 use tempfile::TempDir;
 
 use super::answer::Answer;
+use super::chat_calls::{OUTPUT_RESERVE, micro, with};
 use super::connection::Connection;
 use super::database::Database;
 use super::events::Streaming;
 use super::process::{Channel, Output, Running, addresses, run};
 use super::request::Request;
-use super::talk::{OUTPUT_RESERVE, micro, with};
 use super::wait::eventually;
 
 /// The gateway's credential at its upstream, which no caller may ever see.
 pub(crate) const UPSTREAM_KEY: &str = "sk-upstream-secret-4711";
 
-/// The configuration of a stage that is not running yet: settings that differ from the defaults.
+/// The configuration of a test gateway that is not running yet: settings that differ from the defaults.
 #[derive(Debug, Default)]
-pub(crate) struct Plot {
+pub(crate) struct GatewayBuilder {
     /// Lines of the configuration by section.
     settings: BTreeMap<String, String>,
     entries: String,
@@ -32,7 +32,7 @@ pub(crate) struct Plot {
     database: Option<Database>,
 }
 
-impl Plot {
+impl GatewayBuilder {
     /// Uses this database.
     pub(crate) fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
@@ -61,7 +61,7 @@ impl Plot {
     }
 
     /// Starts the upstream and the gateway.
-    pub(crate) async fn open(self) -> Stage {
+    pub(crate) async fn start(self) -> TestGateway {
         let sim = Sim::start("127.0.0.1:0").await.unwrap();
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tollgate.toml");
@@ -76,11 +76,11 @@ impl Plot {
             let text = text.replace("http://SIM", &upstream);
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let gateway = Gateway::start(folder.path()).await;
-        Stage {
+        let node = Node::start(folder.path()).await;
+        TestGateway {
             sim,
-            gateway: Some(gateway),
-            others: Vec::new(),
+            node: Some(node),
+            other_nodes: Vec::new(),
             database,
             file,
             folder,
@@ -91,7 +91,7 @@ impl Plot {
 /// The configuration line with the name of the first node.
 const NODE: &str = "node = \"first\"\n";
 
-/// The configuration file: the defaults of a stage, overridden by the test's settings.
+/// The configuration file: the defaults of a test gateway, overridden by the test's settings.
 fn config(
     settings: BTreeMap<String, String>,
     entries: &str,
@@ -136,20 +136,20 @@ fn config(
     for (section, lines) in sections {
         let _ = writeln!(text, "[{section}]\n{lines}");
     }
-    text.push_str(include_str!("stage.toml"));
+    text.push_str(include_str!("test_gateway.toml"));
     text.push_str(entries);
     text.replace("SIM", &upstream.to_string())
 }
 
 /// A running gateway.
 #[derive(Debug)]
-struct Gateway {
+struct Node {
     process: Running,
     address: SocketAddr,
     admin: SocketAddr,
 }
 
-impl Gateway {
+impl Node {
     async fn start(folder: &Path) -> Self {
         Self::start_by(folder, "tollgate.toml").await
     }
@@ -176,26 +176,26 @@ pub(crate) struct Key {
 
 /// A running gateway with its upstream and database. It is torn down when dropped.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct TestGateway {
     pub(crate) sim: Sim,
-    gateway: Option<Gateway>,
+    node: Option<Node>,
     /// Further nodes that share the database.
-    others: Vec<Gateway>,
+    other_nodes: Vec<Node>,
     database: Database,
     file: PathBuf,
     // Declared last, so that the gateway has ended when its files are deleted.
     folder: TempDir,
 }
 
-impl Stage {
-    /// A stage with the default settings.
-    pub(crate) async fn open() -> Self {
-        Plot::default().open().await
+impl TestGateway {
+    /// A test gateway with the default settings.
+    pub(crate) async fn start() -> Self {
+        GatewayBuilder::default().start().await
     }
 
-    /// A stage with the default settings, a wallet of 100 credits and a key without limits.
+    /// A test gateway with the default settings, a wallet of 100 credits and a key without limits.
     pub(crate) async fn funded() -> (Self, Key) {
-        Plot::default().funded().await
+        GatewayBuilder::default().funded().await
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -209,25 +209,29 @@ impl Stage {
 
     /// Starts another node on the same database and returns its public address.
     pub(crate) async fn another_node(&mut self) -> SocketAddr {
-        let number = self.others.len() + 2;
+        let number = self.other_nodes.len() + 2;
         let file = format!("tollgate-{number}.toml");
         let text = std::fs::read_to_string(&self.file).unwrap();
         let text = text.replace(NODE, &format!("node = \"node-{number}\"\n"));
         std::fs::write(self.folder.path().join(&file), text).unwrap();
-        let node = Gateway::start_by(self.folder.path(), &file).await;
+        let node = Node::start_by(self.folder.path(), &file).await;
         let address = node.address;
-        self.others.push(node);
+        self.other_nodes.push(node);
         address
     }
 
     /// The additional node that was started last.
     pub(crate) fn last_node(&self) -> &Running {
-        &self.others.last().expect("another node runs").process
+        &self.other_nodes.last().expect("another node runs").process
     }
 
     /// Sends `kill -9` to the additional node that was started last.
     pub(crate) fn kill_last_node(&mut self) {
-        self.others.pop().expect("another node runs").process.kill();
+        self.other_nodes
+            .pop()
+            .expect("another node runs")
+            .process
+            .kill();
     }
 
     pub(crate) fn config_file(&self) -> &Path {
@@ -244,8 +248,8 @@ impl Stage {
 
     /// The admin addresses of all nodes.
     pub(crate) fn admins(&self) -> Vec<SocketAddr> {
-        let others = self.others.iter().map(|node| node.admin);
-        std::iter::once(self.admin()).chain(others).collect()
+        let other_nodes = self.other_nodes.iter().map(|node| node.admin);
+        std::iter::once(self.admin()).chain(other_nodes).collect()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -266,26 +270,22 @@ impl Stage {
     }
 
     pub(crate) fn process(&mut self) -> &mut Running {
-        &mut self.gateway.as_mut().expect("the gateway runs").process
+        &mut self.node.as_mut().expect("the gateway runs").process
     }
 
-    fn running(&self) -> &Gateway {
-        self.gateway.as_ref().expect("the gateway runs")
+    fn running(&self) -> &Node {
+        self.node.as_ref().expect("the gateway runs")
     }
 
     /// Sends `kill -9` to the gateway.
     pub(crate) fn kill(&mut self) {
-        self.gateway
-            .take()
-            .expect("the gateway runs")
-            .process
-            .kill();
+        self.node.take().expect("the gateway runs").process.kill();
     }
 
     /// Starts the gateway again on the same data.
     pub(crate) async fn restart(&mut self) {
-        self.gateway = None;
-        self.gateway = Some(Gateway::start(self.folder.path()).await);
+        self.node = None;
+        self.node = Some(Node::start(self.folder.path()).await);
     }
 
     /// Runs a command of the program while the gateway runs.
@@ -304,14 +304,14 @@ impl Stage {
         serde_json::from_str(&output.stdout).unwrap()
     }
 
-    /// Creates a wallet: `stage.wallet("w", &["--balance", "100"])`.
+    /// Creates a wallet: `gateway.wallet("w", &["--balance", "100"])`.
     pub(crate) async fn wallet(&self, name: &str, options: &[&str]) -> Value {
         let mut arguments = vec!["wallet", "create", name];
         arguments.extend_from_slice(options);
         self.cli_json(&arguments).await
     }
 
-    /// Creates a key of a wallet: `stage.key("w", &["--rpm", "3"])`.
+    /// Creates a key of a wallet: `gateway.key("w", &["--rpm", "3"])`.
     pub(crate) async fn key(&self, wallet: &str, options: &[&str]) -> Key {
         let mut arguments = vec!["key", "create", "--wallet", wallet];
         arguments.extend_from_slice(options);
@@ -393,12 +393,12 @@ impl Stage {
     }
 }
 
-impl Plot {
-    /// A stage with a wallet of 100 credits and a key without limits.
-    pub(crate) async fn funded(self) -> (Stage, Key) {
-        let stage = self.open().await;
-        stage.wallet("w", &["--balance", "100"]).await;
-        let key = stage.key("w", &[]).await;
-        (stage, key)
+impl GatewayBuilder {
+    /// A test gateway with a wallet of 100 credits and a key without limits.
+    pub(crate) async fn funded(self) -> (TestGateway, Key) {
+        let gateway = self.start().await;
+        gateway.wallet("w", &["--balance", "100"]).await;
+        let key = gateway.key("w", &[]).await;
+        (gateway, key)
     }
 }

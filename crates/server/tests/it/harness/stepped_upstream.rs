@@ -12,14 +12,14 @@ use super::request::read_request;
 
 /// A running upstream. It stops when dropped.
 #[derive(Debug)]
-pub(crate) struct Stepped {
+pub(crate) struct SteppedUpstream {
     pub(crate) address: SocketAddr,
     /// One permit for each piece that may be sent.
     steps: Arc<Semaphore>,
     task: JoinHandle<()>,
 }
 
-impl Stepped {
+impl SteppedUpstream {
     /// Answers each request with these pieces of an event stream.
     pub(crate) async fn start(pieces: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -39,7 +39,7 @@ impl Stepped {
     }
 }
 
-impl Drop for Stepped {
+impl Drop for SteppedUpstream {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -301,32 +301,32 @@ mod tests {
     ];
 
     /// A small seeded random generator.
-    struct Dice(u64);
+    struct SeededRandom(u64);
 
-    impl Dice {
-        fn roll(&mut self, sides: usize) -> usize {
+    impl SeededRandom {
+        fn below(&mut self, bound: usize) -> usize {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
             self.0 ^= self.0 << 17;
-            usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
+            usize::try_from(self.0 >> 33).unwrap() % bound.max(1)
         }
 
         fn mutated(&mut self) -> Vec<u8> {
-            let mut bytes = SEEDS[self.roll(SEEDS.len())].as_bytes().to_vec();
-            for _ in 0..self.roll(4) {
-                let at = self.roll(bytes.len() + 1);
-                let end = (at + self.roll(12)).min(bytes.len());
-                let token = TOKENS[self.roll(TOKENS.len())].bytes();
-                match self.roll(5) {
+            let mut bytes = SEEDS[self.below(SEEDS.len())].as_bytes().to_vec();
+            for _ in 0..self.below(4) {
+                let at = self.below(bytes.len() + 1);
+                let end = (at + self.below(12)).min(bytes.len());
+                let token = TOKENS[self.below(TOKENS.len())].bytes();
+                match self.below(5) {
                     0 => drop(bytes.drain(at..end)),
                     1 => drop(bytes.splice(at..at, token)),
                     2 => drop(bytes.splice(at..end, token)),
                     3 => {
-                        let other = SEEDS[self.roll(SEEDS.len())].as_bytes();
+                        let other = SEEDS[self.below(SEEDS.len())].as_bytes();
                         drop(bytes.splice(at..at, other.iter().copied()));
                     }
                     _ => {
-                        let byte = u8::try_from(self.roll(256)).unwrap();
+                        let byte = u8::try_from(self.below(256)).unwrap();
                         bytes.insert(at, byte);
                     }
                 }
@@ -340,12 +340,12 @@ mod tests {
         for seed in SEEDS {
             any_requests(seed.as_bytes());
         }
-        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+        let mut random = SeededRandom(0x9e37_79b9_7f4a_7c15);
         // The variable can set a larger number of rounds.
         let rounds = std::env::var("TOLLGATE_FRAMING_ROUNDS");
         let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().unwrap());
         for _ in 0..rounds {
-            any_requests(&dice.mutated());
+            any_requests(&random.mutated());
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::harness::{
 const OPERATIONS: &str = include_str!("../../../../../docs/operations.md");
 
 /// Checks conditions often, retries soon, and allows webhooks on this machine.
-fn open(builder: GatewayBuilder) -> GatewayBuilder {
+fn with_fast_alerts(builder: GatewayBuilder) -> GatewayBuilder {
     with_token(builder)
         .setting("outbound", "allow = [\"127.0.0.0/8\"]")
         .setting("alerts", "check_every_ms = 50")
@@ -87,7 +87,7 @@ async fn is_genuine(secret: &str, signature: &str, body: &[u8]) -> bool {
 
 #[tokio::test]
 async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
-    let gateway = open(GatewayBuilder::default()).start().await;
+    let gateway = with_fast_alerts(GatewayBuilder::default()).start().await;
     let admin = AdminClient::new(&gateway);
     let wallet = gateway.wallet("acme", &["--balance", "10"]).await;
     let wallet = wallet["id"].as_str().unwrap();
@@ -168,7 +168,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
 
 #[tokio::test]
 async fn a_rule_of_one_wallet_hears_of_it_alone() {
-    let gateway = open(GatewayBuilder::default()).start().await;
+    let gateway = with_fast_alerts(GatewayBuilder::default()).start().await;
     let admin = AdminClient::new(&gateway);
     for name in ["acme", "other"] {
         gateway.wallet(name, &["--balance", "4"]).await;
@@ -231,7 +231,7 @@ async fn a_rule_of_one_wallet_hears_of_it_alone() {
 
 #[tokio::test]
 async fn a_key_is_told_of_at_80_per_cent_and_when_its_limit_is_used_up() {
-    let (gateway, key) = open(GatewayBuilder::default()).funded().await;
+    let (gateway, key) = with_fast_alerts(GatewayBuilder::default()).funded().await;
     let admin = AdminClient::new(&gateway);
     gateway.chat(&key, &ask("reply with 100 words")).await.ok();
     let path = format!("/keys/{}", key.id);
@@ -276,7 +276,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
         price = { input = "1", output = "1" }
         profile = { context_tokens = 400000, max_output_tokens = 128000 }
     "#;
-    let (gateway, key) = open(GatewayBuilder::default().entries(failing))
+    let (gateway, key) = with_fast_alerts(GatewayBuilder::default().entries(failing))
         .funded()
         .await;
     let admin = AdminClient::new(&gateway);
@@ -372,7 +372,7 @@ async fn private_addresses_are_refused_unless_they_are_allowed() {
 
 #[tokio::test]
 async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
-    let gateway = open(GatewayBuilder::default()).start().await;
+    let gateway = with_fast_alerts(GatewayBuilder::default()).start().await;
     let admin = AdminClient::new(&gateway);
     let receiver = Receiver::start(&[200, 500]).await;
     let made = gateway
@@ -451,7 +451,7 @@ async fn rules_are_tested_and_removed_and_viewers_see_no_secret() {
 /// the message again, with the same id.
 #[tokio::test]
 async fn killed_in_a_delivery_an_alert_is_delivered_again() {
-    let mut gateway = open(GatewayBuilder::default()).start().await;
+    let mut gateway = with_fast_alerts(GatewayBuilder::default()).start().await;
     let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
     gateway.wallet("acme", &["--balance", "1"]).await;
     let add = [
@@ -484,7 +484,7 @@ async fn killed_in_a_delivery_an_alert_is_delivered_again() {
 /// A webhook that hangs delays its own messages for ten seconds, but not those of other rules.
 #[tokio::test]
 async fn webhooks_that_hang_delay_no_other() {
-    let gateway = open(GatewayBuilder::default()).start().await;
+    let gateway = with_fast_alerts(GatewayBuilder::default()).start().await;
     let admin = AdminClient::new(&gateway);
     let below = async |url: &str| {
         let body = json!({"kinds": ["low_balance"], "url": url, "below": "5"});
@@ -521,7 +521,7 @@ async fn several_nodes_deliver_an_alert_once() {
         eprintln!("not played: run it by scripts/with-postgres");
         return;
     };
-    let mut gateway = open(GatewayBuilder::default().database(database))
+    let mut gateway = with_fast_alerts(GatewayBuilder::default().database(database))
         .start()
         .await;
     for _ in 0..2 {

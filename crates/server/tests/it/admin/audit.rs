@@ -90,8 +90,8 @@ async fn every_change_by_command_is_told_once() {
     // Commands that only read leave no row.
     gateway.cli_json(&["wallet", "list"]).await;
     gateway.cli_json(&["token", "list"]).await;
-    let told = gateway.cli_json(&["audit"]).await;
-    let rows = told.as_array().unwrap();
+    let audit = gateway.cli_json(&["audit"]).await;
+    let rows = audit.as_array().unwrap();
     let actions: Vec<_> = rows
         .iter()
         .rev()
@@ -107,7 +107,7 @@ async fn every_change_by_command_is_told_once() {
     let no_login = [("USER", ""), ("LOGNAME", "")];
     let made = run_in(&command, gateway.folder(), &no_login).await;
     assert!(made.status.success(), "{}", made.stderr);
-    let told = gateway.cli_json(&["audit"]).await;
-    let name = told[0]["actor_name"].as_str().unwrap();
-    assert!(!name.is_empty() && name != "unknown", "{}", told[0]);
+    let audit = gateway.cli_json(&["audit"]).await;
+    let name = audit[0]["actor_name"].as_str().unwrap();
+    assert!(!name.is_empty() && name != "unknown", "{}", audit[0]);
 }

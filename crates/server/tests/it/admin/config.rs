@@ -88,7 +88,7 @@ async fn entries_with_problems_change_nothing_and_all_are_told() {
     new["channels"][0]["colour"] = json!("red");
     let proposed = json!({ "channels": new["channels"], "models": new["models"] });
     let problems = admin.post("/config/check", &proposed).await["problems"].clone();
-    let told: Vec<&str> = problems
+    let messages: Vec<&str> = problems
         .as_array()
         .unwrap()
         .iter()
@@ -100,8 +100,8 @@ async fn entries_with_problems_change_nothing_and_all_are_told() {
         "model[3].routes[0].channel",
     ] {
         assert!(
-            told.iter().any(|it| it.starts_with(place)),
-            "{place} in {told:?}"
+            messages.iter().any(|it| it.starts_with(place)),
+            "{place} in {messages:?}"
         );
     }
     let refused = put(&admin, &new).await;

@@ -23,7 +23,7 @@ async fn get(gateway: &TestGateway, path: &str) -> Answer {
 }
 
 /// Checks that a matching ETag is answered with 304 and no body, so that the next answer follows directly.
-async fn assert_held(gateway: &TestGateway, path: &str, tag: &str) {
+async fn assert_not_modified(gateway: &TestGateway, path: &str, tag: &str) {
     let mut connection = Connection::open(gateway.admin()).await;
     let request = Request::get(path).header("if-none-match", tag);
     connection.send(&request).await;
@@ -33,7 +33,7 @@ async fn assert_held(gateway: &TestGateway, path: &str, tag: &str) {
 }
 
 /// The versioned paths of the files that a page or module refers to.
-fn named(page: &str) -> Vec<String> {
+fn files_of(page: &str) -> Vec<String> {
     let quoted = page.split(['"', '\'']);
     let files = quoted.filter(|it| it.starts_with("console/"));
     files.map(|file| format!("/{file}")).collect()
@@ -86,7 +86,7 @@ async fn files_are_named_by_their_content_and_kept_for_ever() {
     let gateway = gateway().await;
     let page = get(&gateway, "/").await.ok();
     assert_eq!(page.header("cache-control"), Some("no-cache"));
-    let files = named(page.text());
+    let files = files_of(page.text());
     assert!(files.len() > 5, "{files:?}");
     for file in &files {
         let answer = get(&gateway, file).await.ok();
@@ -94,10 +94,10 @@ async fn files_are_named_by_their_content_and_kept_for_ever() {
         assert_eq!(cache, "public, max-age=31536000, immutable", "{file}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let tag = answer.header("etag").unwrap();
-        assert_held(&gateway, file, tag).await;
+        assert_not_modified(&gateway, file, tag).await;
     }
     let tag = page.header("etag").unwrap();
-    assert_held(&gateway, "/", tag).await;
+    assert_not_modified(&gateway, "/", tag).await;
     let changed = send(&gateway, Request::get("/").header("if-none-match", "\"x\"")).await;
     assert_eq!(changed.ok().body, page.body);
 }
@@ -106,7 +106,7 @@ async fn files_are_named_by_their_content_and_kept_for_ever() {
 async fn files_are_compressed_for_those_who_read_gzip() {
     let gateway = gateway().await;
     let page = get(&gateway, "/").await.ok();
-    for file in named(page.text())
+    for file in files_of(page.text())
         .iter()
         .filter(|it| it.rsplit('.').next() == Some("js"))
     {
@@ -137,7 +137,7 @@ async fn files_are_compressed_for_those_who_read_gzip() {
 async fn head_has_the_headers_and_no_content() {
     let gateway = gateway().await;
     let page = get(&gateway, "/").await.ok();
-    let file = named(page.text()).remove(0);
+    let file = files_of(page.text()).remove(0);
     for path in ["/", &file] {
         let shown = get(&gateway, path).await.ok();
         let mut connection = Connection::open(gateway.admin()).await;
@@ -157,7 +157,7 @@ async fn head_has_the_headers_and_no_content() {
 async fn other_paths_and_methods_are_not_the_console_s() {
     let gateway = gateway().await;
     let page = get(&gateway, "/").await.ok();
-    let file = named(page.text()).remove(0);
+    let file = files_of(page.text()).remove(0);
     let (folder, name) = file.rsplit_once('/').unwrap();
     let version = folder.trim_start_matches("/console/");
     for path in [
@@ -189,7 +189,7 @@ async fn nothing_that_is_served_is_a_secret() {
     let gateway = gateway().await;
     let page = get(&gateway, "/").await.ok();
     let mut texts = vec![page.text().to_owned()];
-    for file in named(page.text()) {
+    for file in files_of(page.text()) {
         texts.push(get(&gateway, &file).await.ok().text().to_owned());
     }
     for text in texts {

@@ -51,11 +51,11 @@ async fn calls_are_told_to_all_who_listen_and_again_to_one_who_comes_back() {
         event.await.ok().map(|event| (answer, event))
     })
     .await;
-    let told = first.1.json();
-    assert_eq!(told["wallet_name"], "w");
+    let call = first.1.json();
+    assert_eq!(call["wallet_name"], "w");
     assert_eq!(
         next(&mut other, "call").await.json()["request_id"],
-        told["request_id"]
+        call["request_id"]
     );
     let last = last_id(&one);
     one.leave();
@@ -80,7 +80,7 @@ async fn the_progress_of_tasks_is_told() {
     let (gateway, key) = with_token(videos::builder()).funded().await;
     let mut stream = listen(&gateway, None).await;
     let ended: Value = eventually("an event of a task", async || {
-        videos::create(&gateway, &key, &videos::film("a boat")).await;
+        videos::create(&gateway, &key, &videos::video_body("a boat")).await;
         let event = tokio::time::timeout(std::time::Duration::from_secs(3), async {
             loop {
                 let task = next(&mut stream, "task").await.json();

@@ -258,7 +258,7 @@ impl Operation {
     }
 
     /// Checks actor, action, `before`, `after` and request id of the newest row.
-    fn assert_told(&self, row: &Value, answer: &Answer) {
+    fn assert_audited(&self, row: &Value, answer: &Answer) {
         let (action, before, after) = match self.audit {
             ExpectedAudit::Created(action) | ExpectedAudit::Called(action) => (action, false, true),
             ExpectedAudit::Changed(action) => (action, true, true),
@@ -273,9 +273,9 @@ impl Operation {
             "{row}"
         );
         assert!(!row["target"].as_str().unwrap().is_empty(), "{row}");
-        for (name, is_told) in [("before", before), ("after", after)] {
+        for (name, is_present) in [("before", before), ("after", after)] {
             let members = row[name].as_object();
-            assert_eq!(members.is_some(), is_told, "{name}: {row}");
+            assert_eq!(members.is_some(), is_present, "{name}: {row}");
             assert!(members.is_none_or(|it| !it.is_empty()), "{name}: {row}");
         }
         assert_eq!(row["request_id"].as_str(), answer.header("x-request-id"));
@@ -338,7 +338,7 @@ async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
         }
         assert_eq!(after.len(), before.len() + 1, "{what}");
         assert_eq!(after[1..], before[..], "{what}");
-        operation.assert_told(&after[0], &answer);
+        operation.assert_audited(&after[0], &answer);
     }
 }
 
@@ -380,7 +380,7 @@ async fn each_kind_of_entry_and_the_end_of_a_session_have_an_action_of_their_own
     let after = rows(&admin).await;
     assert_eq!(after.len(), before.len() + 1);
     let ended = operation("delete", "", "", None, ExpectedAudit::Ended("session.end"));
-    ended.assert_told(&after[0], &answer);
+    ended.assert_audited(&after[0], &answer);
     // The session has ended, so it cannot be ended again.
     let again = AdminClient::without_token(&gateway).send_as_is(end).await;
     assert_eq!(again.status(), 401);

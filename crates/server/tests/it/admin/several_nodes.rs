@@ -59,7 +59,7 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
         .get(&path.replace("/admin/v1", "").replace("/entries", ""))
         .await;
     assert_eq!(wallet["balance"], "5");
-    let told = admin.get("/audit?action=wallet.top_up").await;
-    assert_eq!(told["data"].as_array().unwrap().len(), 1);
+    let audit = admin.get("/audit?action=wallet.top_up").await;
+    assert_eq!(audit["data"].as_array().unwrap().len(), 1);
     gateway.verify().await;
 }

@@ -12,10 +12,10 @@ async fn tasks_of_all_wallets_are_listed_with_their_results() {
     gateway.wallet("other", &["--balance", "5"]).await;
     let other = gateway.key("other", &[]).await;
     let admin = AdminClient::new(&gateway);
-    let done = videos::create(&gateway, &key, &videos::film("a boat")).await;
-    let shown = videos::ended(&gateway, &key, &done).await.json();
-    let failed = videos::create(&gateway, &other, &videos::film("a boat [fail]")).await;
-    videos::ended(&gateway, &other, &failed).await;
+    let done = videos::create(&gateway, &key, &videos::video_body("a boat")).await;
+    let shown = videos::wait_for_end(&gateway, &key, &done).await.json();
+    let failed = videos::create(&gateway, &other, &videos::video_body("a boat [fail]")).await;
+    videos::wait_for_end(&gateway, &other, &failed).await;
 
     let one = admin.get(&format!("/tasks/{done}")).await;
     assert_eq!(
@@ -76,7 +76,7 @@ async fn anything_is_found_by_a_few_letters() {
     let wallet = gateway.wallet("Main Street", &["--balance", "5"]).await;
     let key = gateway.key("Main Street", &["--name", "mainframe"]).await;
     let found = admin.get("/search?q=main").await;
-    let told: Vec<(&str, &str)> = found["data"]
+    let results: Vec<(&str, &str)> = found["data"]
         .as_array()
         .unwrap()
         .iter()
@@ -87,7 +87,7 @@ async fn anything_is_found_by_a_few_letters() {
         ("key", &*key.id),
         ("channel", "main"),
     ] {
-        assert!(told.contains(&one), "{one:?} in {told:?}");
+        assert!(results.contains(&one), "{one:?} in {results:?}");
     }
     let models = admin.get("/search?q=MAKER/CHAT").await;
     assert_eq!(models["data"][0]["kind"], "model");

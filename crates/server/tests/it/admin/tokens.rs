@@ -37,15 +37,15 @@ async fn a_token_works_until_it_is_revoked_and_its_secret_is_shown_once() {
     }
     let answer = till.send("GET", "/audit", None).await;
     assert_refused(&answer, 401, "invalid_admin_token");
-    let told = admin
+    let audit = admin
         .get(&format!("/audit?target={}", made["id"].as_str().unwrap()))
         .await;
-    let rows = told["data"].as_array().unwrap();
+    let rows = audit["data"].as_array().unwrap();
     let actions: Vec<_> = rows.iter().map(|row| &row["action"]).collect();
     assert_eq!(actions, ["token.revoke", "token.create"]);
     assert_eq!(rows[0]["actor"], "config");
     assert!(rows[0]["request_id"].as_str().unwrap().starts_with("req_"));
-    assert!(!told.to_string().contains(secret));
+    assert!(!audit.to_string().contains(secret));
 }
 
 #[tokio::test]
@@ -59,16 +59,16 @@ async fn the_command_line_makes_tokens_and_no_token_need_be_configured() {
         .cli_json(&["token", "create", "ops", "--role", "owner"])
         .await;
     let admin = AdminClient::with_token(&gateway, made["secret"].as_str().unwrap());
-    let told = admin.get("/audit?actor=cli&limit=1").await;
-    assert_eq!(told["data"][0]["action"], "token.create");
+    let audit = admin.get("/audit?actor=cli&limit=1").await;
+    assert_eq!(audit["data"][0]["action"], "token.create");
     let id = made["id"].as_str().unwrap();
     let list = gateway.cli_json(&["token", "list"]).await;
     assert_eq!(list[0]["id"], *id);
     gateway.cli_json(&["token", "revoke", id]).await;
     let answer = admin.send("GET", "/audit", None).await;
     assert_refused(&answer, 401, "invalid_admin_token");
-    let told = gateway.cli_json(&["audit", "--target", id]).await;
-    let actions: Vec<_> = told
+    let audit = gateway.cli_json(&["audit", "--target", id]).await;
+    let actions: Vec<_> = audit
         .as_array()
         .unwrap()
         .iter()

@@ -56,7 +56,7 @@ async fn usage_counts_what_calls_said() {
         assert!(rows.iter().all(|row| row["at"].is_i64()), "{step}");
     }
     let by_wallet = admin.get("/usage?by=wallet&model=maker/chat").await;
-    let mut told: Vec<_> = by_wallet["data"]
+    let mut by_name: Vec<_> = by_wallet["data"]
         .as_array()
         .unwrap()
         .iter()
@@ -67,8 +67,8 @@ async fn usage_counts_what_calls_said() {
             )
         })
         .collect();
-    told.sort_unstable();
-    assert_eq!(told, [("other", 1), ("w", 2)]);
+    by_name.sort_unstable();
+    assert_eq!(by_name, [("other", 1), ("w", 2)]);
     let of_key = admin
         .get(&format!("/usage?by=key,endpoint&key={}", other.id))
         .await;

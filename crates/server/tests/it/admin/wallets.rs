@@ -38,8 +38,8 @@ async fn a_wallet_is_created_found_and_changed() {
     );
     assert_eq!(changed["credit_limit"], "7");
     // The command line shows the same members.
-    let told = gateway.cli_json(&["wallet", "show", "Acme Inc"]).await;
-    for (name, value) in told.as_object().unwrap() {
+    let shown = gateway.cli_json(&["wallet", "show", "Acme Inc"]).await;
+    for (name, value) in shown.as_object().unwrap() {
         assert_eq!(&changed[name], value, "{name}");
     }
 

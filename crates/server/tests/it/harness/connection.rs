@@ -70,7 +70,7 @@ impl Connection {
                 }
                 continue;
             }
-            if !self.fill().await {
+            if !self.read_more().await {
                 assert!(self.buffer.is_empty(), "half a head: {:?}", self.buffer);
                 return None;
             }
@@ -80,7 +80,7 @@ impl Connection {
     /// Waits for an interim answer.
     pub(crate) async fn interim(&mut self) {
         while find(&self.buffer, b"\r\n\r\n").is_none() {
-            assert!(self.fill().await, "closed without an interim answer");
+            assert!(self.read_more().await, "closed without an interim answer");
         }
         assert!(self.buffer.starts_with(b"HTTP/1.1 100 "));
     }
@@ -106,23 +106,23 @@ impl Connection {
 
     /// The first bytes that the server sends; empty if it closes the connection.
     pub(crate) async fn first(&mut self) -> Vec<u8> {
-        self.fill().await;
+        self.read_more().await;
         std::mem::take(&mut self.buffer)
     }
 
     /// Everything until the server closes.
     pub(crate) async fn rest(&mut self) -> Vec<u8> {
-        while self.fill().await {}
+        while self.read_more().await {}
         std::mem::take(&mut self.buffer)
     }
 
     /// Whether the server closes without a further byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
-        self.buffer.is_empty() && !self.fill().await
+        self.buffer.is_empty() && !self.read_more().await
     }
 
     /// Reads more bytes; returns `false` at the end of the stream.
-    async fn fill(&mut self) -> bool {
+    async fn read_more(&mut self) -> bool {
         self.buffer.reserve(16 << 10);
         let read = within("an answer", self.socket.read_buf(&mut self.buffer)).await;
         // A reset counts as the end of the stream.
@@ -163,7 +163,7 @@ impl BodyReader {
             if let Some(piece) = self.take(&mut connection.buffer) {
                 return piece;
             }
-            if !connection.fill().await {
+            if !connection.read_more().await {
                 let ended = match self.0 {
                     Framing::UntilClose => BodyEnd::Complete,
                     Framing::Length(_) | Framing::Chunked => BodyEnd::Truncated,

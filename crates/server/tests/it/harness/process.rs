@@ -71,7 +71,7 @@ fn faketime() -> Option<std::path::PathBuf> {
         .find(|library| library.exists())
 }
 
-/// Whether this machine can run stages with a [`CLOCK_FILE`].
+/// Whether this machine can run gateways with a [`CLOCK_FILE`].
 pub(crate) fn can_play_clocks() -> bool {
     faketime().is_some()
 }

@@ -17,7 +17,12 @@ fn call_of(key: &Key, bytes: usize) -> Request {
 }
 
 /// Opens a connection that announces a body, sends a part of it and then nothing more.
-async fn stall(gateway: &TestGateway, key: &Key, announced: usize, sent: usize) -> Connection {
+async fn open_stalled_upload(
+    gateway: &TestGateway,
+    key: &Key,
+    announced: usize,
+    sent: usize,
+) -> Connection {
     let mut connection = Connection::open(gateway.address()).await;
     let head = post(key).header("content-length", &announced.to_string());
     connection.write(&head.head()).await;
@@ -32,7 +37,7 @@ async fn key_of(gateway: &TestGateway, wallet: &str, balance: &str) -> Key {
 
 /// The status that answers the head of a body of this size: 100 if there is memory for it. No part of the body is sent,
 /// so the question itself takes no memory.
-async fn claim(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
+async fn status_for_body(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
     let mut connection = Connection::open(gateway.address()).await;
     let head = post(key)
         .header("expect", "100-continue")
@@ -45,10 +50,10 @@ async fn claim(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
         .unwrap()
 }
 
-/// Repeats `claim` until the status is the expected one.
-async fn until(what: &str, gateway: &TestGateway, key: &Key, bytes: usize, status: u16) {
+/// Repeats `status_for_body` until the status is the expected one.
+async fn wait_for_status(what: &str, gateway: &TestGateway, key: &Key, bytes: usize, status: u16) {
     eventually(what, async || {
-        (claim(gateway, key, bytes).await == status).then_some(())
+        (status_for_body(gateway, key, bytes).await == status).then_some(())
     })
     .await;
 }
@@ -62,7 +67,7 @@ async fn announced_bodies_take_no_memory_from_others() {
     let attacker = key_of(&gateway, "attacker", "100").await;
     let mut held = Vec::new();
     for _ in 0..6 {
-        held.push(stall(&gateway, &attacker, 30 << 20, 1_000).await);
+        held.push(open_stalled_upload(&gateway, &attacker, 30 << 20, 1_000).await);
     }
     // A later request is answered, so the gateway has read the earlier ones by now.
     gateway.get(&attacker, "/v1/models").await.ok();
@@ -77,8 +82,8 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let poor = key_of(&gateway, "poor", "0").await;
     let refusal = (402, "insufficient_quota".to_owned());
     // Refused by its announced length: no byte of the body is sent.
-    let mut claim = stall(&gateway, &poor, 30 << 20, 0).await;
-    assert_eq!(claim.answer().await.failure(), refusal);
+    let mut upload = open_stalled_upload(&gateway, &poor, 30 << 20, 0).await;
+    assert_eq!(upload.answer().await.failure(), refusal);
     // Without an announced length, refused once enough bytes have arrived.
     let mut chunked = Connection::open(gateway.address()).await;
     let head = post(&poor).header("transfer-encoding", "chunked");
@@ -101,8 +106,8 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();
     gateway.cli_json(&["wallet", "disable", &id]).await;
-    let mut claim = stall(&gateway, &barred, 30 << 20, 0).await;
-    let refused = claim.answer().await.failure();
+    let mut upload = open_stalled_upload(&gateway, &barred, 30 << 20, 0).await;
+    let refused = upload.answer().await.failure();
     assert_eq!(refused, (403, "wallet_disabled".to_owned()));
     gateway.verify().await;
 }
@@ -116,8 +121,8 @@ async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
         .await;
     let sibling = gateway.key("w", &[]).await;
     let other = key_of(&gateway, "other", "100").await;
-    let stalled = stall(&gateway, &key, 299_000, 280_000).await;
-    until("the key's limit", &gateway, &key, 100_000, 429).await;
+    let stalled = open_stalled_upload(&gateway, &key, 299_000, 280_000).await;
+    wait_for_status("the key's limit", &gateway, &key, 100_000, 429).await;
     let refused = gateway.send(&call_of(&key, 100_000)).await;
     assert_eq!(
         refused.failure(),
@@ -130,7 +135,7 @@ async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
     assert_eq!(refused.status(), 429, "the wallet's limit");
     gateway.send(&call_of(&other, 280_000)).await.ok();
     drop(stalled);
-    until("room again", &gateway, &key, 100_000, 100).await;
+    wait_for_status("room again", &gateway, &key, 100_000, 100).await;
 }
 
 #[tokio::test]
@@ -141,13 +146,13 @@ async fn large_bodies_leave_room_for_small_ones() {
         .await;
     let other = key_of(&gateway, "other", "100").await;
     assert_eq!(
-        claim(&gateway, &key, 1_600_000).await,
+        status_for_body(&gateway, &key, 1_600_000).await,
         503,
         "an eighth is kept"
     );
-    let stalled = stall(&gateway, &key, 1_399_000, 1_390_000).await;
-    until("a full node", &gateway, &other, 150_000, 503).await;
+    let stalled = open_stalled_upload(&gateway, &key, 1_399_000, 1_390_000).await;
+    wait_for_status("a full node", &gateway, &other, 150_000, 503).await;
     gateway.send(&call_of(&other, 60_000)).await.ok();
     drop(stalled);
-    until("room again", &gateway, &other, 150_000, 100).await;
+    wait_for_status("room again", &gateway, &other, 150_000, 100).await;
 }

@@ -17,9 +17,9 @@ fn preflight(target: &str, origin: &str) -> Request {
 
 #[track_caller]
 fn assert_silent(answer: &Answer) {
-    let told = answer.head.headers.iter();
-    let mut told = told.map(|(name, _)| name.to_ascii_lowercase());
-    assert!(!told.any(|name| name.starts_with("access-control-")));
+    let names = answer.head.headers.iter();
+    let mut names = names.map(|(name, _)| name.to_ascii_lowercase());
+    assert!(!names.any(|name| name.starts_with("access-control-")));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use crate::harness::{Connection, Request, TestGateway, ask, eventually};
 
 /// Header lines and bodies of requests whose end is ambiguous, or whose headers are invalid.
-fn doubtful(body: &str) -> Vec<(String, String)> {
+fn ambiguous_requests(body: &str) -> Vec<(String, String)> {
     let length = body.len();
     let chunk = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
     let chunked = "Transfer-Encoding: chunked\r\n";
@@ -54,7 +54,7 @@ fn doubtful(body: &str) -> Vec<(String, String)> {
 }
 
 /// Bytes that are not an HTTP/1.1 request.
-fn strange() -> Vec<(String, Vec<u8>)> {
+fn malformed_requests() -> Vec<(String, Vec<u8>)> {
     [
         ("no version", b"GET /v1/models\r\n\r\n".to_vec()),
         (
@@ -85,14 +85,14 @@ fn strange() -> Vec<(String, Vec<u8>)> {
 #[tokio::test]
 async fn malformed_messages_are_refused_and_close_their_connection() {
     let (gateway, key) = TestGateway::funded().await;
-    let doubtful = doubtful(&ask("hello").to_string()).into_iter().map(|(headers, body)| {
+    let ambiguous = ambiguous_requests(&ask("hello").to_string()).into_iter().map(|(headers, body)| {
         let message = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer {}\r\n{headers}\r\n{body}",
             key.secret
         );
         (headers, message.into_bytes())
     });
-    for (what, message) in doubtful.chain(strange()) {
+    for (what, message) in ambiguous.chain(malformed_requests()) {
         let mut connection = Connection::open(gateway.address()).await;
         connection.write(&message).await;
         // Bad headers are refused immediately. Otherwise the server may wait for more bytes, so end the request.
@@ -279,15 +279,15 @@ async fn a_doubtful_message_is_refused_wherever_it_stands() {
             &body,
         ),
     ] {
-        let doubtful = format!(
+        let ambiguous = format!(
             "POST /v1/chat/completions HTTP/1.1\r\n{host}Authorization: Bearer {}\r\n{framing}\r\n{body}",
             key.secret
         );
-        let doubtful = doubtful.as_bytes();
+        let ambiguous = ambiguous.as_bytes();
         let case = format!("{host}{framing}");
-        let first = [doubtful, &good].concat();
+        let first = [ambiguous, &good].concat();
         assert_eq!(statuses(&gateway, &first).await, [400], "{case}");
-        let third = [&good, &good, doubtful, &good].concat();
+        let third = [&good, &good, ambiguous, &good].concat();
         assert_eq!(statuses(&gateway, &third).await, [200, 200, 400], "{case}");
     }
     assert_eq!(gateway.upstream_calls(), 0);
@@ -309,8 +309,8 @@ async fn a_body_does_not_change_how_the_next_head_is_read() {
     connection.interim().await;
     connection.write(preface.as_bytes()).await;
     assert_eq!(connection.answer().await.status(), 400, "it is no JSON");
-    let doubtful = "GET /v1/models HTTP/1.1\r\nHost: g\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    connection.write(doubtful.as_bytes()).await;
+    let ambiguous = "GET /v1/models HTTP/1.1\r\nHost: g\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    connection.write(ambiguous.as_bytes()).await;
     let refused = connection.answer().await;
     assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
     assert!(connection.is_closed().await);

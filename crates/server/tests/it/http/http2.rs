@@ -12,7 +12,7 @@ use crate::harness::{
 const WHOLE: &str = r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
 
 /// Makes two calls, which fill both places of the node, and reads neither answer.
-async fn fill(
+async fn fill_request_slots(
     gateway: &TestGateway,
     key: &crate::harness::Key,
     streamed: bool,
@@ -26,7 +26,7 @@ async fn fill(
     answers
 }
 
-async fn admitted(gateway: &TestGateway, key: &crate::harness::Key) {
+async fn wait_until_admitted(gateway: &TestGateway, key: &crate::harness::Key) {
     eventually("a place for others", async || {
         let answer = gateway.chat(key, &ask("hello")).await;
         (answer.status() == 200).then_some(())
@@ -40,8 +40,8 @@ async fn an_answer_that_is_settled_keeps_no_place() {
         .setting("limits", "requests_in_flight = 2")
         .funded()
         .await;
-    let answers = fill(&gateway, &key, false).await;
-    admitted(&gateway, &key).await;
+    let answers = fill_request_slots(&gateway, &key, false).await;
+    wait_until_admitted(&gateway, &key).await;
     drop(answers);
     gateway.verify().await;
 }
@@ -59,8 +59,8 @@ async fn a_stream_with_a_closed_window_is_ended() {
         .sim
         .queue_faults("sim-chat", "reply-bytes=400000+chunks=400", 2)
         .unwrap();
-    let answers = fill(&gateway, &key, true).await;
-    admitted(&gateway, &key).await;
+    let answers = fill_request_slots(&gateway, &key, true).await;
+    wait_until_admitted(&gateway, &key).await;
     eventually("the settlement of both", async || {
         (gateway.frozen(&key).await == 0).then_some(())
     })
@@ -151,7 +151,7 @@ async fn requests_of_one_key_are_bounded() {
         assert_eq!(answer.status(), 200);
         take_rest(answer).await.unwrap();
     }
-    admitted(&gateway, &key).await;
+    wait_until_admitted(&gateway, &key).await;
 }
 
 /// A client that disappeared without closing the connection is detected by unanswered pings.

@@ -14,21 +14,21 @@ const PIXEL: &[u8] =
 const PIXEL_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
 
 /// A web server with pictures and other content. It stops when dropped.
-struct Gallery {
+struct PictureServer {
     address: SocketAddr,
     _serving: JoinSet<()>,
 }
 
-impl Gallery {
-    async fn open() -> Self {
+impl PictureServer {
+    async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
-            let mut guests = JoinSet::new();
+            let mut connections = JoinSet::new();
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
-                guests.spawn(show(socket));
+                connections.spawn(serve(socket));
             }
         });
         Self {
@@ -43,7 +43,7 @@ impl Gallery {
 }
 
 /// Reads a request and answers according to its path.
-async fn show(mut socket: TcpStream) {
+async fn serve(mut socket: TcpStream) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let Ok(byte) = socket.read_u8().await else {
@@ -149,11 +149,11 @@ fn ask(dialect: Dialect, urls: &[String]) -> Value {
 
 #[tokio::test]
 async fn every_upstream_gets_inline_what_it_cannot_fetch() {
-    let gallery = Gallery::open().await;
+    let pictures = PictureServer::start().await;
     let urls = [
-        gallery.url("/moved"),
-        gallery.url("/pixel"),
-        gallery.url("/pixel"),
+        pictures.url("/moved"),
+        pictures.url("/pixel"),
+        pictures.url("/pixel"),
     ];
     for upstream in Dialect::ALL {
         let (gateway, key) = gateway(upstream, "").await;
@@ -182,7 +182,7 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
 /// callers whose requests could otherwise be passed on unchanged.
 #[tokio::test]
 async fn converse_gets_all_pictures_inline() {
-    let gallery = Gallery::open().await;
+    let pictures = PictureServer::start().await;
     let entries = "[[channel]]
         name = \"only\"
         preset = \"bedrock-converse\"
@@ -201,7 +201,7 @@ async fn converse_gets_all_pictures_inline() {
     for caller in Dialect::ALL {
         for stream in [false, true] {
             gateway.sim.forget_calls();
-            let body = ask(caller, &[gallery.url("/pixel")]);
+            let body = ask(caller, &[pictures.url("/pixel")]);
             let request = caller.call(&key.secret, "maker/seer", body, stream);
             gateway.send(&request).await.ok();
             let calls = gateway.sim.calls();
@@ -247,7 +247,7 @@ async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
 
 #[tokio::test]
 async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent() {
-    let gallery = Gallery::open().await;
+    let pictures = PictureServer::start().await;
     let (gateway, key) = gateway(Dialect::Generate, "").await;
     for (paths, why) in [
         (&["/nowhere"][..], "the answer has the status 404"),
@@ -265,7 +265,7 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
             "At most 3 images",
         ),
     ] {
-        let urls: Vec<_> = paths.iter().map(|path| gallery.url(path)).collect();
+        let urls: Vec<_> = paths.iter().map(|path| pictures.url(path)).collect();
         for caller in Dialect::ALL
             .into_iter()
             .filter(|it| *it != Dialect::Generate)
@@ -311,7 +311,7 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
 
 #[tokio::test]
 async fn pictures_take_no_more_memory_than_the_node_has() {
-    let gallery = Gallery::open().await;
+    let pictures = PictureServer::start().await;
     let entries = "[[channel]]
         name = \"only\"
         preset = \"sim\"
@@ -331,7 +331,7 @@ async fn pictures_take_no_more_memory_than_the_node_has() {
         .await;
     for (path, status) in [("/pixel", 200), ("/large", 503), ("/pixel", 200)] {
         // The Messages dialect accepts URLs, but only `https`.
-        let body = ask(Dialect::Chat, &[gallery.url(path)]);
+        let body = ask(Dialect::Chat, &[pictures.url(path)]);
         let answer = gateway
             .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
             .await;

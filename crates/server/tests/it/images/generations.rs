@@ -480,7 +480,7 @@ async fn the_journal_keeps_markers_of_pictures() {
         let answer = gateway.send(&request).await.ok().json();
         pictures.push(answer["data"][0]["b64_json"].as_str().unwrap().to_owned());
     }
-    let told = eventually("three rows with bodies", async || {
+    let rows = eventually("three rows with bodies", async || {
         let output = gateway.cli(&["logs", "--json"]).await;
         let rows: Vec<Value> = output
             .stdout
@@ -490,8 +490,8 @@ async fn the_journal_keeps_markers_of_pictures() {
         (rows.len() == 3).then_some(rows)
     })
     .await;
-    assert_eq!(told.len(), 3);
-    let mut kept = serde_json::to_vec(&told).unwrap();
+    assert_eq!(rows.len(), 3);
+    let mut kept = serde_json::to_vec(&rows).unwrap();
     // The files of the embedded database might contain what the command does not show.
     for entry in std::fs::read_dir(gateway.folder().join("data"))
         .into_iter()

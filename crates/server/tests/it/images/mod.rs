@@ -1,6 +1,6 @@
 //! Tests of the images endpoints, and of images by URL in text requests.
 
-mod edges;
+mod edge_cases;
 mod edits;
 mod fetched_urls;
 mod generations;

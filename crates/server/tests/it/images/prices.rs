@@ -50,18 +50,18 @@ async fn no_word_beside_a_quality_makes_it_cheaper() {
 #[tokio::test]
 async fn what_an_answer_tells_is_heeded_where_it_is_dearer() {
     let price = r#"{ image = { default = "0.04", low = "0.02", high = "0.17", "2k" = "0.07" } }"#;
-    for (told, asked, micro) in [
+    for (reported, asked, micro) in [
         (r#""quality":"high""#, "low", 170_000),
         (r#""quality":"ultra""#, "low", 40_000),
         (r#""size":"2048x2048""#, "low", 70_000),
         (r#""resolution":"2k""#, "low", 70_000),
         (r#""quality":"low""#, "high", 170_000),
     ] {
-        let answer = format!(r#"{{"data":[{{"b64_json":"QUJD"}}],{told}}}"#);
+        let answer = format!(r#"{{"data":[{{"b64_json":"QUJD"}}],{reported}}}"#);
         let (_canned, gateway, key) = canned(&answer, price, "{}").await;
         let body = ask(&json!({ "quality": asked }));
         gateway.send(&generation(&key, &body)).await.ok();
-        assert_eq!(gateway.usage(&key).await, micro, "{told}");
+        assert_eq!(gateway.usage(&key).await, micro, "{reported}");
     }
 }
 

@@ -21,7 +21,7 @@ fn credits(micro: u64) -> String {
 }
 
 /// A test gateway whose upstream holds back its answers, and the amount that one call freezes.
-async fn waiting() -> (TestGateway, CannedUpstream, u64) {
+async fn gateway_with_paused_upstream() -> (TestGateway, CannedUpstream, u64) {
     let canned = CannedUpstream::paused(ANSWER).await;
     let (gateway, key) = GatewayBuilder::default()
         .entries(&canned.entries())
@@ -42,7 +42,7 @@ async fn waiting() -> (TestGateway, CannedUpstream, u64) {
 }
 
 /// Sends all calls at once, and releases the upstream's answers when all but `admitted` calls have been answered.
-async fn rush(
+async fn send_concurrently(
     gateway: &TestGateway,
     key: &Key,
     canned: &CannedUpstream,
@@ -59,12 +59,12 @@ async fn rush(
         }
         answer
     };
-    let calls = futures(calls, one);
+    let calls = run_concurrently(calls, one);
     calls.await
 }
 
 /// Runs the same call this many times concurrently, in this task.
-async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
+async fn run_concurrently<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
     let mut running: Vec<_> = (0..count).map(|_| Box::pin(one())).collect();
     let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
     std::future::poll_fn(|cx| {
@@ -88,12 +88,12 @@ async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
 /// W7: two hundred calls at once, credits for seven.
 #[tokio::test]
 async fn a_wallet_funded_for_seven_admits_exactly_seven() {
-    let (gateway, canned, hold) = waiting().await;
+    let (gateway, canned, hold) = gateway_with_paused_upstream().await;
     gateway
         .wallet("seven", &["--balance", &credits(7 * hold + hold / 2)])
         .await;
     let key = gateway.key("seven", &[]).await;
-    let answers = rush(&gateway, &key, &canned, 200, 7).await;
+    let answers = send_concurrently(&gateway, &key, &canned, 200, 7).await;
     let admitted = answers
         .iter()
         .filter(|answer| answer.status() == 200)
@@ -116,9 +116,9 @@ async fn a_wallet_funded_for_seven_admits_exactly_seven() {
 /// W7: a key's spending limit also counts its frozen credits.
 #[tokio::test]
 async fn a_spending_limit_admits_exactly_what_it_covers() {
-    let (gateway, canned, hold) = waiting().await;
+    let (gateway, canned, hold) = gateway_with_paused_upstream().await;
     let key = gateway.key("w", &["--limit", &credits(3 * hold)]).await;
-    let answers = rush(&gateway, &key, &canned, 20, 3).await;
+    let answers = send_concurrently(&gateway, &key, &canned, 20, 3).await;
     assert_eq!(
         answers
             .iter()
@@ -141,9 +141,9 @@ async fn a_spending_limit_admits_exactly_what_it_covers() {
 /// The concurrency of a key is its number of open holds.
 #[tokio::test]
 async fn a_concurrency_limit_admits_exactly_its_number() {
-    let (gateway, canned, _) = waiting().await;
+    let (gateway, canned, _) = gateway_with_paused_upstream().await;
     let key = gateway.key("w", &["--concurrency", "4"]).await;
-    let answers = rush(&gateway, &key, &canned, 30, 4).await;
+    let answers = send_concurrently(&gateway, &key, &canned, 30, 4).await;
     assert_eq!(
         answers
             .iter()
@@ -230,10 +230,10 @@ async fn a_refusal_consumes_nothing() {
 
 #[tokio::test]
 async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
-    let (gateway, canned, _) = waiting().await;
+    let (gateway, canned, _) = gateway_with_paused_upstream().await;
     // Two calls of slightly more than a thousand tokens fit, three do not.
     let key = gateway.key("w", &["--tpm", "2500"]).await;
-    let answers = rush(&gateway, &key, &canned, 12, 2).await;
+    let answers = send_concurrently(&gateway, &key, &canned, 12, 2).await;
     let admitted: Vec<_> = answers
         .iter()
         .filter(|answer| answer.status() == 200)
@@ -397,7 +397,7 @@ async fn a_disabled_wallet_admits_nothing() {
 /// W11: an admitted call is finished and settled, even if its key and wallet are disabled meanwhile.
 #[tokio::test]
 async fn revoking_a_key_does_not_touch_its_open_calls() {
-    let (gateway, canned, _) = waiting().await;
+    let (gateway, canned, _) = gateway_with_paused_upstream().await;
     let key = gateway.key("w", &[]).await;
     let watcher = gateway.key("w", &[]).await;
     let spent = gateway.usage(&key).await;

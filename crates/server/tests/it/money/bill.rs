@@ -72,26 +72,26 @@ fn expected_cost(used: &TrueUsage) -> u64 {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    Whole,
+enum CallMode {
+    Buffered,
     Streamed,
     /// The caller leaves after the first event.
     Left,
 }
 
-async fn call(address: std::net::SocketAddr, request: Request, manner: Manner) {
+async fn call(address: std::net::SocketAddr, request: Request, mode: CallMode) {
     let mut connection = Connection::open(address).await;
     connection.send(&request).await;
-    match manner {
-        Manner::Whole => {
+    match mode {
+        CallMode::Buffered => {
             connection.answer().await.ok();
         }
-        Manner::Streamed | Manner::Left => {
+        CallMode::Streamed | CallMode::Left => {
             let head = connection.head().await.expect("an answer");
             assert_eq!(head.status, 200);
             let mut stream = Streaming::new(head, connection);
             stream.next().await.expect("an event");
-            if manner == Manner::Left {
+            if mode == CallMode::Left {
                 stream.leave();
             } else {
                 stream.rest().await;
@@ -101,7 +101,7 @@ async fn call(address: std::net::SocketAddr, request: Request, manner: Manner) {
 }
 
 /// One request for each combination of behaviour, caller's dialect and upstream dialect.
-fn round(key: &Key, number: usize) -> Vec<(Request, Manner)> {
+fn round(key: &Key, number: usize) -> Vec<(Request, CallMode)> {
     let mut calls = Vec::new();
     for script in 0..SCRIPTS.len() {
         for caller in Dialect::ALL {
@@ -109,15 +109,15 @@ fn round(key: &Key, number: usize) -> Vec<(Request, Manner)> {
                 .into_iter()
                 .chain(Dialect::ALL.map(Dialect::name))
             {
-                let manner = match (calls.len() + number) % 5 {
-                    0 | 1 => Manner::Whole,
-                    2 | 3 => Manner::Streamed,
-                    _ => Manner::Left,
+                let mode = match (calls.len() + number) % 5 {
+                    0 | 1 => CallMode::Buffered,
+                    2 | 3 => CallMode::Streamed,
+                    _ => CallMode::Left,
                 };
                 let model = format!("bill/{script}-{upstream}");
                 let body = caller.ask(&format!("count to {}", 3 + (calls.len() * 7 + number) % 40));
-                let stream = manner != Manner::Whole;
-                calls.push((caller.call(&key.secret, &model, body, stream), manner));
+                let stream = mode != CallMode::Buffered;
+                calls.push((caller.call(&key.secret, &model, body, stream), mode));
             }
         }
     }
@@ -131,11 +131,11 @@ async fn spend(gateway: &TestGateway, key: &Key, count: usize) -> u64 {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     for number in 0.. {
         let mut running = JoinSet::new();
-        for (request, manner) in round(key, number).into_iter().take(left) {
+        for (request, mode) in round(key, number).into_iter().take(left) {
             let place = Arc::clone(&places).acquire_owned().await.unwrap();
             let address = gateway.address();
             running.spawn(async move {
-                call(address, request, manner).await;
+                call(address, request, mode).await;
                 drop(place);
             });
         }
@@ -205,11 +205,11 @@ async fn tools_that_an_upstream_runs_are_on_the_bill() {
         (Dialect::Interactions, json!({ "web_search": 2 })),
     ] {
         for caller in [upstream, Dialect::Chat, Dialect::Messages] {
-            for manner in [Manner::Whole, Manner::Streamed] {
+            for mode in [CallMode::Buffered, CallMode::Streamed] {
                 let model = format!("bill/4-{}", upstream.name());
-                let stream = manner == Manner::Streamed;
+                let stream = mode == CallMode::Streamed;
                 let request = caller.call(&key.secret, &model, caller.ask("hello"), stream);
-                call(gateway.address(), request, manner).await;
+                call(gateway.address(), request, mode).await;
                 let usage = eventually("the row", async || {
                     let rows = gateway
                         .cli(&["logs", "--json", "--limit", "1", "--model", &model])
@@ -220,7 +220,7 @@ async fn tools_that_an_upstream_runs_are_on_the_bill() {
                 .await;
                 assert_eq!(
                     usage["tools"], tools,
-                    "{upstream:?} for {caller:?}, {manner:?}"
+                    "{upstream:?} for {caller:?}, {mode:?}"
                 );
             }
         }

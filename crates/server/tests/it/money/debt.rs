@@ -32,7 +32,11 @@ async fn call(node: SocketAddr, key: &Key, body: &Value) -> (u16, String) {
 
 /// Sends two hundred buffered calls at once. The upstream holds back its answers until all other calls are refused, so
 /// that all admitted calls are open at the same time.
-async fn race(gateway: &TestGateway, canned: &CannedUpstream, nodes: &[SocketAddr]) {
+async fn assert_within_debt_limit(
+    gateway: &TestGateway,
+    canned: &CannedUpstream,
+    nodes: &[SocketAddr],
+) {
     gateway.wallet("poor", &["--balance", "0.5"]).await;
     let key = gateway.key("poor", &[]).await;
     let body = with(
@@ -75,7 +79,7 @@ async fn race(gateway: &TestGateway, canned: &CannedUpstream, nodes: &[SocketAdd
 async fn two_hundred_buffered_calls_stay_within_the_debt_limit() {
     let canned = CannedUpstream::paused(DEAREST).await;
     let gateway = builder(&canned).start().await;
-    race(&gateway, &canned, &[gateway.address()]).await;
+    assert_within_debt_limit(&gateway, &canned, &[gateway.address()]).await;
 }
 
 #[tokio::test]
@@ -90,7 +94,7 @@ async fn three_nodes_stay_within_the_debt_limit() {
     for _ in 0..2 {
         nodes.push(gateway.another_node().await);
     }
-    race(&gateway, &canned, &nodes).await;
+    assert_within_debt_limit(&gateway, &canned, &nodes).await;
 }
 
 /// If an upstream respects the caller's output limit, that limit bounds the exposure.
@@ -123,9 +127,9 @@ async fn the_limit_is_told_by_check() {
         .setting("ledger", "debt_limit = \"2.5\"")
         .start()
         .await;
-    let told = gateway.cli_json(&["check"]).await;
-    assert_eq!(told["debt_limit"], "2.5");
-    assert_eq!(told["channels"][0]["keeps_output_limit"], false);
+    let checked = gateway.cli_json(&["check"]).await;
+    assert_eq!(checked["debt_limit"], "2.5");
+    assert_eq!(checked["channels"][0]["keeps_output_limit"], false);
     let shown = gateway.cli(&["check"]).await.stdout;
     assert!(
         shown.contains("at most 2.5 credits below a wallet's credit line"),

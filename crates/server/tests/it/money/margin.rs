@@ -121,9 +121,9 @@ async fn embeddings_and_tasks_have_costs_too() {
         .json(&body)
         .bearer(&key.secret);
     gateway.send(&request).await.ok();
-    let film = json!({ "model": "maker/film", "prompt": "a boat", "seconds": "6" });
-    let id = videos::create(&gateway, &key, &film).await;
-    videos::ended(&gateway, &key, &id).await;
+    let video_body = json!({ "model": "maker/film", "prompt": "a boat", "seconds": "6" });
+    let id = videos::create(&gateway, &key, &video_body).await;
+    videos::wait_for_end(&gateway, &key, &id).await;
     let rows = report(&gateway).await;
     for model in ["maker/numbers", "maker/film"] {
         let row = line(&rows, "near", model);

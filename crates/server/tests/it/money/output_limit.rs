@@ -18,7 +18,7 @@ fn words(count: usize) -> String {
     stream + "data: [DONE]\n\n"
 }
 
-async fn wallet_at_rest(gateway: &TestGateway, key: &Key) -> Value {
+async fn settled_wallet(gateway: &TestGateway, key: &Key) -> Value {
     eventually("the settlement", async || {
         let wallet = gateway.balance(key).await["wallet"].clone();
         (micro(&wallet, "frozen") == 0).then_some(wallet)
@@ -46,7 +46,7 @@ async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     let (events, _) = gateway.stream(&key, &declared(5)).await.rest().await;
     let last = events.last().unwrap().json();
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
-    let wallet = wallet_at_rest(&gateway, &key).await;
+    let wallet = settled_wallet(&gateway, &key).await;
     assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
     // The observed output is charged, except for at most one step.
     assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
@@ -112,7 +112,7 @@ async fn who_hangs_up_pays_for_what_was_observed() {
     let mut stream = gateway.stream(&key, &declared(5)).await;
     stream.next().await.expect("content");
     stream.leave();
-    wallet_at_rest(&gateway, &key).await;
+    settled_wallet(&gateway, &key).await;
     // At least 256 KiB are read, which is more than three thousand words of seventy bytes.
     let usage = gateway.usage(&key).await;
     assert!(usage >= cost(0, 0, 3_000), "{usage}");
@@ -170,9 +170,9 @@ async fn every_dialect_is_cut_in_its_own_words() {
         let head = connection.head().await.expect("an answer");
         let (events, _) = Streaming::new(head, connection).rest().await;
         let last = events.last().unwrap().json();
-        let told = last.to_string();
-        assert!(told.contains("insufficient_quota"), "{name}: {told}");
-        let wallet = wallet_at_rest(&gateway, &key).await;
+        let text = last.to_string();
+        assert!(text.contains("insufficient_quota"), "{name}: {text}");
+        let wallet = settled_wallet(&gateway, &key).await;
         assert_eq!(micro(&wallet, "credit_used"), 0, "{name}: {wallet}");
     }
     gateway.verify().await;

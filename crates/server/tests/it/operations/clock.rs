@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::admin::{AdminClient, with_token};
 use crate::harness::{CLOCK_FILE, GatewayBuilder, Key, TestGateway, can_play_clocks};
-use crate::tasks::videos::{builder, create, ended, film};
+use crate::tasks::videos::{builder, create, video_body, wait_for_end};
 
 /// Sets the gateway's wall clock, in the notation of `faketime`.
 fn set_clock(gateway: &TestGateway, offset: &str) {
@@ -47,7 +47,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
             .map(|wait| wait.parse().unwrap());
         (answer.status(), wait)
     };
-    let task = create(&gateway, &busy, &film("a boat [polls=40]")).await;
+    let task = create(&gateway, &busy, &video_body("a boat [polls=40]")).await;
 
     let (over, calls) = (AtomicBool::new(false), AtomicU64::new(0));
     let load = async {
@@ -85,7 +85,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
             }
         }
         // The task met its deadlines and kept its claim.
-        let answer = ended(&gateway, &busy, &task).await;
+        let answer = wait_for_end(&gateway, &busy, &task).await;
         assert_eq!(answer.json()["status"], "done");
         over.store(true, Ordering::SeqCst);
     };

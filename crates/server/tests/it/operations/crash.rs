@@ -61,7 +61,7 @@ async fn call_on(
 async fn killed_under_load_twenty_times_in_a_row() {
     let (mut gateway, key) = TestGateway::funded().await;
     let rounds = std::env::var("TOLLGATE_KILLS").map_or(ROUNDS, |kills| kills.parse().unwrap());
-    let mut told = 0;
+    let mut reported = 0;
     for round in 0..rounds {
         let whole = Arc::new(AtomicU64::new(0));
         let mut callers = JoinSet::new();
@@ -74,7 +74,7 @@ async fn killed_under_load_twenty_times_in_a_row() {
             (whole.load(Ordering::Relaxed) >= goal).then_some(())
         })
         .await;
-        told = gateway.usage(&key).await.max(told);
+        reported = gateway.usage(&key).await.max(reported);
         gateway.kill();
         while let Some(caller) = callers.join_next().await {
             caller.unwrap();
@@ -85,8 +85,8 @@ async fn killed_under_load_twenty_times_in_a_row() {
         assert_eq!(micro(&balance["wallet"], "frozen"), 0, "round {round}");
         let usage = micro(&balance["key"], "usage");
         assert!(
-            usage >= told,
-            "round {round}: {usage} after {told} was told"
+            usage >= reported,
+            "round {round}: {usage} after {reported} was told"
         );
         assert_eq!(micro(&balance["wallet"], "balance"), 100_000_000 - usage);
         gateway.verify().await;

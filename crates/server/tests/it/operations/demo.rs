@@ -121,7 +121,7 @@ async fn a_second_start_goes_on_with_the_data() {
 }
 
 /// Runs a command on the data of a demo that has ended, and parses its rows: one list, or one row in each line.
-async fn told(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+async fn command_rows(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let output = run(&[arguments, &["--json"]].concat(), folder).await;
     assert!(output.status.success(), "{}", output.stderr);
     let lines = output.stdout.lines();
@@ -150,18 +150,18 @@ async fn the_past_day_of_the_customers_is_in_the_ledger_and_in_the_journal() {
         assert!(demo.ended().await.success());
         let verified = run(&["ledger", "verify"], folder.path()).await;
         assert!(verified.status.success(), "{}", verified.stdout);
-        let wallets = told(folder.path(), &["wallet", "list"]).await;
+        let wallets = command_rows(folder.path(), &["wallet", "list"]).await;
         customers.push(wallets.len());
     }
     assert_eq!(customers, [4, 4], "the day is not invented twice");
-    let calls = told(
+    let calls = command_rows(
         folder.path(),
         &["logs", "--wallet", "support-bot", "--limit", "1000"],
     )
     .await;
     assert!(calls.len() > 40, "{}", calls.len());
     let journaled: i64 = calls.iter().map(micro).sum();
-    let booked: i64 = told(
+    let booked: i64 = command_rows(
         folder.path(),
         &[
             "ledger",
@@ -190,7 +190,7 @@ async fn a_demo_without_customers_has_its_own_wallet_alone() {
     assert!(!lines.join("\n").contains("customers"), "{lines:?}");
     signal("INT", demo.pid());
     assert!(demo.ended().await.success());
-    let wallets = told(folder.path(), &["wallet", "list"]).await;
+    let wallets = command_rows(folder.path(), &["wallet", "list"]).await;
     let names: Vec<_> = wallets.iter().map(|wallet| &wallet["name"]).collect();
     assert_eq!(names, ["demo"]);
 }

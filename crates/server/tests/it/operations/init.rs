@@ -56,14 +56,18 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
         &admin,
     ];
 
-    let told = run_in(&[&words[..], &["--dry-run"]].concat(), path, &environment).await;
-    assert!(told.status.success(), "{}", told.stderr);
-    assert!(told.stdout.contains("models = \"all\""), "{}", told.stdout);
+    let output = run_in(&[&words[..], &["--dry-run"]].concat(), path, &environment).await;
+    assert!(output.status.success(), "{}", output.stderr);
+    assert!(
+        output.stdout.contains("models = \"all\""),
+        "{}",
+        output.stdout
+    );
     assert_eq!(names(path), [""; 0]);
 
-    let told = run_in(&[&words[..], &["--json"]].concat(), path, &environment).await;
-    assert!(told.status.success(), "{}", told.stderr);
-    let created: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = run_in(&[&words[..], &["--json"]].concat(), path, &environment).await;
+    assert!(output.status.success(), "{}", output.stderr);
+    let created: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(names(path), ["tollgate-data", "tollgate.toml"]);
     let text = std::fs::read_to_string(path.join("tollgate.toml")).unwrap();
     for (name, secret) in SECRETS {
@@ -145,23 +149,23 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
 async fn without_a_key_or_a_terminal_nothing_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let told = run_in(&["init", "--yes"], path, &[]).await;
-    assert!(!told.status.success());
+    let output = run_in(&["init", "--yes"], path, &[]).await;
+    assert!(!output.status.success());
     assert!(
-        told.stderr.contains("no vendor's key was found"),
+        output.stderr.contains("no vendor's key was found"),
         "{}",
-        told.stderr
+        output.stderr
     );
-    let told = run_in(&["init"], path, &SECRETS).await;
-    assert!(!told.status.success());
-    assert!(told.stderr.contains("Say --yes"), "{}", told.stderr);
+    let output = run_in(&["init"], path, &SECRETS).await;
+    assert!(!output.status.success());
+    assert!(output.stderr.contains("Say --yes"), "{}", output.stderr);
     std::fs::create_dir(path.join("tollgate-data")).unwrap();
-    let told = run_in(&["init", "--yes"], path, &SECRETS).await;
-    assert!(!told.status.success());
+    let output = run_in(&["init", "--yes"], path, &SECRETS).await;
+    assert!(!output.status.success());
     assert!(
-        told.stderr.contains("tollgate-data exists already"),
+        output.stderr.contains("tollgate-data exists already"),
         "{}",
-        told.stderr
+        output.stderr
     );
     assert_eq!(names(path), ["tollgate-data"]);
 }

@@ -87,19 +87,19 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     let dsn = theirs.url();
     let environment = [("DSN", dsn.as_str()), ("LITELLM_SALT_KEY", "salt-key-1")];
     let output = run_in(&words, gateway.folder(), &environment).await;
-    let told = report(&output);
+    let imported = report(&output);
     assert_eq!(
-        told["keys"],
+        imported["keys"],
         json!({ "read": 6, "created": 4, "existing": 0, "left_out": 2 }),
-        "{told}"
+        "{imported}"
     );
-    assert_eq!(told["secrets"], json!({ "adopted": 4, "new": 0 }));
+    assert_eq!(imported["secrets"], json!({ "adopted": 4, "new": 0 }));
     // 87.654321098765 + (-1.5) + 9.7. The team that spent too much is not carried over.
-    assert_eq!(told["balances"]["read"], "95.854321098765");
-    assert_eq!(told["balances"]["carried"], "97.354321");
-    assert_eq!(told["balances"]["left"], "-1.5");
-    assert_eq!(told["balances"]["rounding"], "0.000000098765");
-    assert_eq!(told["limits"]["carried"], "27.5");
+    assert_eq!(imported["balances"]["read"], "95.854321098765");
+    assert_eq!(imported["balances"]["carried"], "97.354321");
+    assert_eq!(imported["balances"]["left"], "-1.5");
+    assert_eq!(imported["balances"]["rounding"], "0.000000098765");
+    assert_eq!(imported["limits"]["carried"], "27.5");
     let wallet = |name: &'static str| async { gateway.cli_json(&["wallet", "show", name]).await };
     assert_eq!(wallet("shop").await["balance"], "87.654321");
     assert_eq!(wallet("ann@example.com").await["balance"], "9.7");
@@ -149,7 +149,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     ] {
         assert!(file.contains(part), "{part}: {file}");
     }
-    let reasons = told["leftovers"].to_string();
+    let reasons = imported["leftovers"].to_string();
     for word in [
         "console",
         "neither a digest",
@@ -166,7 +166,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         .collect();
     let again = report(&run_in(&words, gateway.folder(), &environment).await);
     assert_eq!(again["keys"]["existing"], 4, "{again}");
-    assert_eq!(again["balances"], told["balances"]);
+    assert_eq!(again["balances"], imported["balances"]);
     gateway.verify().await;
 }
 
@@ -198,23 +198,23 @@ async fn ten_thousand_keys_of_a_database_arrive_to_the_micro_credit_and_only_onc
     ];
     let dsn = theirs.url();
     let import = async || report(&run_in(&words, gateway.folder(), &[("DSN", dsn.as_str())]).await);
-    let told = import().await;
+    let imported = import().await;
     let counts = json!({ "read": 10_000, "created": 10_000, "existing": 0, "left_out": 0 });
-    assert_eq!(told["keys"], counts, "{}", told["leftovers"][0]);
+    assert_eq!(imported["keys"], counts, "{}", imported["leftovers"][0]);
     let sum: i64 = (1..=500).map(|n| 100_000_000 - n * 1_000).sum();
-    assert_eq!(told["balances"]["read"], text_of(sum));
-    assert_eq!(told["balances"]["carried"], text_of(sum));
-    assert_eq!(told["balances"]["left"], "0");
+    assert_eq!(imported["balances"]["read"], text_of(sum));
+    assert_eq!(imported["balances"]["carried"], text_of(sum));
+    assert_eq!(imported["balances"]["left"], "0");
     let limited = (1..=10_000_i64).filter(|n| n % 3 != 0);
     let limits: i64 = limited.map(|n| 10_000_000 - n * 100).sum();
-    assert_eq!(told["limits"]["carried"], text_of(limits));
+    assert_eq!(imported["limits"]["carried"], text_of(limits));
     assert_eq!(net_worth(&gateway).await, sum);
     gateway.verify().await;
 
     let again = import().await;
     let counts = json!({ "read": 10_000, "created": 0, "existing": 10_000, "left_out": 0 });
     assert_eq!(again["keys"], counts);
-    assert_eq!(again["balances"], told["balances"]);
+    assert_eq!(again["balances"], imported["balances"]);
     assert_eq!(net_worth(&gateway).await, sum);
     gateway.verify().await;
 }
@@ -260,16 +260,16 @@ litellm_settings:
         "--json",
     ];
     let output = run(&words, folder.path()).await;
-    let told = report(&output);
+    let imported = report(&output);
     assert_eq!(
-        (&told["channels"], &told["models"]),
+        (&imported["channels"], &imported["models"]),
         (&json!(4), &json!(2)),
-        "{told}"
+        "{imported}"
     );
-    let variables = told["variables"].as_object().unwrap();
+    let variables = imported["variables"].as_object().unwrap();
     assert!(
         variables.contains_key("MY_OPENAI") && variables.contains_key("LITELLM_MODEL_LIST_2_KEY"),
-        "{told}"
+        "{imported}"
     );
     let file = std::fs::read_to_string(folder.path().join("out.toml")).unwrap();
     for part in [
@@ -284,7 +284,7 @@ litellm_settings:
         assert!(file.contains(part), "{part}: {file}");
     }
     assert!(!file.contains("sk-literal") && !output.stdout.contains("sk-literal"));
-    let reasons = told["leftovers"].to_string();
+    let reasons = imported["leftovers"].to_string();
     for word in ["nobody-knows", "is a pattern", "models have one id"] {
         assert!(reasons.contains(word), "{word}: {reasons}");
     }
@@ -324,8 +324,8 @@ async fn keys_of_openrouter_get_new_secrets_in_a_file_of_their_own() {
         refused.stderr
     );
     let words = [&words[..], &["--secrets", "secrets.txt"]].concat();
-    let told = report(&gateway.cli(&words).await);
-    assert_eq!(told["secrets"], json!({ "adopted": 0, "new": 2 }));
+    let imported = report(&gateway.cli(&words).await);
+    assert_eq!(imported["secrets"], json!({ "adopted": 0, "new": 2 }));
     assert_eq!(
         gateway.cli_json(&["wallet", "show", "openrouter"]).await["balance"],
         "74.75"
@@ -336,7 +336,7 @@ async fn keys_of_openrouter_get_new_secrets_in_a_file_of_their_own() {
     let id = line.split('\t').next().unwrap().to_owned();
     let key = Key { id, secret };
     gateway.chat(&key, &ask("hello")).await.ok();
-    assert!(!told.to_string().contains(&key.secret));
+    assert!(!imported.to_string().contains(&key.secret));
     // A second run creates no second secret.
     let again = report(&gateway.cli(&words).await);
     assert_eq!(again["keys"]["existing"], 2);

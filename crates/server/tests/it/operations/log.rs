@@ -7,7 +7,7 @@ use crate::harness::{
 };
 
 /// Runs a gateway with this configuration from start to end, and returns its log lines.
-async fn lines_of_a_life(gateway: &mut TestGateway, until: &str) -> Vec<String> {
+async fn log_of_run(gateway: &mut TestGateway, until: &str) -> Vec<String> {
     gateway.kill();
     let arguments = ["serve", "--config", "tollgate.toml"];
     let mut process = Running::start(&arguments, gateway.folder(), Channel::Stderr);
@@ -59,7 +59,7 @@ async fn a_log_in_text_is_for_people_wherever_it_goes() {
         format!("[log]\nformat = \"text\"\n{text}"),
     )
     .unwrap();
-    let lines = lines_of_a_life(&mut gateway, " serving ").await;
+    let lines = log_of_run(&mut gateway, " serving ").await;
     for line in &lines {
         assert!(serde_json::from_str::<Value>(line).is_err(), "{line}");
         assert!(!line.contains('\u{1b}'), "{line}");
@@ -82,7 +82,7 @@ async fn a_format_that_does_not_exist_is_refused() {
     .unwrap();
     let checked = eventually("a check", async || Some(gateway.cli(&["check"]).await)).await;
     assert_eq!(checked.status.code(), Some(1));
-    let told = format!("{}{}", checked.stdout, checked.stderr);
-    assert!(told.contains("log.format"), "{told}");
-    assert!(told.contains("`text` or `json`"), "{told}");
+    let output = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(output.contains("log.format"), "{output}");
+    assert!(output.contains("`text` or `json`"), "{output}");
 }

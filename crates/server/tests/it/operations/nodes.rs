@@ -42,7 +42,7 @@ async fn call(node: SocketAddr, key: &Key, prompt: &str) -> u16 {
 }
 
 /// Sends calls at once, spread over the nodes, and returns how many succeeded.
-async fn race(nodes: &[SocketAddr], key: &Key, calls: usize) -> usize {
+async fn count_admitted(nodes: &[SocketAddr], key: &Key, calls: usize) -> usize {
     let mut asked = JoinSet::new();
     for number in 0..calls {
         let (node, key) = (nodes[number % nodes.len()], key.clone());
@@ -66,7 +66,7 @@ async fn limits_hold_over_three_nodes() {
     };
     gateway.wallet("w", &["--balance", "100"]).await;
     let key = gateway.key("w", &["--rpm", "5"]).await;
-    assert_eq!(race(&nodes, &key, 60).await, 5);
+    assert_eq!(count_admitted(&nodes, &key, 60).await, 5);
     // A node settles after its answers, so credits stay frozen until the database has the settlement.
     eventually("the calls to be settled", async || {
         (gateway.frozen(&key).await == 0).then_some(())
@@ -88,7 +88,7 @@ async fn limits_hold_over_three_nodes() {
 
 /// Sends calls at once, spread over the nodes. The upstream hangs, so admitted calls stay open: exactly `admitted`
 /// calls are admitted, and all others are refused.
-async fn crowd(gateway: &TestGateway, nodes: &[SocketAddr], key: &Key, admitted: u32) {
+async fn assert_admitted(gateway: &TestGateway, nodes: &[SocketAddr], key: &Key, admitted: u32) {
     const REFUSED: usize = 27;
     let prompt = "reply with 60 words";
     gateway
@@ -123,7 +123,7 @@ async fn concurrency_and_tokens_are_counted_over_three_nodes() {
     };
     gateway.wallet("w", &["--balance", "100"]).await;
     let key = gateway.key("w", &["--concurrency", "3"]).await;
-    crowd(&gateway, &nodes, &key, 3).await;
+    assert_admitted(&gateway, &nodes, &key, 3).await;
 
     let key = gateway.key("w", &["--tpm", "1000000"]).await;
     let prompt = ask("reply with 60 words");
@@ -134,7 +134,7 @@ async fn concurrency_and_tokens_are_counted_over_three_nodes() {
     let key = gateway
         .key("w", &["--tpm", &(2 * reserved + reserved / 10).to_string()])
         .await;
-    crowd(&gateway, &nodes, &key, 2).await;
+    assert_admitted(&gateway, &nodes, &key, 2).await;
     gateway.verify().await;
 }
 

@@ -82,13 +82,13 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
         (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    let (usage, told) = (gateway.usage(&key).await, answered() * price);
+    let (usage, expected) = (gateway.usage(&key).await, answered() * price);
     // In each of the two outages, every caller may have had one answer under way and one earlier call that was not
     // settled. If the lease ends meanwhile, those holds are closed at no charge.
     let unsettled = 2 * 2 * CALLERS * price;
     assert!(
-        usage <= told && told <= usage + unsettled,
-        "{usage} of {told}"
+        usage <= expected && expected <= usage + unsettled,
+        "{usage} of {expected}"
     );
     gateway.verify().await;
 }
@@ -149,8 +149,8 @@ async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
         (!is_ready(&gateway).await).then_some(())
     })
     .await;
-    let told = |line: &str| line.contains("too many connections (max_connections");
-    gateway.logged("the cause", told).await;
+    let is_cause = |line: &str| line.contains("too many connections (max_connections");
+    gateway.logged("the cause", is_cause).await;
     role.alter("CONNECTION LIMIT -1");
     // A node that is not ready gets no calls, so it must notice the recovery by itself.
     eventually("readiness", async || is_ready(&gateway).await.then_some(())).await;
@@ -188,8 +188,9 @@ async fn a_restart_of_the_database_is_outlived() {
     };
     let mut logs = follow(&["logs", "--follow"]);
     let mut tasks = follow(&["tasks", "follow"]);
-    let mut told = vec![answered(&gateway, &keys[0]).await];
-    logs.line("a call", |line| line.contains(&told[0])).await;
+    let mut request_ids = vec![answered(&gateway, &keys[0]).await];
+    logs.line("a call", |line| line.contains(&request_ids[0]))
+        .await;
     for key in &keys {
         // The key is authenticated, but the ledger has not loaded it yet.
         gateway.get(key, "/v1/models").await.ok();
@@ -204,13 +205,13 @@ async fn a_restart_of_the_database_is_outlived() {
     .await;
     cluster.resume().await;
     for key in &keys {
-        told.push(answered(&gateway, key).await);
+        request_ids.push(answered(&gateway, key).await);
     }
-    for id in &told {
+    for id in &request_ids {
         logs.line("a call", |line| line.contains(id)).await;
     }
     let lines = logs.lines();
-    for id in &told {
+    for id in &request_ids {
         let times = lines.iter().filter(|line| line.contains(id)).count();
         assert_eq!(times, 1, "{id}");
     }

@@ -95,17 +95,17 @@ async fn what_was_answered_outlives_the_primary() {
 
     let answered = seen.answered.lock().clone();
     let refused = seen.refused.load(Ordering::Relaxed);
-    let told: u64 = answered.values().sum();
+    let reported: u64 = answered.values().sum();
     let usage = gateway.usage(&key).await;
     let price = answered.values().max().copied().unwrap_or(0);
     eprintln!(
-        "{} answered, {refused} refused; promoted after {promoted:?}, calls went on after {went_on:?}; told {told}, booked {usage}",
+        "{} answered, {refused} refused; promoted after {promoted:?}, calls went on after {went_on:?}; told {reported}, booked {usage}",
         answered.len(),
     );
     // Every answered call is booked. A call whose commit was in doubt is refused, but may be booked.
     assert!(
-        usage >= told && usage <= told + refused * price,
-        "{usage} of {told}, {refused} refused"
+        usage >= reported && usage <= reported + refused * price,
+        "{usage} of {reported}, {refused} refused"
     );
     // The journal is written after the answer.
     let journal = eventually("the journal to have every answered call", async || {

@@ -38,24 +38,24 @@ fn base(receiver: &Receiver) -> &str {
 }
 
 /// A configuration that sends traces to this collector.
-fn told_to(collector: &Receiver) -> GatewayBuilder {
+fn with_collector(collector: &Receiver) -> GatewayBuilder {
     let url = format!("otlp_url = \"{}\"", base(collector));
     GatewayBuilder::default().setting("telemetry", &url)
 }
 
 /// The spans in a delivery.
-fn spans(told: &Delivery) -> Vec<Value> {
+fn spans(delivery: &Delivery) -> Vec<Value> {
     assert!(
-        told.head.starts_with("post /v1/traces http/1.1\r\n"),
+        delivery.head.starts_with("post /v1/traces http/1.1\r\n"),
         "{}",
-        told.head
+        delivery.head
     );
     assert!(
-        told.head.contains("content-type: application/json\r\n"),
+        delivery.head.contains("content-type: application/json\r\n"),
         "{}",
-        told.head
+        delivery.head
     );
-    let body: Value = serde_json::from_slice(&told.body).unwrap();
+    let body: Value = serde_json::from_slice(&delivery.body).unwrap();
     let scope = &body["resourceSpans"][0]["scopeSpans"][0];
     scope["spans"].as_array().unwrap().clone()
 }
@@ -100,7 +100,7 @@ async fn dropped(gateway: &TestGateway, reason: &str) -> u64 {
 async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     let collector = Receiver::start(&[200]).await;
     let failing = Receiver::start(&[500]).await;
-    let (gateway, key) = told_to(&collector)
+    let (gateway, key) = with_collector(&collector)
         .setting("telemetry", "headers = { file = \"collector-headers\" }")
         .setting("telemetry", "service_name = \"gate\"")
         .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
@@ -122,13 +122,13 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
     let content = answer.json()["choices"][0]["message"]["content"].clone();
     let usage = answer.json()["usage"].clone();
 
-    let told = collector.wait_for(1).await.remove(0);
+    let delivery = collector.wait_for(1).await.remove(0);
     assert!(
-        told.head.contains("x-api-key: for the collector\r\n"),
+        delivery.head.contains("x-api-key: for the collector\r\n"),
         "{}",
-        told.head
+        delivery.head
     );
-    let text = String::from_utf8(told.body.clone()).unwrap();
+    let text = String::from_utf8(delivery.body.clone()).unwrap();
     for secret in [
         "a private question",
         content.as_str().unwrap(),
@@ -138,7 +138,7 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
         assert!(!text.contains(secret), "{secret} is told: {text}");
     }
     assert!(text.contains(r#"{"key":"service.name","value":{"stringValue":"gate"}}"#));
-    let spans = spans(&told);
+    let spans = spans(&delivery);
     let [call, first, second] = spans.as_slice() else {
         panic!("{spans:#?}");
     };
@@ -191,7 +191,7 @@ async fn a_call_and_each_route_that_it_tried_are_spans_at_the_collector() {
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
     let collector = Receiver::start(&[200]).await;
-    let (gateway, key) = told_to(&collector).funded().await;
+    let (gateway, key) = with_collector(&collector).funded().await;
     gateway
         .sim
         .queue_faults("sim-chat", "cut=content", 1)
@@ -221,14 +221,14 @@ async fn a_stream_that_breaks_in_the_middle_is_a_failed_attempt() {
 async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
     let collector = Receiver::start(&[200]).await;
     let good = format!("00-{TRACE}-{SPAN}-01");
-    let (gateway, key) = told_to(&collector).funded().await;
+    let (gateway, key) = with_collector(&collector).funded().await;
     traced(&gateway, &key, &good).await.ok();
     let untrusted = spans(&collector.wait_for(1).await[0]).remove(0);
     assert_ne!(untrusted["traceId"], TRACE);
     assert_eq!(untrusted.get("parentSpanId"), None);
 
     let collector = Receiver::start(&[200]).await;
-    let (gateway, key) = told_to(&collector)
+    let (gateway, key) = with_collector(&collector)
         .setting("telemetry", "trusted_callers = [\"127.0.0.1\"]")
         .funded()
         .await;
@@ -247,8 +247,8 @@ async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
         .ok();
     traced(&gateway, &key, &good).await.ok();
     let calls = eventually("all calls", async || {
-        let told = collector.deliveries();
-        let spans = told.iter().flat_map(spans);
+        let deliveries = collector.deliveries();
+        let spans = deliveries.iter().flat_map(spans);
         let calls: Vec<_> = spans.filter(|it| it["kind"] == 2).collect();
         let is_there = calls.iter().any(|it| it["traceId"] == TRACE);
         is_there.then_some(calls)
@@ -262,10 +262,10 @@ async fn a_traceparent_counts_only_if_it_is_valid_and_its_caller_trusted() {
 #[tokio::test]
 async fn a_busy_collector_gets_the_same_spans_again() {
     let collector = Receiver::start(&[503, 200]).await;
-    let (gateway, key) = told_to(&collector).funded().await;
+    let (gateway, key) = with_collector(&collector).funded().await;
     gateway.chat(&key, &ask("hello")).await.ok();
-    let told = collector.wait_for(2).await;
-    assert_eq!(told[0].body, told[1].body);
+    let deliveries = collector.wait_for(2).await;
+    assert_eq!(deliveries[0].body, deliveries[1].body);
     eventually("the count", async || {
         let sent = metric(&gateway, "tollgate_telemetry_spans_sent_total").await;
         (sent == 2).then_some(())
@@ -279,7 +279,7 @@ async fn a_busy_collector_gets_the_same_spans_again() {
 #[tokio::test]
 async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
     let collector = Receiver::start(&[400, 200]).await;
-    let (gateway, key) = told_to(&collector).funded().await;
+    let (gateway, key) = with_collector(&collector).funded().await;
     gateway.chat(&key, &ask("hello")).await.ok();
     eventually("the count", async || {
         (dropped(&gateway, "refused").await == 2).then_some(())
@@ -291,8 +291,8 @@ async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
         })
         .await;
     gateway.chat(&key, &ask("hello")).await.ok();
-    let told = collector.wait_for(2).await;
-    assert_ne!(told[0].body, told[1].body);
+    let deliveries = collector.wait_for(2).await;
+    assert_ne!(deliveries[0].body, deliveries[1].body);
     gateway
         .logged("the recovery", |line| {
             line.contains("takes telemetry again")
@@ -304,7 +304,7 @@ async fn spans_that_the_collector_refuses_are_counted_and_not_sent_again() {
 #[tokio::test]
 async fn a_collector_that_never_answers_delays_nobody() {
     let collector = Receiver::replying(vec![Reply::Never]).await;
-    let (mut gateway, key) = told_to(&collector).funded().await;
+    let (mut gateway, key) = with_collector(&collector).funded().await;
     gateway.chat(&key, &ask("hello")).await.ok();
     collector.wait_for(1).await;
     // The export waits for the collector's answer. Calls do not.
@@ -322,13 +322,13 @@ async fn a_collector_that_never_answers_delays_nobody() {
 #[tokio::test]
 async fn a_node_that_stops_sends_what_is_left() {
     let collector = Receiver::start(&[200]).await;
-    let (mut gateway, key) = told_to(&collector).funded().await;
+    let (mut gateway, key) = with_collector(&collector).funded().await;
     let answer = gateway.chat(&key, &ask("hello")).await.ok();
     let id = answer.header("x-request-id").unwrap().to_owned();
     signal("TERM", gateway.pid());
     assert!(gateway.process().ended().await.success());
-    let told = collector.deliveries();
-    let spans: Vec<_> = told.iter().flat_map(spans).collect();
+    let deliveries = collector.deliveries();
+    let spans: Vec<_> = deliveries.iter().flat_map(spans).collect();
     assert!(
         spans
             .iter()
@@ -340,7 +340,7 @@ async fn a_node_that_stops_sends_what_is_left() {
 #[tokio::test]
 async fn a_sample_ratio_of_zero_sends_nothing() {
     let collector = Receiver::start(&[200]).await;
-    let (mut gateway, key) = told_to(&collector)
+    let (mut gateway, key) = with_collector(&collector)
         .setting("telemetry", "sample_ratio = 0")
         .funded()
         .await;
@@ -361,9 +361,9 @@ async fn headers_that_are_no_headers_are_refused_without_being_shown() {
     std::fs::write(gateway.config_file(), format!("{telemetry}{text}")).unwrap();
     let checked = gateway.cli(&["check"]).await;
     assert_eq!(checked.status.code(), Some(1));
-    let told = format!("{}{}", checked.stdout, checked.stderr);
-    assert!(told.contains("telemetry.headers"), "{told}");
-    assert!(!told.contains("s3cret"), "{told}");
+    let output = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(output.contains("telemetry.headers"), "{output}");
+    assert!(!output.contains("s3cret"), "{output}");
 }
 
 #[tokio::test]
@@ -431,7 +431,7 @@ async fn calls_are_counted_by_what_they_asked_for_and_who_served_them() {
 #[tokio::test]
 async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
     let collector = Receiver::start(&[200]).await;
-    let (gateway, key) = told_to(&collector)
+    let (gateway, key) = with_collector(&collector)
         .setting("telemetry", "metrics = true")
         .setting("telemetry", "metrics_every_ms = 100")
         .setting("telemetry", "sample_ratio = 0")
@@ -439,9 +439,13 @@ async fn the_collector_gets_the_metrics_that_a_scraper_sees() {
         .await;
     gateway.chat(&key, &ask("hello")).await.ok();
     let metrics = eventually("the call among the metrics", async || {
-        let told = collector.deliveries().pop()?;
-        assert!(told.head.starts_with("post /v1/metrics "), "{}", told.head);
-        let body: Value = serde_json::from_slice(&told.body).unwrap();
+        let delivery = collector.deliveries().pop()?;
+        assert!(
+            delivery.head.starts_with("post /v1/metrics "),
+            "{}",
+            delivery.head
+        );
+        let body: Value = serde_json::from_slice(&delivery.body).unwrap();
         let scope = &body["resourceMetrics"][0]["scopeMetrics"][0];
         let metrics = scope["metrics"].as_array().unwrap().clone();
         metrics
@@ -473,7 +477,7 @@ fn buckets(text: &str) -> Vec<&str> {
 async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exemplar() {
     const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0";
     let collector = Receiver::start(&[200]).await;
-    let (gateway, key) = told_to(&collector)
+    let (gateway, key) = with_collector(&collector)
         .setting("telemetry", "trusted_callers = [\"127.0.0.0/8\"]")
         .funded()
         .await;
@@ -481,10 +485,10 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
         .await
         .ok();
     let marked = format!(" # {{trace_id=\"{TRACE}\"}} ");
-    let told = eventually("an exemplar of both histograms", async || {
+    let metrics = eventually("an exemplar of both histograms", async || {
         let request = Request::get("/metrics").header("accept", OPENMETRICS);
-        let told = gateway.admin_send(&request).await.ok();
-        let lines = buckets(told.text());
+        let metrics = gateway.admin_send(&request).await.ok();
+        let lines = buckets(metrics.text());
         let shown = lines.iter().filter(|it| it.contains(&marked));
         let names = shown.filter_map(|it| it.split_once('{'));
         let names: Vec<_> = names.map(|(name, _)| name.to_owned()).collect();
@@ -492,19 +496,19 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
             "tollgate_request_seconds_bucket",
             "tollgate_first_byte_seconds_bucket",
         ];
-        (names == wanted).then_some(told)
+        (names == wanted).then_some(metrics)
     })
     .await;
-    let kind = told.header("content-type").unwrap().to_owned();
+    let kind = metrics.header("content-type").unwrap().to_owned();
     assert!(kind.starts_with(OPENMETRICS), "{kind}");
-    assert!(told.text().ends_with("# EOF\n"), "{}", told.text());
+    assert!(metrics.text().ends_with("# EOF\n"), "{}", metrics.text());
 
     // Without the OpenMetrics format, the same text has no exemplars.
     let plain = gateway.admin_get("/metrics").await.ok();
     assert!(!plain.text().contains(" # {"), "{}", plain.text());
     let without = |line: &&str| line.split(" # {").next().unwrap().to_owned();
-    let told: Vec<_> = buckets(told.text()).iter().map(without).collect();
-    assert_eq!(told, buckets(plain.text()));
+    let lines: Vec<_> = buckets(metrics.text()).iter().map(without).collect();
+    assert_eq!(lines, buckets(plain.text()));
 
     // A call that is not traced leaves no exemplar.
     traced(&gateway, &key, &format!("00-{TRACE}-{SPAN}-00"))

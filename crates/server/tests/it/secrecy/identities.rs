@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::leaks::OURS;
+use super::leaks::ALLOWED_HEADERS;
 use crate::harness::{
     Answer, CannedUpstream, Dialect, GatewayBuilder, Key, Request, eventually, model_via, pairs,
 };
@@ -27,9 +27,9 @@ const SENTENCES: [&str; 6] = [
 ];
 
 /// A random number generator with a fixed seed.
-struct Dice(u64);
+struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -95,20 +95,20 @@ impl Dice {
 }
 
 /// A text with planted identities, and the parts of it that must not appear in an answer.
-struct Planted {
+struct TextWithIdentities {
     text: String,
     code: String,
     traces: Vec<String>,
 }
 
-impl Planted {
-    fn new(dice: &mut Dice) -> Self {
-        let sentence = dice.pick(&SENTENCES);
-        let mut identities = vec![dice.identity()];
+impl TextWithIdentities {
+    fn new(random: &mut SeededRandom) -> Self {
+        let sentence = random.pick(&SENTENCES);
+        let mut identities = vec![random.identity()];
         let mut text = String::new();
         for (at, piece) in sentence.split("{}").enumerate() {
             if at > 0 {
-                let identity = dice.identity();
+                let identity = random.identity();
                 text.push_str(&identity);
                 identities.push(identity);
             }
@@ -153,7 +153,10 @@ impl Planted {
     #[track_caller]
     fn assert_hidden(&self, what: &str, answer: &Answer) {
         for (name, value) in &answer.head.headers {
-            assert!(OURS.contains(&name.as_str()), "{what}: {name}: {value}");
+            assert!(
+                ALLOWED_HEADERS.contains(&name.as_str()),
+                "{what}: {name}: {value}"
+            );
         }
         self.assert_not_in(what, &String::from_utf8_lossy(&answer.body));
     }
@@ -251,19 +254,19 @@ async fn no_text_dialect_tells_who_refused() {
     let builder = GatewayBuilder::default().setting("ledger", "debt_limit = \"2000\"");
     let add = |builder: GatewayBuilder, dialect| builder.upstream(dialect, &address, NAME);
     let (gateway, key) = Dialect::ALL.into_iter().fold(builder, add).funded().await;
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut random = SeededRandom(0x9e37_79b9_7f4a_7c15);
     let mut calls = 0;
     for text in 0..texts() {
-        let planted = Planted::new(&mut dice);
+        let planted = TextWithIdentities::new(&mut random);
         for (caller, upstream) in pairs() {
-            let form = dice.below(5);
+            let form = random.below(5);
             let error = planted.error(form).to_string();
             let event = format!(
                 ": {0}\nid: {0}\nevent: error\ndata: {error}\n\n",
                 planted.code
             );
             let [content, refused] = beginnings(upstream, &planted.text);
-            let status = [400, 409, 413, 422][dice.below(4)];
+            let status = [400, 409, 413, 422][random.below(4)];
             for (status, kind, body, stream) in [
                 (status, "application/json", error.clone(), false),
                 (status, "application/json", error.clone(), true),
@@ -398,15 +401,15 @@ async fn no_other_endpoint_tells_who_refused() {
         .entries(&entries(&canned))
         .funded()
         .await;
-    let mut dice = Dice(0x1234_5678_9abc_def1);
+    let mut random = SeededRandom(0x1234_5678_9abc_def1);
     let mut calls = 0;
     for text in 0..texts() {
-        let planted = Planted::new(&mut dice);
+        let planted = TextWithIdentities::new(&mut random);
         for request in requests(&key) {
-            let error = planted.error(dice.below(5)).to_string();
+            let error = planted.error(random.below(5)).to_string();
             for (status, kind, body) in [
                 (
-                    [400, 404, 409, 413, 422][dice.below(5)],
+                    [400, 404, 409, 413, 422][random.below(5)],
                     "application/json",
                     error.clone(),
                 ),
@@ -437,7 +440,7 @@ async fn no_answer_tells_who_gave_it() {
         .entries(&entries(&canned))
         .funded()
         .await;
-    let planted = Planted::new(&mut Dice(0x0bad_cafe_dead_beef));
+    let planted = TextWithIdentities::new(&mut SeededRandom(0x0bad_cafe_dead_beef));
     let code = &planted.code;
     let vectors = json!({ "id": code, "object": "list", "model": NAME, "request_id": code, "provider": code,
         "data": [{ "object": "embedding", "index": 0, "embedding": [1.0], "id": code, "model": NAME }] });
@@ -461,9 +464,9 @@ async fn no_failed_task_tells_who_failed() {
         .setting("tasks", "poll_max_ms = 40")
         .funded()
         .await;
-    let mut dice = Dice(0x5eed_5eed_5eed_5eed);
+    let mut random = SeededRandom(0x5eed_5eed_5eed_5eed);
     for _ in 0..texts().min(10) {
-        let planted = Planted::new(&mut dice);
+        let planted = TextWithIdentities::new(&mut random);
         canned.answers(200, "application/json", r#"{"request_id":"theirs-1"}"#);
         let created = gateway.send(&requests(&key)[12]).await.ok();
         let id = created.json()["request_id"].as_str().unwrap().to_owned();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, GatewayBuilder, Key, TestGateway, UPSTREAM_KEY, ask, with};
 
 /// The response headers that the gateway may send.
-pub(crate) const OURS: [&str; 14] = [
+pub(crate) const ALLOWED_HEADERS: [&str; 14] = [
     "content-type",
     "content-length",
     "transfer-encoding",
@@ -23,8 +23,8 @@ pub(crate) const OURS: [&str; 14] = [
 ];
 
 /// Texts that identify the upstream. The simulator uses all of them.
-fn signs(gateway: &TestGateway) -> Vec<String> {
-    let mut signs: Vec<String> = [
+fn upstream_identifiers(gateway: &TestGateway) -> Vec<String> {
+    let mut upstream_identifiers: Vec<String> = [
         UPSTREAM_KEY,
         "sim-",
         "sim_",
@@ -45,15 +45,15 @@ fn signs(gateway: &TestGateway) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     // With its colon, because the digits alone may occur in a time or an id by chance.
-    signs.push(format!(":{}", gateway.sim.address().port()));
-    signs
+    upstream_identifiers.push(format!(":{}", gateway.sim.address().port()));
+    upstream_identifiers
 }
 
 #[track_caller]
 fn assert_clean(gateway: &TestGateway, what: &str, answer: &Answer) {
     for (name, value) in &answer.head.headers {
         assert!(
-            OURS.contains(&name.as_str()),
+            ALLOWED_HEADERS.contains(&name.as_str()),
             "{what}: header {name}: {value}"
         );
     }
@@ -67,7 +67,7 @@ fn assert_clean(gateway: &TestGateway, what: &str, answer: &Answer) {
     let text = String::from_utf8_lossy(&answer.body);
     let fingerprint = text.find("fp_sim").map(|at| text[at..at + 16].to_owned());
     let text = fingerprint.map_or(text.clone().into_owned(), |it| text.replace(&it, ""));
-    for sign in signs(gateway) {
+    for sign in upstream_identifiers(gateway) {
         assert!(!text.contains(&sign), "{what}: {sign} in {text}");
     }
 }
@@ -248,8 +248,8 @@ async fn the_log_keeps_every_secret() {
         .get(&key, &format!("/v1beta/models?key={}", key.secret))
         .await
         .ok();
-    let told = |line: &str| line.contains("credential");
-    gateway.logged("a refused credential", told).await;
+    let is_refusal = |line: &str| line.contains("credential");
+    gateway.logged("a refused credential", is_refusal).await;
     let log = gateway.log().join("\n");
     for secret in [UPSTREAM_KEY, &key.secret, "private question", "sim-bad-key"] {
         assert!(!log.contains(secret), "{secret} in {log}");

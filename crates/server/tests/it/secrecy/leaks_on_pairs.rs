@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::leaks::OURS;
+use super::leaks::ALLOWED_HEADERS;
 use crate::harness::{
     Answer, Connection, Dialect, GatewayBuilder, TestGateway, UPSTREAM_KEY, model_via, pairs, with,
 };
@@ -73,7 +73,10 @@ fn assert_clean(
     answer: &Answer,
 ) {
     for (name, value) in &answer.head.headers {
-        assert!(OURS.contains(&name.as_str()), "{what}: {name}: {value}");
+        assert!(
+            ALLOWED_HEADERS.contains(&name.as_str()),
+            "{what}: {name}: {value}"
+        );
         assert!(!is_signed(value), "{what}: {name}: {value}");
     }
     let mut text = String::from_utf8_lossy(&answer.body).into_owned();
@@ -168,14 +171,14 @@ fn is_signed(text: &str) -> bool {
 async fn the_upstream_signs_what_it_sends() {
     let (gateway, _) = GatewayBuilder::default().paired(HIDDEN).await;
     for dialect in Dialect::ALL {
-        for (fault, signs) in [("", 1), ("+status=400", 1)] {
+        for (fault, upstream_identifiers) in [("", 1), ("+status=400", 1)] {
             let model = format!("{HIDDEN}{fault}");
             let request = dialect.call("any", &model, dialect.ask("look"), false);
             let mut upstream = Connection::open(gateway.sim.address()).await;
             upstream.send(&request).await;
             let answer = upstream.answer().await;
             assert!(
-                answer.text().matches(HIDDEN).count() >= signs,
+                answer.text().matches(HIDDEN).count() >= upstream_identifiers,
                 "{dialect:?}"
             );
         }

@@ -18,7 +18,7 @@ fn input_tokens(body: &Value) -> u64 {
 }
 
 /// Waits until the upstream's last call has ended, and returns it.
-async fn ended(gateway: &TestGateway) -> Call {
+async fn wait_for_end(gateway: &TestGateway) -> Call {
     let over = |calls: &[Call]| calls.last().is_some_and(|call| call.end != CallEnd::Open);
     within("the upstream's end", gateway.sim.calls_until(over))
         .await
@@ -60,7 +60,7 @@ async fn usage_learnt_after_the_caller_left_is_what_is_charged() {
     let mut stream = gateway.stream(&key, &ask(prompt)).await;
     some_content(&mut stream).await;
     stream.leave();
-    let call = ended(&gateway).await;
+    let call = wait_for_end(&gateway).await;
     assert_eq!(call.end, CallEnd::Completed, "it was heard out");
     assert_eq!(
         settled(&gateway, &key).await - before,
@@ -97,7 +97,7 @@ async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
             let mut stream = Streaming::new(head, connection);
             stream.next().await.expect("an event");
             stream.leave();
-            let used = ended(&gateway).await.true_usage.expect("an answer");
+            let used = wait_for_end(&gateway).await.true_usage.expect("an answer");
             let exact = used.fresh_input * 1_250_000 + used.output * 10_000_000;
             let charged = settled(&gateway, &key).await - before;
             let pair = format!("{} to {}", caller.name(), upstream.name());
@@ -122,7 +122,7 @@ async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
     let mut stream = gateway.stream(&key, &body).await;
     let text = some_content(&mut stream).await;
     stream.leave();
-    let call = ended(&gateway).await;
+    let call = wait_for_end(&gateway).await;
     assert_eq!(call.end, CallEnd::Cancelled);
     let expected = cost(
         input_tokens(&body),
@@ -150,7 +150,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     let mut stream = gateway.stream(&key, &ask("go")).await;
     some_content(&mut stream).await;
     stream.leave();
-    let call = ended(&gateway).await;
+    let call = wait_for_end(&gateway).await;
     assert_eq!(call.end, CallEnd::Cancelled);
     assert!(call.sent_bytes < 14_000_000, "{}", call.sent_bytes);
     assert!(settled(&gateway, &key).await > 0);
@@ -177,7 +177,7 @@ async fn leaving_before_a_buffered_answer_costs_the_answer() {
     })
     .await;
     drop(connection);
-    assert_eq!(ended(&gateway).await.end, CallEnd::Completed);
+    assert_eq!(wait_for_end(&gateway).await.end, CallEnd::Completed);
     assert_eq!(
         settled(&gateway, &key).await - before,
         expected_cost(&usage)
@@ -218,7 +218,7 @@ async fn leaving_a_silent_upstream_costs_the_input() {
         })
         .await;
         drop(connection);
-        assert_eq!(ended(&gateway).await.end, CallEnd::Cancelled);
+        assert_eq!(wait_for_end(&gateway).await.end, CallEnd::Cancelled);
         let charge = settled(&gateway, &key).await - before;
         assert_eq!(charge, cost(input_tokens(&body), 0, 0), "stream {stream}");
     }
@@ -309,7 +309,7 @@ async fn a_reader_that_takes_nothing_is_let_go() {
     let stream = gateway.stream(&key, &ask("go")).await;
     assert_eq!(stream.head.status, 200);
     // The client reads nothing more from here on.
-    let call = ended(&gateway).await;
+    let call = wait_for_end(&gateway).await;
     assert_eq!(call.end, CallEnd::Cancelled);
     assert!(
         call.sent_bytes < 22_000_000,
@@ -412,9 +412,9 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
         )
         .funded()
         .await;
-    let told = gateway.cli_json(&["check"]).await;
+    let checked = gateway.cli_json(&["check"]).await;
     let drains = ["main", "fast"].map(|name| {
-        let channels = told["channels"].as_array().unwrap();
+        let channels = checked["channels"].as_array().unwrap();
         let channel = channels.iter().find(|it| it["name"] == name);
         channel.unwrap()["client_gone_drain_ms"].as_u64()
     });
@@ -429,7 +429,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
         let mut stream = gateway.stream(&key, &body).await;
         let seen = some_content(&mut stream).await;
         stream.leave();
-        let call = ended(&gateway).await;
+        let call = wait_for_end(&gateway).await;
         assert_eq!(call.end, CallEnd::Cancelled, "{pace_ms} ms");
         let charge = settled(&gateway, &key).await - before;
         let input = input_tokens(&body);
@@ -456,7 +456,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
     )
     .await;
     drop(connection);
-    assert_eq!(ended(&gateway).await.end, CallEnd::Cancelled);
+    assert_eq!(wait_for_end(&gateway).await.end, CallEnd::Cancelled);
     let charge = settled(&gateway, &key).await - before;
     assert_eq!(charge, cost(input_tokens(&body), 0, 0));
     gateway.verify().await;

@@ -10,34 +10,38 @@ use super::{content_task_lists, content_tasks, omni, predict, videos};
 use crate::harness::{GatewayBuilder, Key, Receiver, TestGateway, eventually};
 
 /// Allows callbacks to this machine.
-fn open(builder: GatewayBuilder) -> GatewayBuilder {
+fn allow_loopback(builder: GatewayBuilder) -> GatewayBuilder {
     builder.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
 
-fn told(mut body: Value, url: &str) -> Value {
+fn with_callback(mut body: Value, url: &str) -> Value {
     body["callback_url"] = json!(url);
     body
 }
 
 /// Asserts that the end of a task was delivered in this many attempts, each with the bytes that a lookup returns
 /// (`docs/api/videos.md`).
-async fn is_told(
+async fn assert_delivered(
     (gateway, key): &(TestGateway, Key),
     receiver: &Receiver,
     (id, shown): (&str, &[u8]),
     attempts: usize,
 ) {
-    let told = receiver.wait_for(attempts).await;
+    let deliveries = receiver.wait_for(attempts).await;
     let row = eventually("the note of the delivery", async || {
         let row = gateway.cli_json(&["tasks", "show", id]).await;
         row["callback_outcome"].is_string().then_some(row)
     })
     .await;
     assert_eq!(row["callback_attempts"], attempts);
-    assert_eq!(told, receiver.deliveries(), "no delivery after the last");
-    assert_eq!(told.len(), attempts);
+    assert_eq!(
+        deliveries,
+        receiver.deliveries(),
+        "no delivery after the last"
+    );
+    assert_eq!(deliveries.len(), attempts);
     let common = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
-    for delivery in told {
+    for delivery in deliveries {
         assert_eq!(delivery.body, shown);
         assert_eq!(delivery.body, common.body);
         let head = &delivery.head;
@@ -60,72 +64,72 @@ async fn is_told(
 #[tokio::test]
 async fn the_end_of_a_task_is_told_until_it_is_heard() {
     for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
-        let scene = open(videos::builder()).funded().await;
-        let (gateway, key) = &scene;
+        let gateway_and_key = allow_loopback(videos::builder()).funded().await;
+        let (gateway, key) = &gateway_and_key;
         let receiver = Receiver::start(statuses).await;
-        let body = told(videos::film("x"), &receiver.url);
+        let body = with_callback(videos::video_body("x"), &receiver.url);
         let id = videos::create(gateway, key, &body).await;
-        let shown = videos::ended(gateway, key, &id).await.body;
-        is_told(&scene, &receiver, (&id, &shown), attempts).await;
+        let shown = videos::wait_for_end(gateway, key, &id).await.body;
+        assert_delivered(&gateway_and_key, &receiver, (&id, &shown), attempts).await;
     }
 }
 
 #[tokio::test]
 async fn the_end_of_a_content_task_is_told_once() {
-    let scene = content_tasks::builder().funded().await;
-    let (gateway, key) = &scene;
+    let gateway_and_key = content_tasks::builder().funded().await;
+    let (gateway, key) = &gateway_and_key;
     let receiver = Receiver::start(&[200]).await;
-    let body = told(content_tasks::film("a boat"), &receiver.url);
+    let body = with_callback(content_tasks::video_body("a boat"), &receiver.url);
     let id = content_tasks::create(gateway, key, &body).await;
-    let shown = content_tasks::ended(gateway, key, &id).await;
+    let shown = content_tasks::wait_for_end(gateway, key, &id).await;
     assert_eq!(shown.json()["status"], "succeeded");
-    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+    assert_delivered(&gateway_and_key, &receiver, (&id, &shown.body), 1).await;
 }
 
 #[tokio::test]
 async fn the_end_of_an_operation_is_told_once() {
-    let scene = open(predict::builder()).funded().await;
-    let (gateway, key) = &scene;
+    let gateway_and_key = allow_loopback(predict::builder()).funded().await;
+    let (gateway, key) = &gateway_and_key;
     let receiver = Receiver::start(&[200]).await;
-    let body = told(predict::film("a boat"), &receiver.url);
+    let body = with_callback(predict::video_body("a boat"), &receiver.url);
     let id = predict::create(gateway, key, &body).await;
     let shown = predict::done(gateway, key, &id).await;
     assert!(shown.json()["response"].is_object());
-    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+    assert_delivered(&gateway_and_key, &receiver, (&id, &shown.body), 1).await;
 }
 
 #[tokio::test]
 async fn the_end_of_an_interaction_is_told_once() {
-    let scene = open(omni::builder()).funded().await;
-    let (gateway, key) = &scene;
+    let gateway_and_key = allow_loopback(omni::builder()).funded().await;
+    let (gateway, key) = &gateway_and_key;
     let receiver = Receiver::start(&[200]).await;
-    let body = told(omni::film("fog"), &receiver.url);
+    let body = with_callback(omni::video_body("fog"), &receiver.url);
     let id = omni::create(gateway, key, &body).await;
-    let shown = omni::ended(gateway, key, &id).await;
+    let shown = omni::wait_for_end(gateway, key, &id).await;
     assert_eq!(shown.json()["status"], "completed");
-    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+    assert_delivered(&gateway_and_key, &receiver, (&id, &shown.body), 1).await;
 }
 
 /// Failed, expired and cancelled tasks have callbacks too.
 #[tokio::test]
 async fn every_kind_of_end_is_told() {
-    let scene = content_tasks::builder().funded().await;
-    let (gateway, key) = &scene;
+    let gateway_and_key = content_tasks::builder().funded().await;
+    let (gateway, key) = &gateway_and_key;
     for (words, status) in [
         ("[fail]", "failed"),
         ("[expire]", "expired"),
         ("[queue]", "cancelled"),
     ] {
         let receiver = Receiver::start(&[200]).await;
-        let body = told(content_tasks::film(words), &receiver.url);
+        let body = with_callback(content_tasks::video_body(words), &receiver.url);
         let id = content_tasks::create(gateway, key, &body).await;
         if status == "cancelled" {
-            content_tasks::reached(gateway, key, &id, &["queued"]).await;
+            content_tasks::wait_for_state(gateway, key, &id, &["queued"]).await;
             content_task_lists::delete(gateway, key, &id).await.ok();
         }
-        let shown = content_tasks::ended(gateway, key, &id).await;
+        let shown = content_tasks::wait_for_end(gateway, key, &id).await;
         assert_eq!(shown.json()["status"], status);
-        is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+        assert_delivered(&gateway_and_key, &receiver, (&id, &shown.body), 1).await;
     }
 }
 
@@ -170,7 +174,7 @@ async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
         format!("http://{}/v1/balance", gateway.address()),
     ];
     for url in &urls {
-        let body = told(videos::film("x"), url);
+        let body = with_callback(videos::video_body("x"), url);
         videos::create(&gateway, &key, &body).await;
     }
     eventually("the last attempts", async || {

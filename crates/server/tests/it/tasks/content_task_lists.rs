@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::content_tasks::{PATH, builder, create, film, reached, text};
+use super::content_tasks::{PATH, builder, create, text, video_body, wait_for_state};
 use crate::harness::{Answer, Key, Request, TestGateway};
 
 pub(crate) async fn delete(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
@@ -22,7 +22,7 @@ async fn each_state_has_its_own_deletion() {
     let cancelled = (409, "task_cancelled".to_owned());
 
     // Queued: the task is cancelled here and upstream, at no charge.
-    let id = create(&gateway, &key, &film("[queue]")).await;
+    let id = create(&gateway, &key, &video_body("[queue]")).await;
     let answer = delete(&gateway, &key, &id).await.ok();
     assert_eq!(answer.text(), "{}");
     let shown = gateway.get(&key, &format!("{PATH}/{id}")).await.ok().json();
@@ -39,8 +39,8 @@ async fn each_state_has_its_own_deletion() {
     assert_eq!(again.header("x-should-retry"), Some("false"));
 
     // Running: the task stays.
-    let id = create(&gateway, &key, &film("[run]")).await;
-    reached(&gateway, &key, &id, &["running"]).await;
+    let id = create(&gateway, &key, &video_body("[run]")).await;
+    wait_for_state(&gateway, &key, &id, &["running"]).await;
     let answer = delete(&gateway, &key, &id).await;
     assert_eq!(answer.failure(), running);
     assert_eq!(answer.header("x-should-retry"), Some("false"));
@@ -48,8 +48,8 @@ async fn each_state_has_its_own_deletion() {
 
     // Ended: the task is deleted upstream and hidden here. Its charge and its history stay.
     for (words, status) in [("[fail]", "failed"), ("[expire]", "expired")] {
-        let id = create(&gateway, &key, &film(words)).await;
-        reached(&gateway, &key, &id, &[status]).await;
+        let id = create(&gateway, &key, &video_body(words)).await;
+        wait_for_state(&gateway, &key, &id, &[status]).await;
         assert_eq!(delete(&gateway, &key, &id).await.ok().text(), "{}");
         let record = gateway.sim.content_tasks().pop().unwrap();
         assert!(record.is_deleted, "{record:?}");
@@ -64,14 +64,14 @@ async fn each_state_has_its_own_deletion() {
 #[tokio::test]
 async fn a_task_that_begins_under_the_hand_is_not_called_off() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("[race]")).await;
+    let id = create(&gateway, &key, &video_body("[race]")).await;
     let answer = delete(&gateway, &key, &id).await;
     assert_eq!(answer.failure(), (409, "task_running".to_owned()));
     let shown = gateway.get(&key, &format!("{PATH}/{id}")).await.ok().json();
     assert_eq!(shown["status"], "queued");
     assert_ne!(gateway.frozen(&key).await, 0);
     // An upstream error is reported, and the task can still be deleted afterwards.
-    let id = create(&gateway, &key, &film("[queue]")).await;
+    let id = create(&gateway, &key, &video_body("[queue]")).await;
     gateway
         .sim
         .queue_faults("delete/sim-film", "status=500", 1)
@@ -86,7 +86,7 @@ async fn a_task_is_listed_and_deleted_by_its_own_wallet_alone() {
     let (gateway, key) = builder().funded().await;
     gateway.wallet("other", &["--balance", "100"]).await;
     let stranger = gateway.key("other", &[]).await;
-    let id = create(&gateway, &key, &film("[queue]")).await;
+    let id = create(&gateway, &key, &video_body("[queue]")).await;
     let foreign = delete(&gateway, &stranger, &id).await;
     assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
     for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
@@ -116,11 +116,11 @@ async fn a_list_has_pages_and_filters() {
     let (gateway, key) = builder().funded().await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(create(&gateway, &key, &film("[queue]")).await);
+        ids.push(create(&gateway, &key, &video_body("[queue]")).await);
     }
     let small = json!({ "model": "maker/film-1.0", "content": [text("[fail]")], "duration": 2 });
     let failed = create(&gateway, &key, &small).await;
-    reached(&gateway, &key, &failed, &["failed"]).await;
+    wait_for_state(&gateway, &key, &failed, &["failed"]).await;
     delete(&gateway, &key, &ids[0]).await.ok();
     let list = async |query: &str| {
         let listed = gateway

@@ -52,7 +52,7 @@ pub(super) fn text(words: &str) -> Value {
     json!({ "type": "text", "text": words })
 }
 
-pub(crate) fn film(words: &str) -> Value {
+pub(crate) fn video_body(words: &str) -> Value {
     json!({ "model": "maker/film", "content": [text(words)], "duration": 5 })
 }
 
@@ -70,7 +70,12 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
 }
 
 /// Waits until the task has one of these states, and returns the answer to the lookup.
-pub(crate) async fn reached(gateway: &TestGateway, key: &Key, id: &str, states: &[&str]) -> Answer {
+pub(crate) async fn wait_for_state(
+    gateway: &TestGateway,
+    key: &Key,
+    id: &str,
+    states: &[&str],
+) -> Answer {
     eventually("a state of the task", async || {
         let answer = gateway.get(key, &format!("{PATH}/{id}")).await.ok();
         let now = answer.json()["status"].as_str().unwrap().to_owned();
@@ -79,16 +84,16 @@ pub(crate) async fn reached(gateway: &TestGateway, key: &Key, id: &str, states: 
     .await
 }
 
-pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
+pub(crate) async fn wait_for_end(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     let states = ["succeeded", "failed", "expired", "cancelled"];
-    reached(gateway, key, id, &states).await
+    wait_for_state(gateway, key, id, &states).await
 }
 
 #[tokio::test]
 async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("a boat [queue]")).await;
-    let shown = reached(&gateway, &key, &id, &["queued"]).await;
+    let id = create(&gateway, &key, &video_body("a boat [queue]")).await;
+    let shown = wait_for_state(&gateway, &key, &id, &["queued"]).await;
     let common = gateway.get(&key, &format!("/v1/tasks/{id}")).await.ok();
     let alias = format!("/api/v3/contents/generations/tasks/{id}");
     let alias = gateway.get(&key, &alias).await.ok();
@@ -108,8 +113,8 @@ async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
         ("failed", "[fail]"),
         ("failed", "[refuse]"),
     ] {
-        let id = create(&gateway, &key, &film(words)).await;
-        let shown = reached(&gateway, &key, &id, &[state]).await;
+        let id = create(&gateway, &key, &video_body(words)).await;
+        let shown = wait_for_state(&gateway, &key, &id, &[state]).await;
         for secret in [
             "sim-film",
             "cgt-",
@@ -136,8 +141,8 @@ async fn what_is_not_made_costs_nothing() {
         ("[expire]", "expired", None),
         ("[cancel]", "cancelled", None),
     ] {
-        let id = create(&gateway, &key, &film(words)).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let id = create(&gateway, &key, &video_body(words)).await;
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{shown}");
         assert_eq!(shown["error"]["code"].as_str(), code, "{shown}");
         assert_eq!(gateway.frozen(&key).await, 0, "{words}");
@@ -172,7 +177,10 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
         .iter()
         .map(|name| ((*name).to_owned(), Value::Null))
         .collect();
-    let body = with(film("a cat --ratio 16:9 [queue]"), &Value::Object(unset));
+    let body = with(
+        video_body("a cat --ratio 16:9 [queue]"),
+        &Value::Object(unset),
+    );
     let body = with(
         body,
         &json!({ "seed": 11, "callback_url": "https://c.example/told" }),
@@ -201,44 +209,50 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let invalid = "invalid_request";
     for (body, code) in [
         (of("maker/film", json!([]), json!({})), invalid),
-        (with(film("x"), &json!({ "duration": 16 })), invalid),
-        (with(film("x"), &json!({ "resolution": "8k" })), invalid),
-        (with(film("x"), &json!({ "ratio": "2:1" })), invalid),
-        (with(film("x"), &json!({ "seed": -2 })), invalid),
+        (with(video_body("x"), &json!({ "duration": 16 })), invalid),
         (
-            with(film("x"), &json!({ "frames": 57 })),
+            with(video_body("x"), &json!({ "resolution": "8k" })),
+            invalid,
+        ),
+        (with(video_body("x"), &json!({ "ratio": "2:1" })), invalid),
+        (with(video_body("x"), &json!({ "seed": -2 })), invalid),
+        (
+            with(video_body("x"), &json!({ "frames": 57 })),
             "unsupported_parameter",
         ),
         (
-            with(film("x"), &json!({ "priority": 1 })),
+            with(video_body("x"), &json!({ "priority": 1 })),
             "unsupported_parameter",
         ),
         (
-            with(film("x"), &json!({ "service_tier": "flex" })),
+            with(video_body("x"), &json!({ "service_tier": "flex" })),
             "service_tier_not_supported",
         ),
         (
-            with(film("x"), &json!({ "provider": "p" })),
+            with(video_body("x"), &json!({ "provider": "p" })),
             "routing_not_supported",
         ),
         (
-            with(film("x"), &json!({ "storage_options": {} })),
+            with(video_body("x"), &json!({ "storage_options": {} })),
             "stateful_not_supported",
         ),
         (
-            with(film("x"), &json!({ "callback_url": "ftp://x.example" })),
+            with(
+                video_body("x"),
+                &json!({ "callback_url": "ftp://x.example" }),
+            ),
             invalid,
         ),
         (
-            with(film("x"), &json!({ "callback_url": "nowhere" })),
+            with(video_body("x"), &json!({ "callback_url": "nowhere" })),
             invalid,
         ),
         (
-            with(film("x"), &json!({ "execution_expires_after": 60 })),
+            with(video_body("x"), &json!({ "execution_expires_after": 60 })),
             invalid,
         ),
         (
-            with(film("x"), &json!({ "draft": true })),
+            with(video_body("x"), &json!({ "draft": true })),
             "unsupported_parameter",
         ),
         (
@@ -306,7 +320,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let answer = post(&gateway, &key, &unknown).await;
     assert_eq!(answer.failure(), (404, "model_not_found".to_owned()));
     let request = Request::post(PATH)
-        .json(&film("x"))
+        .json(&video_body("x"))
         .bearer(&key.secret)
         .header("idempotency-key", "1");
     let refused = (400, "idempotency_key_not_supported".to_owned());
@@ -328,7 +342,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     ] {
         let (gateway, key) = builder().funded().await;
         gateway.sim.queue_faults("sim-film", faults, 1).unwrap();
-        let answer = post(&gateway, &key, &film("x")).await;
+        let answer = post(&gateway, &key, &video_body("x")).await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
         for secret in ["sim-film", "Request id"] {
@@ -354,11 +368,11 @@ async fn fetched(gateway: &TestGateway, url: &Value) -> Answer {
 async fn a_result_is_kept_here_and_paid_by_its_tokens() {
     let (gateway, key) = builder().funded().await;
     let body = with(
-        film("a boat"),
+        video_body("a boat"),
         &json!({ "return_last_frame": true, "seed": 7 }),
     );
     let id = create(&gateway, &key, &body).await;
-    let answer = ended(&gateway, &key, &id).await;
+    let answer = wait_for_end(&gateway, &key, &id).await;
     let shown = answer.json();
     let content = shown["content"].clone();
     assert_eq!(
@@ -400,21 +414,24 @@ async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
     let small = json!({ "resolution": "480p", "duration": 4 });
     for (body, status, charge) in [
         // 864 x 480 x 97 / 1024 tokens at 5 credits per million.
-        (with(film("small"), &small), "succeeded", 196_425),
+        (with(video_body("small"), &small), "succeeded", 196_425),
         // A result that is not a valid video fails the task.
-        (film("[page]"), "failed", 0),
-        (film("[cut]"), "failed", 0),
+        (video_body("[page]"), "failed", 0),
+        (video_body("[cut]"), "failed", 0),
         // An invalid picture is left out.
         (
-            with(film("[bad-frame]"), &json!({ "return_last_frame": true })),
+            with(
+                video_body("[bad-frame]"),
+                &json!({ "return_last_frame": true }),
+            ),
             "succeeded",
             1_089_000,
         ),
         // Without a usage report, the charge is the amount of the hold.
-        (film("[unmetered]"), "succeeded", 1_146_200),
+        (video_body("[unmetered]"), "succeeded", 1_146_200),
     ] {
         let id = create(&gateway, &key, &body).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{body} {shown}");
         assert!(shown["content"].get("last_frame_url").is_none(), "{shown}");
         spent += charge;
@@ -423,7 +440,7 @@ async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
     }
     let mov = json!({ "model": "maker/film-2.5", "content": [text("x")], "duration": 4, "output_format": "mov" });
     let id = create(&gateway, &key, &mov).await;
-    let shown = ended(&gateway, &key, &id).await.json();
+    let shown = wait_for_end(&gateway, &key, &id).await.json();
     let video = fetched(&gateway, &shown["content"]["video_url"]).await;
     assert_eq!(video.header("content-type"), Some("video/quicktime"));
     gateway.verify().await;
@@ -440,9 +457,12 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
         json!({ "model": "maker/film-1.5", "content": [item], "resolution": "720p" })
     };
     let id = create(&gateway, &key, &draft).await;
-    assert_eq!(ended(&gateway, &key, &id).await.json()["draft"], true);
+    assert_eq!(
+        wait_for_end(&gateway, &key, &id).await.json()["draft"],
+        true
+    );
     let next = create(&gateway, &key, &promoted(&id)).await;
-    let shown = ended(&gateway, &key, &next).await.json();
+    let shown = wait_for_end(&gateway, &key, &next).await.json();
     assert_eq!(
         (&shown["status"], &shown["draft_task_id"]),
         (&json!("succeeded"), &json!(id))
@@ -453,7 +473,7 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
 
     let full = json!({ "model": "maker/film-1.5", "content": [text("x")], "duration": 4 });
     let full = create(&gateway, &key, &full).await;
-    ended(&gateway, &key, &full).await;
+    wait_for_end(&gateway, &key, &full).await;
     let waiting = with(draft.clone(), &json!({ "content": [text("[queue]")] }));
     let waiting = create(&gateway, &key, &waiting).await;
     let calls = gateway.sim.calls_of("sim-film-1").len();
@@ -482,7 +502,7 @@ async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let mut ids = Vec::new();
     for _ in 0..3 {
         for _ in 0..2 {
-            ids.push(create(&gateway, &key, &film("a boat [polls=3]")).await);
+            ids.push(create(&gateway, &key, &video_body("a boat [polls=3]")).await);
         }
         gateway.kill();
         gateway.verify().await;
@@ -490,7 +510,7 @@ async fn killed_again_and_again_each_task_ends_and_settles_once() {
     }
     for id in &ids {
         assert_eq!(
-            ended(&gateway, &key, id).await.json()["status"],
+            wait_for_end(&gateway, &key, id).await.json()["status"],
             "succeeded"
         );
     }

@@ -36,7 +36,7 @@ async fn create(gateway: &TestGateway, key: &Key, prompt: &str) -> String {
     shown["name"].as_str().unwrap().to_owned()
 }
 
-async fn look(gateway: &TestGateway, key: &Key, name: &str) -> Value {
+async fn look_up(gateway: &TestGateway, key: &Key, name: &str) -> Value {
     let request = Request::get(&format!("/v1beta/{name}"));
     let request = request.header("x-goog-api-key", &key.secret);
     gateway.send(&request).await.ok().json()
@@ -44,7 +44,7 @@ async fn look(gateway: &TestGateway, key: &Key, name: &str) -> Value {
 
 async fn done(gateway: &TestGateway, key: &Key, name: &str) -> Value {
     eventually("the end of the operation", async || {
-        let shown = look(gateway, key, name).await;
+        let shown = look_up(gateway, key, name).await;
         (shown["done"] == true).then_some(shown)
     })
     .await
@@ -75,7 +75,7 @@ async fn copied(gateway: &TestGateway, outcome: &str) {
 }
 
 /// The number of complete files in a media folder.
-pub(crate) fn kept(folder: &Path) -> usize {
+pub(crate) fn count_files(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).unwrap();
     let files = entries.filter(|entry| entry.as_ref().unwrap().path().is_file());
     files.count()
@@ -96,7 +96,10 @@ async fn a_result_is_ours_wherever_the_upstream_had_it() {
         let charged = CHARGE * (u64::try_from(number).unwrap() + 1);
         assert_eq!(gateway.usage(&key).await, charged, "{prompt}");
     }
-    assert_eq!(kept(&gateway.folder().join("tollgate-data/media")), 4);
+    assert_eq!(
+        count_files(&gateway.folder().join("tollgate-data/media")),
+        4
+    );
     assert_eq!(gateway.frozen(&key).await, 0);
     gateway.verify().await;
 }
@@ -117,7 +120,7 @@ async fn a_result_is_kept_in_a_bucket_too() {
     let shown = done(&gateway, &key, &name).await;
     fetch(&gateway, &shown).await;
     let spool = gateway.folder().join("tollgate-data/media-spool");
-    assert_eq!(kept(&spool), 0);
+    assert_eq!(count_files(&spool), 0);
     gateway.verify().await;
 }
 
@@ -131,7 +134,10 @@ async fn what_is_no_film_fails_the_task_at_no_charge() {
         (gateway.frozen(&key).await, gateway.usage(&key).await),
         (0, 0)
     );
-    assert_eq!(kept(&gateway.folder().join("tollgate-data/media")), 0);
+    assert_eq!(
+        count_files(&gateway.folder().join("tollgate-data/media")),
+        0
+    );
     gateway.verify().await;
 }
 
@@ -162,14 +168,14 @@ async fn a_task_outlasts_its_storage_and_its_node() {
     std::fs::rename(&media, &away).unwrap();
     let name = create(&gateway, &key, "a street").await;
     copied(&gateway, "later").await;
-    assert_ne!(look(&gateway, &key, &name).await["done"], true);
+    assert_ne!(look_up(&gateway, &key, &name).await["done"], true);
     assert_eq!(gateway.usage(&key).await, 0);
     gateway.kill();
     std::fs::rename(&away, &media).unwrap();
     gateway.restart().await;
     let shown = done(&gateway, &key, &name).await;
     fetch(&gateway, &shown).await;
-    assert_eq!(kept(&media), 1);
+    assert_eq!(count_files(&media), 1);
     assert_eq!(gateway.usage(&key).await, CHARGE);
     gateway.verify().await;
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::videos::{builder, create, ended, film, post};
+use super::videos::{builder, create, post, video_body, wait_for_end};
 use crate::harness::{Connection, Database, Key, Request, TestGateway, eventually};
 
 /// The cost of eight seconds of video, in micro-credits.
-const FILM_COST: u64 = 800_000;
+const VIDEO_COST: u64 = 800_000;
 
 /// The rows of `tasks list`, as JSON.
 pub(crate) async fn listed(gateway: &TestGateway, options: &[&str]) -> Vec<Value> {
@@ -28,7 +28,7 @@ pub(crate) async fn create_on(node: SocketAddr, key: &Key, prompt: &str) -> Stri
     let mut connection = Connection::open(node).await;
     let request = Request::post("/v1/videos/generations");
     connection
-        .send(&request.json(&film(prompt)).bearer(&key.secret))
+        .send(&request.json(&video_body(prompt)).bearer(&key.secret))
         .await;
     let answer = connection.answer().await.ok();
     answer.json()["request_id"].as_str().unwrap().to_owned()
@@ -87,7 +87,7 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
         })
         .await;
     }
-    assert_eq!(gateway.usage(&key).await, count as u64 * FILM_COST);
+    assert_eq!(gateway.usage(&key).await, count as u64 * VIDEO_COST);
     let rows = listed(&gateway, &[]).await;
     assert_eq!(rows.len(), count);
     assert!(rows.iter().all(|row| row["status"] == "done"));
@@ -107,10 +107,10 @@ async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
 #[tokio::test]
 async fn operators_list_show_and_follow_tasks() {
     let (gateway, key) = builder().funded().await;
-    let done = create(&gateway, &key, &film("a boat")).await;
-    ended(&gateway, &key, &done).await;
-    let refused = create(&gateway, &key, &film("[refuse]")).await;
-    ended(&gateway, &key, &refused).await;
+    let done = create(&gateway, &key, &video_body("a boat")).await;
+    wait_for_end(&gateway, &key, &done).await;
+    let refused = create(&gateway, &key, &video_body("[refuse]")).await;
+    wait_for_end(&gateway, &key, &refused).await;
     let rows = listed(&gateway, &[]).await;
     let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2);
@@ -132,7 +132,7 @@ async fn operators_list_show_and_follow_tasks() {
     let missing = gateway.cli(&["tasks", "show", missing]).await;
     assert!(!missing.status.success() && missing.stderr.contains("no task"));
     // With `--drain`, the command follows until no task is open.
-    let slow = create(&gateway, &key, &film("a boat [polls=20]")).await;
+    let slow = create(&gateway, &key, &video_body("a boat [polls=20]")).await;
     let followed = gateway.cli(&["tasks", "follow", "--drain", "--json"]).await;
     let last = followed.stdout.lines().rfind(|line| line.contains(&slow));
     let last: Value = serde_json::from_str(last.unwrap()).unwrap();
@@ -143,14 +143,14 @@ async fn operators_list_show_and_follow_tasks() {
 #[tokio::test]
 async fn a_channel_with_open_tasks_cannot_be_taken_away() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("a boat [polls=100000]")).await;
+    let id = create(&gateway, &key, &video_body("a boat [polls=100000]")).await;
     let file = gateway.config_file().to_owned();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"main\"", "\"other\"")).unwrap();
     crate::harness::signal("HUP", gateway.pid());
     let refused = |line: &str| line.contains("still has open tasks");
     gateway.logged("the refusal", refused).await;
-    let answer = post(&gateway, &key, "/v1/videos/generations", &film("x")).await;
+    let answer = post(&gateway, &key, "/v1/videos/generations", &video_body("x")).await;
     answer.ok();
     let row = gateway.cli_json(&["tasks", "show", &id]).await;
     assert_eq!(

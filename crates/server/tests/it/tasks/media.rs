@@ -12,7 +12,7 @@ use crate::harness::{
 const ID: &str = "0123456789abcdefghijklmnopqrstuv";
 
 /// Bytes in which no two ranges are equal.
-fn film() -> Vec<u8> {
+fn distinct_bytes() -> Vec<u8> {
     (0..50_000_u32).flat_map(u32::to_be_bytes).collect()
 }
 
@@ -40,9 +40,9 @@ async fn media_are_served_without_a_key_under_fixed_types() {
         ("png", "image/png"),
     ] {
         let name = format!("{ID}.{ending}");
-        keep(&gateway, &name, &film());
+        keep(&gateway, &name, &distinct_bytes());
         let answer = get(&gateway, &format!("/media/{name}"), &[]).await.ok();
-        assert_eq!(answer.body, film());
+        assert_eq!(answer.body, distinct_bytes());
         let disposition = format!("inline; filename=\"{name}\"");
         for (header, expected) in [
             ("content-type", content_type),
@@ -65,25 +65,25 @@ async fn media_are_served_without_a_key_under_fixed_types() {
 #[tokio::test]
 async fn clients_of_generate_content_find_their_file() {
     let gateway = TestGateway::start().await;
-    keep(&gateway, &format!("{ID}.mp4"), &film());
+    keep(&gateway, &format!("{ID}.mp4"), &distinct_bytes());
     // The newest SDK uses `/v1`.
     for version in ["v1beta", "v1"] {
         let target = format!("/{version}/files/{ID}:download?alt=media");
         let answer = get(&gateway, &target, &[]).await.ok();
-        assert_eq!(answer.body, film());
+        assert_eq!(answer.body, distinct_bytes());
         assert_eq!(answer.header("content-type"), Some("video/mp4"));
         let disposition = format!("attachment; filename=\"{ID}.mp4\"");
         assert_eq!(answer.header("content-disposition"), Some(&*disposition));
         // The SDK sends its key along, which must not cause a refusal.
         let answer = get(&gateway, &target, &[("x-goog-api-key", "whatever")]).await;
-        assert_eq!(answer.ok().body, film());
+        assert_eq!(answer.ok().body, distinct_bytes());
     }
 }
 
 #[tokio::test]
 async fn one_range_is_served() {
     let gateway = TestGateway::start().await;
-    keep(&gateway, &format!("{ID}.mp4"), &film());
+    keep(&gateway, &format!("{ID}.mp4"), &distinct_bytes());
     let target = format!("/media/{ID}.mp4");
     for (range, span) in [
         ("bytes=0-0", 0..1),
@@ -94,15 +94,15 @@ async fn one_range_is_served() {
     ] {
         let answer = get(&gateway, &target, &[("range", range)]).await;
         assert_eq!(answer.status(), 206, "{range}");
-        let told = format!("bytes {}-{}/200000", span.start, span.end - 1);
-        assert_eq!(answer.header("content-range"), Some(&*told), "{range}");
+        let expected = format!("bytes {}-{}/200000", span.start, span.end - 1);
+        assert_eq!(answer.header("content-range"), Some(&*expected), "{range}");
         let length = span.len().to_string();
         assert_eq!(answer.header("content-length"), Some(&*length), "{range}");
-        assert!(answer.body == film()[span], "{range}");
+        assert!(answer.body == distinct_bytes()[span], "{range}");
     }
     for range in ["bytes=0-1,5-6", "items=0-1", "bytes=9-2"] {
         let answer = get(&gateway, &target, &[("range", range)]).await.ok();
-        assert!(answer.body == film(), "{range}");
+        assert!(answer.body == distinct_bytes(), "{range}");
     }
     let answer = get(&gateway, &target, &[("range", "bytes=200000-")]).await;
     assert_eq!(answer.status(), 416);
@@ -114,7 +114,7 @@ async fn one_range_is_served() {
 async fn conditions_are_judged_by_the_mark() {
     let gateway = TestGateway::start().await;
     let name = format!("{ID}.mp4");
-    keep(&gateway, &name, &film());
+    keep(&gateway, &name, &distinct_bytes());
     let target = format!("/media/{name}");
     let etag = get(&gateway, &target, &[]).await.ok();
     let etag = etag.header("etag").unwrap().to_owned();
@@ -145,7 +145,7 @@ async fn conditions_are_judged_by_the_mark() {
 #[tokio::test]
 async fn a_head_tells_what_a_get_would() {
     let gateway = TestGateway::start().await;
-    keep(&gateway, &format!("{ID}.mp4"), &film());
+    keep(&gateway, &format!("{ID}.mp4"), &distinct_bytes());
     let target = format!("/media/{ID}.mp4");
     let got = get(&gateway, &target, &[]).await.ok();
     let mut connection = Connection::open(gateway.address()).await;
@@ -166,14 +166,17 @@ async fn a_head_tells_what_a_get_would() {
         .send(&Request::get(&target).header("range", "bytes=0-3"))
         .await;
     let answer = connection.answer().await;
-    assert_eq!((answer.status(), &*answer.body), (206, &film()[..4]));
+    assert_eq!(
+        (answer.status(), &*answer.body),
+        (206, &distinct_bytes()[..4])
+    );
 }
 
 #[tokio::test]
 async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
     let gateway = TestGateway::start().await;
     let expired = "expired0expired0expired0expired0";
-    let path = keep(&gateway, &format!("{expired}.mp4"), &film());
+    let path = keep(&gateway, &format!("{expired}.mp4"), &distinct_bytes());
     let file = std::fs::File::options().write(true).open(path).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
     file.set_modified(long_ago).unwrap();
@@ -182,7 +185,7 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
         "ours",
     )
     .unwrap();
-    let mut told = Vec::new();
+    let mut bodies = Vec::new();
     for target in [
         format!("/media/{ID}.mp4"),
         format!("/media/{expired}.mp4"),
@@ -196,13 +199,13 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
         let answer = get(&gateway, &target, &[]).await;
         assert_eq!(answer.status(), 404, "{target}");
         assert_eq!(answer.json()["error"]["code"], "not_found", "{target}");
-        told.push(answer.body);
+        bodies.push(answer.body);
         let mut connection = Connection::open(gateway.address()).await;
         connection.send(&Request::new("HEAD", &target)).await;
         assert_eq!(connection.head().await.unwrap().status, 404, "{target}");
     }
-    told.dedup();
-    assert_eq!(told.len(), 1);
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1);
     for id in [ID, expired, "files"] {
         for version in ["v1beta", "v1"] {
             let target = format!("/{version}/files/{id}:download?alt=media");
@@ -216,7 +219,7 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
 #[tokio::test]
 async fn a_storage_that_is_away_is_no_missing_file() {
     let gateway = TestGateway::start().await;
-    keep(&gateway, &format!("{ID}.mp4"), &film());
+    keep(&gateway, &format!("{ID}.mp4"), &distinct_bytes());
     let media = gateway.folder().join("tollgate-data/media");
     let away = gateway.folder().join("away");
     std::fs::rename(&media, &away).unwrap();
@@ -225,14 +228,21 @@ async fn a_storage_that_is_away_is_no_missing_file() {
     assert_eq!(answer.status(), 503);
     assert!(answer.header("retry-after").is_some());
     std::fs::rename(&away, &media).unwrap();
-    assert_eq!(get(&gateway, &target, &[]).await.ok().body, film());
+    assert_eq!(
+        get(&gateway, &target, &[]).await.ok().body,
+        distinct_bytes()
+    );
 }
 
 #[tokio::test]
 async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
     let mut gateway = TestGateway::start().await;
-    let kept = keep(&gateway, &format!("{ID}.mp4"), &film());
-    let expired = keep(&gateway, "expired0expired0expired0expired0.mp4", &film());
+    let kept = keep(&gateway, &format!("{ID}.mp4"), &distinct_bytes());
+    let expired = keep(
+        &gateway,
+        "expired0expired0expired0expired0.mp4",
+        &distinct_bytes(),
+    );
     let file = std::fs::File::options().write(true).open(&expired).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
     file.set_modified(long_ago).unwrap();
@@ -242,10 +252,10 @@ async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
     let is_counted = async || {
         let metrics = gateway.admin_get("/metrics").await.ok();
         let text = metrics.text();
-        let is_told = |line: &str| text.lines().any(|told| told == line);
-        let all = is_told("tollgate_media_swept_total 1")
-            && is_told("tollgate_media_kept 1")
-            && is_told("tollgate_media_kept_bytes 200000");
+        let has_line = |line: &str| text.lines().any(|other| other == line);
+        let all = has_line("tollgate_media_swept_total 1")
+            && has_line("tollgate_media_kept 1")
+            && has_line("tollgate_media_kept_bytes 200000");
         all.then_some(())
     };
     eventually("the count", is_counted).await;
@@ -275,15 +285,15 @@ async fn media_in_a_bucket_are_served_alike() {
     let gateway = in_bucket(s3.address).start().await;
     let folder = s3.bucket().join("videos");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join(format!("{ID}.mp4")), film()).unwrap();
+    std::fs::write(folder.join(format!("{ID}.mp4")), distinct_bytes()).unwrap();
     let target = format!("/media/{ID}.mp4");
     let answer = get(&gateway, &target, &[]).await.ok();
-    assert!(answer.body == film());
+    assert!(answer.body == distinct_bytes());
     assert_eq!(answer.header("content-type"), Some("video/mp4"));
     assert!(answer.header("etag").is_some());
     let answer = get(&gateway, &target, &[("range", "bytes=7-70000")]).await;
     assert_eq!(answer.status(), 206);
-    assert!(answer.body == film()[7..=70_000]);
+    assert!(answer.body == distinct_bytes()[7..=70_000]);
     let answer = get(&gateway, &format!("/media/{ID}.png"), &[]).await;
     assert_eq!(answer.status(), 404);
     s3.stop().await;
@@ -336,11 +346,11 @@ async fn a_reader_that_is_too_slow_is_cut_off() {
 }
 
 async fn storage_becomes(gateway: &TestGateway, word: &str) {
-    let is_told = async || {
+    let is_reported = async || {
         let ready = gateway.admin_get("/readyz").await.ok().json();
         (ready["storage"] == word).then_some(())
     };
-    eventually("the storage's state", is_told).await;
+    eventually("the storage's state", is_reported).await;
 }
 
 /// Calls that need no storage are served, so the node is ready. `/readyz` reports that the bucket cannot be reached.

@@ -31,13 +31,13 @@ async fn a_poll_that_there_is_no_memory_for_ends_no_task_and_blames_no_channel()
         .sim
         .queue_faults("poll/sim-video", "endless-line", POLLS)
         .unwrap();
-    let id = videos::create(&gateway, &key, &videos::film("a boat")).await;
+    let id = videos::create(&gateway, &key, &videos::video_body("a boat")).await;
     eventually("the polls", async || {
         (gateway.upstream_calls() > u64::from(POLLS)).then_some(())
     })
     .await;
     assert!(channel_is(&gateway, "closed").await);
-    let shown = videos::ended(&gateway, &key, &id).await.json();
+    let shown = videos::wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "done", "{shown}");
     assert!(channel_is(&gateway, "closed").await);
     all_memory_is_free(&gateway, &key).await;
@@ -52,7 +52,7 @@ async fn an_answer_that_is_too_large_is_the_channels_fault_and_no_end() {
         .sim
         .queue_faults("poll/sim-video", "endless-line", 5)
         .unwrap();
-    let id = videos::create(&gateway, &key, &videos::film("a boat [polls=100000]")).await;
+    let id = videos::create(&gateway, &key, &videos::video_body("a boat [polls=100000]")).await;
     eventually("the channel's trouble", async || {
         channel_is(&gateway, "open").await.then_some(())
     })
@@ -69,8 +69,8 @@ async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
         .sim
         .queue_faults("sim-omni", "endless-line", 1)
         .unwrap();
-    let id = omni::create(&gateway, &key, &omni::film("x")).await;
-    let shown = omni::ended(&gateway, &key, &id).await.json();
+    let id = omni::create(&gateway, &key, &omni::video_body("x")).await;
+    let shown = omni::wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!(
         (gateway.frozen(&key).await, gateway.usage(&key).await),
@@ -78,8 +78,8 @@ async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
     );
     assert!(channel_is(&gateway, "closed").await);
     // There is memory for the next result.
-    let id = omni::create(&gateway, &key, &omni::film("[inline]")).await;
-    let shown = omni::ended(&gateway, &key, &id).await.json();
+    let id = omni::create(&gateway, &key, &omni::video_body("[inline]")).await;
+    let shown = omni::wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "completed", "{shown}");
     all_memory_is_free(&gateway, &key).await;
     gateway.verify().await;

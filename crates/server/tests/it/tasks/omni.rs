@@ -43,7 +43,7 @@ pub(crate) fn builder() -> GatewayBuilder {
         .setting("tasks", "poll_max_ms = 40")
 }
 
-pub(crate) fn film(text: &str) -> Value {
+pub(crate) fn video_body(text: &str) -> Value {
     json!({ "model": "maker/omni", "input": text, "background": true })
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
 }
 
 /// Waits until the interaction has ended, polled as the protocol's own clients do.
-pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
+pub(crate) async fn wait_for_end(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");
         let request = Request::get(&target).header("x-goog-api-key", &key.secret);
@@ -102,8 +102,8 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
             "Video generation passed its budget.",
         ),
     ] {
-        let id = create(&gateway, &key, &film(text)).await;
-        let answer = ended(&gateway, &key, &id).await;
+        let id = create(&gateway, &key, &video_body(text)).await;
+        let answer = wait_for_end(&gateway, &key, &id).await;
         let shown = answer.json();
         assert_eq!(
             (&shown["id"], &shown["status"]),
@@ -136,8 +136,8 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     ] {
         let (gateway, key) = builder().funded().await;
         gateway.sim.queue_faults("sim-omni", faults, 1).unwrap();
-        let id = create(&gateway, &key, &film("x")).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let id = create(&gateway, &key, &video_body("x")).await;
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "failed", "{faults}: {shown}");
         assert_eq!(
             shown["steps"][0]["error"]["code"], is_code,
@@ -158,7 +158,7 @@ async fn an_upstream_that_cannot_be_reached_is_told_as_such() {
     let (gateway, key) = builder().funded().await;
     let body = json!({ "model": "maker/omni-nowhere", "input": "x" });
     let id = create(&gateway, &key, &body).await;
-    let shown = ended(&gateway, &key, &id).await.json();
+    let shown = wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!(shown["steps"][0]["error"]["code"], 14, "{shown}");
     assert_eq!(
@@ -176,7 +176,7 @@ async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
         .sim
         .queue_faults("sim-omni", "hang=head", 1)
         .unwrap();
-    let id = create(&gateway, &key, &film("x")).await;
+    let id = create(&gateway, &key, &video_body("x")).await;
     eventually("the upstream call", async || {
         (gateway.upstream_calls() == 1).then_some(())
     })
@@ -186,7 +186,7 @@ async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
     gateway.kill();
     gateway.verify().await;
     gateway.restart().await;
-    let shown = ended(&gateway, &key, &id).await.json();
+    let shown = wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!(
         (gateway.frozen(&key).await, gateway.usage(&key).await),
@@ -204,7 +204,7 @@ async fn the_upstream_keeps_nothing_and_hears_nothing_of_ours() {
         "response_format": [{ "type": "video", "duration": "3s", "resolution": null }],
     });
     let id = create(&gateway, &key, &body).await;
-    ended(&gateway, &key, &id).await;
+    wait_for_end(&gateway, &key, &id).await;
     let calls = gateway.sim.calls_of("sim-omni");
     let sent: Value = serde_json::from_slice(&calls[0].body).unwrap();
     assert_eq!(
@@ -223,7 +223,7 @@ async fn the_upstream_keeps_nothing_and_hears_nothing_of_ours() {
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let (gateway, key) = builder().funded().await;
     let with = |members: Value| {
-        let mut body = film("x");
+        let mut body = video_body("x");
         let object = body.as_object_mut().unwrap();
         object.extend(members.as_object().unwrap().clone());
         body
@@ -278,7 +278,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = Dialect::Interactions.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
-    let request = call(&key, &film("x")).header("idempotency-key", "1");
+    let request = call(&key, &video_body("x")).header("idempotency-key", "1");
     let answer = gateway.send(&request).await;
     let expected = (400, "idempotency_key_not_supported".to_owned());
     assert_eq!(Dialect::Interactions.failure(&answer), expected);
@@ -291,8 +291,8 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
 #[tokio::test]
 async fn a_task_is_found_under_both_versions_and_by_its_own_wallet_alone() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("[fail]")).await;
-    let shown = ended(&gateway, &key, &id).await;
+    let id = create(&gateway, &key, &video_body("[fail]")).await;
+    let shown = wait_for_end(&gateway, &key, &id).await;
     gateway.wallet("other", &[]).await;
     let stranger = gateway.key("other", &[]).await;
     for version in ["v1", "v1beta"] {
@@ -342,7 +342,7 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
             "response_format": { "type": "video", "duration": "3s", "resolution": resolution },
         });
         let id = create(&gateway, &key, &body).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "completed", "{shown}");
         let step = &shown["steps"][0];
         assert_eq!(
@@ -393,7 +393,7 @@ async fn what_is_no_film_is_not_paid_for() {
     ] {
         let body = json!({ "model": model, "input": text });
         let id = create(&gateway, &key, &body).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], "failed", "{shown}");
         assert_eq!(shown["errors"][0]["message"], message, "{shown}");
         assert_eq!(

@@ -26,7 +26,7 @@ pub(crate) fn builder() -> GatewayBuilder {
         .setting("tasks", "poll_max_ms = 40")
 }
 
-pub(crate) fn film(prompt: &str) -> Value {
+pub(crate) fn video_body(prompt: &str) -> Value {
     json!({ "instances": [{ "prompt": prompt }] })
 }
 
@@ -76,7 +76,7 @@ async fn an_operation_without_a_film_costs_nothing_and_says_why() {
             json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
         ),
     ] {
-        let name = create(&gateway, &key, &film(prompt)).await;
+        let name = create(&gateway, &key, &video_body(prompt)).await;
         let mut expected = json!({ "name": name, "done": true });
         let members = expected.as_object_mut().unwrap();
         members.extend(end.as_object().unwrap().clone());
@@ -99,7 +99,7 @@ async fn what_is_asked_for_is_held_for() {
         ("maker/film-lite", json!({ "resolution": "1080p" }), 400_000),
     ] {
         let (gateway, key) = builder().funded().await;
-        let mut body = film("[polls=1000000]");
+        let mut body = video_body("[polls=1000000]");
         body["parameters"] = parameters;
         gateway.send(&call(&key, model, &body)).await.ok();
         assert_eq!(gateway.frozen(&key).await, held, "{body}");
@@ -109,7 +109,7 @@ async fn what_is_asked_for_is_held_for() {
 #[tokio::test]
 async fn an_operation_is_found_by_every_name_of_it_and_by_its_own_wallet_alone() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("[polls=1000000]")).await;
+    let id = create(&gateway, &key, &video_body("[polls=1000000]")).await;
     gateway.wallet("other", &[]).await;
     let stranger = gateway.key("other", &[]).await;
     let names = |id: &str| {
@@ -158,13 +158,14 @@ async fn an_operation_is_found_by_every_name_of_it_and_by_its_own_wallet_alone()
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let (gateway, key) = builder().funded().await;
     let with = |parameters: Value| {
-        let mut body = film("x");
+        let mut body = video_body("x");
         body["parameters"] = parameters;
         body
     };
     let image = json!({ "instances": [{ "image": { "bytesBase64Encoded": "iVBORw0=", "mimeType": "image/png" } }] });
     let last = json!({ "instances": [{ "prompt": "x", "lastFrame": {} }] });
-    let told = |url: &str| json!({ "instances": [{ "prompt": "x" }], "callback_url": url });
+    let with_callback =
+        |url: &str| json!({ "instances": [{ "prompt": "x" }], "callback_url": url });
     for (model, body, code) in [
         (
             "maker/film",
@@ -198,9 +199,13 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
             with(json!({ "storageUri": "gs://b" })),
             "stateful_not_supported",
         ),
-        ("maker/film", told("ftp://x.example"), "invalid_request"),
-        ("maker/film", told("nowhere"), "invalid_request"),
-        ("maker/chat", film("x"), "model_not_supported"),
+        (
+            "maker/film",
+            with_callback("ftp://x.example"),
+            "invalid_request",
+        ),
+        ("maker/film", with_callback("nowhere"), "invalid_request"),
+        ("maker/chat", video_body("x"), "model_not_supported"),
     ] {
         let answer = gateway.send(&call(&key, model, &body)).await;
         let found = Dialect::Generate.failure(&answer);
@@ -220,10 +225,12 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = gateway.send(&request).await.failure();
         assert_eq!(found, (400, "model_not_supported".to_owned()), "{path}");
     }
-    let unknown = gateway.send(&call(&key, "maker/none", &film("x"))).await;
+    let unknown = gateway
+        .send(&call(&key, "maker/none", &video_body("x")))
+        .await;
     let expected = (404, "model_not_found".to_owned());
     assert_eq!(Dialect::Generate.failure(&unknown), expected);
-    let request = call(&key, "maker/film", &film("x")).header("idempotency-key", "1");
+    let request = call(&key, "maker/film", &video_body("x")).header("idempotency-key", "1");
     let answer = gateway.send(&request).await;
     let expected = (400, "idempotency_key_not_supported".to_owned());
     assert_eq!(Dialect::Generate.failure(&answer), expected);
@@ -246,7 +253,9 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     ] {
         let (gateway, key) = builder().funded().await;
         gateway.sim.queue_faults("sim-film", faults, 1).unwrap();
-        let answer = gateway.send(&call(&key, "maker/film", &film("x"))).await;
+        let answer = gateway
+            .send(&call(&key, "maker/film", &video_body("x")))
+            .await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
         assert_eq!(gateway.upstream_calls(), 1, "{faults}");
@@ -274,15 +283,15 @@ async fn polls_that_fail_do_not_end_an_operation() {
             .queue_faults("poll/sim-film", faults, 1)
             .unwrap();
     }
-    let name = create(&gateway, &key, &film("[fail]")).await;
+    let name = create(&gateway, &key, &video_body("[fail]")).await;
     let shown = done(&gateway, &key, &name).await.json();
     assert_eq!(shown["error"]["code"], 3, "{shown}");
     gateway.verify().await;
 }
 
 /// Creates a video of four seconds, waits until it is done, and returns its URL.
-async fn filmed(gateway: &TestGateway, key: &Key, prompt: &str) -> String {
-    let mut body = film(prompt);
+async fn create_video(gateway: &TestGateway, key: &Key, prompt: &str) -> String {
+    let mut body = video_body(prompt);
     body["parameters"] = json!({ "durationSeconds": 4 });
     let name = create(gateway, key, &body).await;
     let shown = done(gateway, key, &name).await.json();
@@ -302,7 +311,7 @@ async fn a_film_is_ours_wherever_the_upstream_had_it() {
     let (gateway, key) = builder.funded().await;
     let mut spent = 0;
     for prompt in ["a boat", "[inline]", "[vertex]", "[redirect]"] {
-        let uri = filmed(&gateway, &key, prompt).await;
+        let uri = create_video(&gateway, &key, prompt).await;
         let path = uri.strip_prefix("https://gateway.example").unwrap();
         let id = path.strip_prefix("/v1beta/files/").unwrap();
         let id = id.strip_suffix(":download?alt=media").unwrap();
@@ -330,7 +339,7 @@ async fn a_film_that_cannot_be_had_now_is_had_later() {
             .queue_faults("file/sim-film", faults, 1)
             .unwrap();
     }
-    filmed(&gateway, &key, "a boat").await;
+    create_video(&gateway, &key, "a boat").await;
     assert_eq!(gateway.usage(&key).await, 400_000);
     gateway.verify().await;
 }
@@ -338,7 +347,7 @@ async fn a_film_that_cannot_be_had_now_is_had_later() {
 #[tokio::test]
 async fn what_is_no_film_is_not_paid_for() {
     let (gateway, key) = builder().funded().await;
-    let name = create(&gateway, &key, &film("[broken]")).await;
+    let name = create(&gateway, &key, &video_body("[broken]")).await;
     let shown = done(&gateway, &key, &name).await.json();
     assert_eq!(shown["error"]["code"], 13, "{shown}");
     assert_eq!(
@@ -356,7 +365,7 @@ async fn killed_again_and_again_each_operation_ends_and_settles_once() {
     let mut names = Vec::new();
     for _ in 0..3 {
         for prompt in ["a boat [polls=3]", "[inline]"] {
-            names.push(create(&gateway, &key, &film(prompt)).await);
+            names.push(create(&gateway, &key, &video_body(prompt)).await);
         }
         gateway.kill();
         gateway.verify().await;

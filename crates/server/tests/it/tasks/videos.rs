@@ -27,7 +27,7 @@ pub(crate) fn builder() -> GatewayBuilder {
         .setting("tasks", "callback_retry_ms = [20, 30, 40]")
 }
 
-pub(crate) fn film(prompt: &str) -> Value {
+pub(crate) fn video_body(prompt: &str) -> Value {
     json!({ "model": "maker/video", "prompt": prompt })
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
 }
 
 /// Waits until the task has ended, and returns the answer to the lookup.
-pub(crate) async fn ended(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
+pub(crate) async fn wait_for_end(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the task", async || {
         let answer = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
         (answer.json()["status"] != "pending").then_some(answer)
@@ -63,7 +63,7 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
     // Six seconds at 0.05 credits, held until the task ends.
     let held = gateway.frozen(&key).await;
     assert!(held == 300_000 || held == 0, "{held}");
-    let answer = ended(&gateway, &key, &id).await;
+    let answer = wait_for_end(&gateway, &key, &id).await;
     let shown = answer.json();
     let url = shown["video"]["url"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -93,7 +93,7 @@ async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
 #[tokio::test]
 async fn a_task_is_seen_by_its_own_wallet_alone() {
     let (gateway, key) = builder().funded().await;
-    let id = create(&gateway, &key, &film("a boat")).await;
+    let id = create(&gateway, &key, &video_body("a boat")).await;
     gateway.wallet("other", &[]).await;
     let stranger = gateway.key("other", &[]).await;
     let brother = gateway.key("w", &[]).await;
@@ -126,8 +126,8 @@ async fn each_end_costs_what_it_should() {
         // By the second if no cost is reported.
         ("[unpriced]", "done", 400_000),
     ] {
-        let id = create(&gateway, &key, &film(prompt)).await;
-        let shown = ended(&gateway, &key, &id).await.json();
+        let id = create(&gateway, &key, &video_body(prompt)).await;
+        let shown = wait_for_end(&gateway, &key, &id).await.json();
         assert_eq!(shown["status"], status, "{shown}");
         assert!(!shown.to_string().contains("sim-video"), "{shown}");
         spent += charge;
@@ -199,7 +199,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         assert_eq!(answer.failure(), (400, code.to_owned()), "{body}");
     }
     let request = Request::post("/v1/videos/generations")
-        .json(&film("x"))
+        .json(&video_body("x"))
         .bearer(&key.secret)
         .header("idempotency-key", "1");
     let answer = gateway.send(&request).await;
@@ -224,7 +224,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     ] {
         let (gateway, key) = builder().funded().await;
         gateway.sim.queue_faults("sim-video", faults, 1).unwrap();
-        let answer = post(&gateway, &key, "/v1/videos/generations", &film("x")).await;
+        let answer = post(&gateway, &key, "/v1/videos/generations", &video_body("x")).await;
         assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
         assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
         assert_eq!(gateway.upstream_calls(), 1, "{faults}");
@@ -252,8 +252,11 @@ async fn polls_that_fail_do_not_end_a_task() {
             .queue_faults("poll/sim-video", faults, 1)
             .unwrap();
     }
-    let id = create(&gateway, &key, &film("x")).await;
-    assert_eq!(ended(&gateway, &key, &id).await.json()["status"], "done");
+    let id = create(&gateway, &key, &video_body("x")).await;
+    assert_eq!(
+        wait_for_end(&gateway, &key, &id).await.json()["status"],
+        "done"
+    );
     gateway.verify().await;
 }
 
@@ -265,14 +268,17 @@ async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let mut ids = Vec::new();
     for _ in 0..4 {
         for _ in 0..3 {
-            ids.push(create(&gateway, &key, &film("a boat [polls=4]")).await);
+            ids.push(create(&gateway, &key, &video_body("a boat [polls=4]")).await);
         }
         gateway.kill();
         gateway.verify().await;
         gateway.restart().await;
     }
     for id in &ids {
-        assert_eq!(ended(&gateway, &key, id).await.json()["status"], "done");
+        assert_eq!(
+            wait_for_end(&gateway, &key, id).await.json()["status"],
+            "done"
+        );
     }
     assert_eq!(gateway.usage(&key).await, 12 * 800_000);
     assert_eq!(gateway.frozen(&key).await, 0);

@@ -125,7 +125,7 @@ async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
 async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
     let (gateway, key) = TestGateway::funded().await;
     let body = with(ask("hello"), &json!({ "max_tokens": 50 }));
-    for (target, told) in [
+    for (target, expected) in [
         ("/v1/messages", Some("one,two")),
         ("/v1/chat/completions", None),
     ] {
@@ -138,7 +138,11 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
         let call = gateway.sim.calls().pop().unwrap();
         assert_eq!(call.path, target);
         let beta = call.headers.get("anthropic-beta");
-        assert_eq!(beta.map(|value| value.to_str().unwrap()), told, "{target}");
+        assert_eq!(
+            beta.map(|value| value.to_str().unwrap()),
+            expected,
+            "{target}"
+        );
         let version = call.headers.get("anthropic-version");
         assert!(
             version.is_none_or(|value| value == "2023-06-01"),
@@ -228,8 +232,8 @@ async fn tools_schemas_images_and_choices_go_through() {
     let messages = back["messages"].as_array_mut().unwrap();
     messages.push(message.clone());
     messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": "12 degrees" }));
-    let told = gateway.chat(&key, &back).await.ok().json();
-    let text = told["choices"][0]["message"]["content"].as_str().unwrap();
+    let answer = gateway.chat(&key, &back).await.ok().json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(text.contains("12 degrees"), "{text}");
 
     let schema = json!({ "response_format": { "type": "json_schema", "json_schema": {

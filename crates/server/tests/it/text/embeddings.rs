@@ -188,10 +188,10 @@ async fn missing_usage_is_the_estimate() {
     let (gateway, key) = gateway().await;
     let body = json!({ "model": "maker/silent", "input": "one two three four five six" });
     let answer = gateway.send(&request(&key, &body)).await.ok().json();
-    let told = answer["usage"]["prompt_tokens"].as_u64().unwrap();
-    assert!((3..30).contains(&told), "{told}");
-    assert_eq!(answer["usage"]["total_tokens"], told);
-    assert_eq!(gateway.usage(&key).await, price(told));
+    let tokens = answer["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert!((3..30).contains(&tokens), "{tokens}");
+    assert_eq!(answer["usage"]["total_tokens"], tokens);
+    assert_eq!(gateway.usage(&key).await, price(tokens));
     gateway.verify().await;
 }
 
@@ -347,8 +347,8 @@ async fn vectors_are_not_free_where_no_tokens_are_reported() {
     let entries = canned.entries_of("embedding", r#"{ input = "1000" }"#, "{}");
     let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
     let body = json!({ "model": CANNED_MODEL, "input": "the quick brown fox" });
-    let told = gateway.send(&request(&key, &body)).await.ok().json();
-    let tokens = told["usage"]["total_tokens"].as_u64().unwrap();
+    let counted = gateway.send(&request(&key, &body)).await.ok().json();
+    let tokens = counted["usage"]["total_tokens"].as_u64().unwrap();
     assert!(tokens > 0);
     assert_eq!(gateway.usage(&key).await, tokens * 1_000);
     gateway.verify().await;

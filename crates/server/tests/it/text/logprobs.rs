@@ -7,7 +7,7 @@ use crate::harness::{Dialect, GatewayBuilder, with};
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Generate];
 
 /// The text of an answer, the concatenation of its tokens, and the number of alternatives of each token.
-fn told(dialect: Dialect, answer: &Value) -> (String, String, Vec<usize>) {
+fn text_and_tokens(dialect: Dialect, answer: &Value) -> (String, String, Vec<usize>) {
     let list = |value: &Value| value.as_array().cloned().unwrap();
     let (text, tokens, tops) = match dialect {
         Dialect::Chat => {
@@ -76,7 +76,7 @@ async fn a_caller_is_told_how_likely_each_token_was() {
             let request = caller.call(&key.secret, "maker/sure", body, false);
             let answer = gateway.send(&request).await.ok();
             assert_eq!(answer.header("x-dropped-params"), None);
-            let (text, tokens, tops) = told(caller, &answer.json());
+            let (text, tokens, tops) = text_and_tokens(caller, &answer.json());
             assert_eq!(text, tokens, "{caller:?} to {upstream:?}");
             assert!(
                 tops.iter().all(|top| *top == 2),

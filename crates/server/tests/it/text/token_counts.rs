@@ -94,8 +94,8 @@ async fn an_upstream_that_counts_is_asked_and_names_nothing_of_its_own() {
             .ok();
         assert_eq!(gateway.upstream_calls(), before + 1, "{dialect:?}");
         // The simulator counts a word as one token, and the role as one more if it is text.
-        let told = tokens_of(dialect, &answer);
-        assert!((7..=8).contains(&told), "{dialect:?} {told}");
+        let tokens = tokens_of(dialect, &answer);
+        assert!((7..=8).contains(&tokens), "{dialect:?} {tokens}");
         let call = gateway.sim.calls().pop().unwrap();
         let sent = String::from_utf8_lossy(&call.body);
         assert!(!sent.contains("maker/"), "{dialect:?} {sent}");

@@ -119,7 +119,10 @@ profile = {{ max_output_tokens = 128000, vision = true, tools = true }}
 }
 
 /// A test gateway with these channels. The key file refers to a token endpoint of the simulated upstream.
-async fn stage_of(clouds: &[(&str, &str, &str)], token_path: &str) -> (TestGateway, Key) {
+async fn gateway_with_clouds(
+    clouds: &[(&str, &str, &str)],
+    token_path: &str,
+) -> (TestGateway, Key) {
     let add = |builder: GatewayBuilder, (name, settings, model): &(&str, &str, &str)| {
         builder.entries(&entry(name, settings, model))
     };
@@ -157,7 +160,7 @@ fn assert_clean(what: &str, text: &str) {
 /// All dialects, whole and streamed, with a tool call and its result.
 #[tokio::test]
 async fn every_cloud_serves_every_caller() {
-    let (gateway, key) = stage_of(&CLOUDS, "/token").await;
+    let (gateway, key) = gateway_with_clouds(&CLOUDS, "/token").await;
     for (cloud, _, _) in CLOUDS {
         for caller in Dialect::ALL {
             for stream in [false, true] {
@@ -199,7 +202,7 @@ async fn every_cloud_serves_every_caller() {
 /// Chat clients read `choices[0].delta` of every chunk except the usage chunk.
 #[tokio::test]
 async fn no_chunk_of_a_content_filter_reaches_chat_clients() {
-    let (gateway, key) = stage_of(&CLOUDS[..1], "/token").await;
+    let (gateway, key) = gateway_with_clouds(&CLOUDS[..1], "/token").await;
     for more in [
         json!({}),
         json!({ "stream_options": { "include_usage": true } }),
@@ -228,7 +231,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
         .iter()
         .find(|(name, _, _)| *name == "vertex")
         .unwrap();
-    let (gateway, key) = stage_of(&[*cloud], "/token/life-2").await;
+    let (gateway, key) = gateway_with_clouds(&[*cloud], "/token/life-2").await;
     let gateway = Arc::new(gateway);
     let until = Instant::now() + Duration::from_secs(9);
     let mut callers = Vec::new();
@@ -319,7 +322,7 @@ async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
 #[tokio::test]
 async fn refusals_do_not_name_the_account() {
     let clouds = CLOUDS.map(|(name, settings, _)| (name, settings, "sim-misplaced"));
-    let (gateway, key) = stage_of(&clouds, "/token").await;
+    let (gateway, key) = gateway_with_clouds(&clouds, "/token").await;
     for (cloud, _, _) in clouds {
         if !cloud.starts_with("vertex") || cloud == "vertex-express" {
             continue;
@@ -341,7 +344,7 @@ async fn refusals_do_not_name_the_account() {
 #[tokio::test]
 async fn hosted_messages_have_the_clouds_form() {
     let cloud = CLOUDS[8];
-    let (gateway, key) = stage_of(&[cloud], "/token").await;
+    let (gateway, key) = gateway_with_clouds(&[cloud], "/token").await;
     let body = with(
         Dialect::Messages.ask("hello"),
         &json!({ "temperature": 0.5 }),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{GatewayBuilder, Key, TestGateway, ask, cost, expected_cost, with};
 
 /// A test gateway with short timeouts and small limits.
-async fn impatient() -> (TestGateway, Key) {
+async fn with_short_timeouts() -> (TestGateway, Key) {
     GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
@@ -17,7 +17,7 @@ async fn impatient() -> (TestGateway, Key) {
 /// B3: nothing was delivered, so nothing is charged.
 #[tokio::test]
 async fn a_call_that_gets_no_answer_costs_nothing() {
-    let (gateway, key) = impatient().await;
+    let (gateway, key) = with_short_timeouts().await;
     let table = [
         ("status=400", 400, "upstream_rejected"),
         ("status=409", 409, "upstream_rejected"),

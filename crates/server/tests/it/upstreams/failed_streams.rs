@@ -7,7 +7,7 @@ use crate::harness::{
     expected_cost, with,
 };
 
-async fn impatient() -> (TestGateway, Key) {
+async fn with_short_timeouts() -> (TestGateway, Key) {
     GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
@@ -36,7 +36,7 @@ fn text_of(events: &[Event]) -> String {
 /// S3, B3: before the first content, a failure is an ordinary error status and costs nothing.
 #[tokio::test]
 async fn a_stream_that_fails_before_content_is_a_plain_error() {
-    let (gateway, key) = impatient().await;
+    let (gateway, key) = with_short_timeouts().await;
     let mut spent = 0;
     for (faults, status, code) in [
         ("status=400", 400, "upstream_rejected"),
@@ -76,7 +76,7 @@ async fn a_stream_that_fails_before_content_is_a_plain_error() {
 /// S2, B2: after content, a broken stream ends with the error event of its protocol, and no end mark is invented.
 #[tokio::test]
 async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
-    let (gateway, key) = impatient().await;
+    let (gateway, key) = with_short_timeouts().await;
     let body = with(ask("reply with 30 words"), &json!({ "stream": true }));
     let input = input_tokens(&body);
     for (faults, code) in [
@@ -283,7 +283,7 @@ async fn an_oversized_event_ends_the_stream_with_an_error() {
 
 /// S2, B1, B2: a stream that is cut at many different positions.
 #[tokio::test]
-async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
+async fn a_stream_cut_at_every_13th_byte_is_never_told_as_finished() {
     let (gateway, key) = TestGateway::funded().await;
     let body = with(
         ask("say exactly: a b"),

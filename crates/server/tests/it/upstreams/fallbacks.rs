@@ -84,7 +84,7 @@ async fn another_model_answers_under_its_own_name_and_at_its_own_price() {
             hello("maker/named")
         };
         let answer = gateway.chat(&key, &body).await.ok();
-        let told: Value = if stream {
+        let last: Value = if stream {
             assert!(!answer.text().contains("maker/named"));
             let usage = answer
                 .text()
@@ -95,8 +95,8 @@ async fn another_model_answers_under_its_own_name_and_at_its_own_price() {
         } else {
             answer.json()
         };
-        assert_eq!(told["model"], "maker/dear");
-        spent += priced(&told["usage"], 3, 20);
+        assert_eq!(last["model"], "maker/dear");
+        spent += priced(&last["usage"], 3, 20);
         assert_eq!(gateway.usage(&key).await, spent, "{stream}");
         assert_eq!(gateway.frozen(&key).await, 0);
         let call = explained(&gateway, &answer).await;

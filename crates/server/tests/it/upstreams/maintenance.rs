@@ -216,7 +216,7 @@ async fn the_command_line_switches_channels_of_a_running_gateway() {
 #[tokio::test]
 async fn tasks_of_a_disabled_channel_are_followed_to_their_end() {
     let (gateway, key) = with_token(videos::builder()).funded().await;
-    let id = videos::create(&gateway, &key, &videos::film("a boat [polls=20]")).await;
+    let id = videos::create(&gateway, &key, &videos::video_body("a boat [polls=20]")).await;
     let admin = AdminClient::new(&gateway);
     let body = json!({ "enabled": false });
     admin
@@ -227,11 +227,11 @@ async fn tasks_of_a_disabled_channel_are_followed_to_their_end() {
         &gateway,
         &key,
         "/v1/videos/generations",
-        &videos::film("a cat"),
+        &videos::video_body("a cat"),
     )
     .await;
     assert_eq!(refused.failure(), (404, "model_not_found".to_owned()));
-    let task = videos::ended(&gateway, &key, &id).await.json();
+    let task = videos::wait_for_end(&gateway, &key, &id).await.json();
     assert_eq!(task["status"], "done", "{task}");
     assert_eq!(gateway.frozen(&key).await, 0);
     assert!(gateway.usage(&key).await > 0);

@@ -122,10 +122,10 @@ async fn a_route_at_its_limit_is_passed_over_before_anybody_is_refused() {
     let third = admin.get(&format!("/calls/{}", ids[2])).await;
     let used = json!({ "channel": "second", "model": "route-b", "reason": null, "passed_over": false, "fallback": null });
     assert_eq!(third["attempts"], json!([passed("first"), used]));
-    let told = gateway.cli(&["logs", "show", &ids[2]]).await.stdout;
+    let output = gateway.cli(&["logs", "show", &ids[2]]).await.stdout;
     assert!(
-        told.contains("first: passed over (requests per minute)"),
-        "{told}"
+        output.contains("first: passed over (requests per minute)"),
+        "{output}"
     );
     // A reload keeps the state of the limits.
     let off = json!({ "enabled": false });

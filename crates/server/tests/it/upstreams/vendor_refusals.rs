@@ -70,8 +70,8 @@ async fn a_prompt_that_is_too_long_is_not_tried_elsewhere() {
             gateway.sim.queue_faults("route-a", &faults, 1).unwrap();
             let more = json!({ "model": "maker/two", "stream": stream });
             let answer = gateway.chat(&key, &with(ask("hello"), &more)).await;
-            let told = (400, "context_length_exceeded".to_owned());
-            assert_eq!(answer.failure(), told, "{vendor} {stream}");
+            let expected = (400, "context_length_exceeded".to_owned());
+            assert_eq!(answer.failure(), expected, "{vendor} {stream}");
             assert_eq!(tried(&gateway), (1, 0), "{vendor} {stream}");
         }
     }
@@ -91,8 +91,8 @@ async fn clients_of_every_dialect_know_a_prompt_that_is_too_long() {
             let body = caller.ask("hello");
             let call = caller.call(&key.secret, &model_via(upstream), body, index % 2 == 0);
             let answer = gateway.send(&call).await;
-            let told = (400, "context_length_exceeded".to_owned());
-            assert_eq!(caller.failure(&answer), told, "{caller:?} {vendor}");
+            let expected = (400, "context_length_exceeded".to_owned());
+            assert_eq!(caller.failure(&answer), expected, "{caller:?} {vendor}");
             let error = &answer.json()["error"];
             let message = error["message"].as_str().unwrap();
             match caller {
@@ -123,14 +123,14 @@ async fn a_model_whose_channel_is_out_is_unavailable_in_every_dialect() {
             .unwrap();
         let call = dialect.call(&key.secret, &model, dialect.ask("hello"), false);
         let answer = gateway.send(&call).await;
-        let told = (502, "upstream_error".to_owned());
-        assert_eq!(dialect.failure(&answer), told, "{dialect:?}");
+        let expected = (502, "upstream_error".to_owned());
+        assert_eq!(dialect.failure(&answer), expected, "{dialect:?}");
         let calls = gateway.upstream_calls();
         for stream in [false, true] {
             let call = dialect.call(&key.secret, &model, dialect.ask("hello"), stream);
             let answer = gateway.send(&call).await;
-            let told = (503, "service_unavailable".to_owned());
-            assert_eq!(dialect.failure(&answer), told, "{dialect:?} {stream}");
+            let expected = (503, "service_unavailable".to_owned());
+            assert_eq!(dialect.failure(&answer), expected, "{dialect:?} {stream}");
             let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
             assert!((1..=60).contains(&wait), "{dialect:?}: {wait}");
         }

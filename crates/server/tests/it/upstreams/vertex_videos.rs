@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::harness::{GatewayBuilder, Key, TestGateway};
-use crate::tasks::predict::{create, done, film};
+use crate::tasks::predict::{create, done, video_body};
 
 const ENTRIES: &str = r#"
 [[channel]]
@@ -37,7 +37,7 @@ async fn gateway() -> (TestGateway, Key) {
 #[tokio::test]
 async fn a_video_is_polled_kept_and_billed() {
     let (gateway, key) = gateway().await;
-    let mut body = film("a paper boat");
+    let mut body = video_body("a paper boat");
     body["parameters"] = json!({ "durationSeconds": 6 });
     let name = create(&gateway, &key, &body).await;
     let shown = done(&gateway, &key, &name).await;
@@ -98,7 +98,7 @@ async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
             json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
         ),
     ] {
-        let name = create(&gateway, &key, &film(prompt)).await;
+        let name = create(&gateway, &key, &video_body(prompt)).await;
         let mut expected = json!({ "name": name, "done": true });
         let members = expected.as_object_mut().unwrap();
         members.extend(end.as_object().unwrap().clone());
@@ -121,7 +121,7 @@ async fn polls_that_fail_are_repeated() {
             .queue_faults("poll/sim-film", faults, 1)
             .unwrap();
         let before = gateway.usage(&key).await;
-        let name = create(&gateway, &key, &film("a paper boat")).await;
+        let name = create(&gateway, &key, &video_body("a paper boat")).await;
         let shown = done(&gateway, &key, &name).await.json();
         assert!(shown["response"].is_object(), "{faults}: {shown}");
         assert_eq!(gateway.usage(&key).await - before, 800_000, "{faults}");
@@ -140,7 +140,7 @@ async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
         .queue_faults("poll/sim-film", "endless-line", tasks)
         .unwrap();
     for _ in 0..tasks {
-        let name = create(&gateway, &key, &film("a paper boat")).await;
+        let name = create(&gateway, &key, &video_body("a paper boat")).await;
         let message = "The video is larger than 48 MiB and could not be kept.";
         let expected =
             json!({ "name": name, "done": true, "error": { "code": 13, "message": message } });
@@ -156,7 +156,7 @@ async fn a_video_that_is_too_large_fails_its_task_once_and_blames_no_channel() {
     let closed = "tollgate_channel_state{channel=\"vertex\",state=\"closed\"} 1";
     assert!(metrics.text().contains(closed), "{}", metrics.text());
     // The next video succeeds.
-    let name = create(&gateway, &key, &film("a paper boat")).await;
+    let name = create(&gateway, &key, &video_body("a paper boat")).await;
     let shown = done(&gateway, &key, &name).await.json();
     assert!(shown["response"].is_object(), "{shown}");
     gateway.verify().await;

@@ -117,8 +117,8 @@ async fn what_the_upstream_refuses_costs_nothing() {
         let body = with(text(), &member);
         let answer = gateway.send(&request(&key, "/v1/tts", &body)).await;
         assert_refused(&answer, status, "upstream_rejected");
-        let told = String::from_utf8_lossy(&answer.body).into_owned();
-        assert!(!told.contains("sim-upstream"), "{told}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(!text.contains("sim-upstream"), "{text}");
     }
     assert_eq!(gateway.usage(&key).await, 0);
     assert_eq!(gateway.frozen(&key).await, 0);

@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{
-    ENTRIES, REALTIME, SPEECH, Socket, TRANSCRIPT, closed, connect, gateway, refusal, say, settled,
-    stage_of, until,
+    ENTRIES, REALTIME, SPEECH, Socket, TRANSCRIPT, closed, connect, gateway, gateway_with_balance,
+    refusal, say, settled, until,
 };
 use crate::harness::{GatewayBuilder, eventually};
 
 /// Sends this many seconds of audio, one second in each frame.
-async fn sound(socket: &mut Socket, seconds: usize) {
+async fn send_audio(socket: &mut Socket, seconds: usize) {
     for _ in 0..seconds {
         // A session that has ended accepts no more frames.
         let _ = socket.send(Message::binary(vec![0; 8_000])).await;
@@ -23,7 +23,7 @@ async fn sound(socket: &mut Socket, seconds: usize) {
 #[tokio::test]
 async fn time_that_cannot_be_paid_ends_the_session_exactly_there() {
     // Enough for seven seconds.
-    let (gateway, key) = stage_of("0.07").await;
+    let (gateway, key) = gateway_with_balance("0.07").await;
     let began = Instant::now();
     let mut socket = connect(&gateway, &key, REALTIME).await;
     let error = until(&mut socket, "error").await;
@@ -40,16 +40,16 @@ async fn time_that_cannot_be_paid_ends_the_session_exactly_there() {
 
 #[tokio::test]
 async fn audio_that_cannot_be_paid_is_not_relayed() {
-    let (gateway, key) = stage_of("0.0075").await;
+    let (gateway, key) = gateway_with_balance("0.0075").await;
     let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
-    sound(&mut socket, 12).await;
+    send_audio(&mut socket, 12).await;
     assert_eq!(closed(&mut socket).await.0, 1008);
     assert_eq!(settled(&gateway, &key).await, 7_000);
-    let talked = eventually("the upstream's session is over", async || {
+    let usage = eventually("the upstream's session is over", async || {
         gateway.sim.calls()[0].session_usage
     })
     .await;
-    assert_eq!(talked.heard_us, 7_000_000);
+    assert_eq!(usage.heard_us, 7_000_000);
     gateway.verify().await;
 }
 
@@ -82,7 +82,7 @@ async fn a_keys_own_limit_ends_the_session_too() {
 async fn the_steps_of_a_session_add_up_to_its_price() {
     let (gateway, key) = gateway().await;
     let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
-    sound(&mut socket, 100).await;
+    send_audio(&mut socket, 100).await;
     say(&mut socket, &json!({"type": "audio.done"})).await;
     until(&mut socket, "transcript.done").await;
     assert_eq!(closed(&mut socket).await.0, 1000);
@@ -113,7 +113,7 @@ async fn the_steps_of_a_session_add_up_to_its_price() {
 async fn a_node_that_is_killed_loses_one_step_at_most() {
     let (mut gateway, key) = gateway().await;
     let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
-    sound(&mut socket, 100).await;
+    send_audio(&mut socket, 100).await;
     let seen = eventually("all but a step is booked", async || {
         let usage = gateway.usage(&key).await;
         (usage >= 70_000).then_some(usage)
@@ -132,9 +132,9 @@ async fn a_node_that_is_killed_loses_one_step_at_most() {
 async fn a_disabled_key_ends_its_session_at_the_next_step() {
     let (gateway, key) = gateway().await;
     let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
-    sound(&mut socket, 1).await;
+    send_audio(&mut socket, 1).await;
     gateway.cli_json(&["key", "disable", &key.id]).await;
-    sound(&mut socket, 40).await;
+    send_audio(&mut socket, 40).await;
     let error = until(&mut socket, "error").await;
     assert_eq!(error["error"]["code"], "invalid_api_key");
     assert_eq!(closed(&mut socket).await.0, 1008);

@@ -5,14 +5,14 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::http::HeaderName;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
-use super::echo::{Echo, Habit};
+use super::echo_upstream::{EchoUpstream, SessionBehaviour};
 use super::{bearer, closed, connect, connect_with, settled};
 use crate::harness::{GatewayBuilder, Key, TestGateway, within};
 
 const TARGET: &str = "/v1/realtime?model=maker/echo";
 
-async fn gateway(habit: Habit) -> (Echo, TestGateway, Key) {
-    let echo = Echo::start(habit).await;
+async fn gateway(behaviour: SessionBehaviour) -> (EchoUpstream, TestGateway, Key) {
+    let echo = EchoUpstream::start(behaviour).await;
     let (gateway, key) = GatewayBuilder::default()
         .entries(&echo.entries())
         .funded()
@@ -22,7 +22,7 @@ async fn gateway(habit: Habit) -> (Echo, TestGateway, Key) {
 
 #[tokio::test]
 async fn frames_pass_unchanged_both_ways() {
-    let (_echo, gateway, key) = gateway(Habit::Echoes).await;
+    let (_echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
     let mut socket = connect(&gateway, &key, TARGET).await;
     let large: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let frames = [
@@ -59,20 +59,20 @@ async fn frames_pass_unchanged_both_ways() {
 
 #[tokio::test]
 async fn the_models_name_alone_is_changed() {
-    let (_echo, gateway, key) = gateway(Habit::Echoes).await;
+    let (_echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
     let mut socket = connect(&gateway, &key, TARGET).await;
     // The echo returns the frame as if the upstream had written it.
     let created =
         r#"{ "type":"session.created","session":{"n":1.50,"model": "echo-secret-1" },"a":[ ]}"#;
     socket.send(Message::text(created)).await.unwrap();
-    let told = within("a frame", socket.next()).await.unwrap().unwrap();
+    let frame = within("a frame", socket.next()).await.unwrap().unwrap();
     let public = created.replace("echo-secret-1", "maker/echo");
-    assert_eq!(told, Message::text(public));
+    assert_eq!(frame, Message::text(public));
 }
 
 #[tokio::test]
 async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys() {
-    let (echo, gateway, key) = gateway(Habit::Echoes).await;
+    let (echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
     let mut headers = bearer(&key);
     for (name, value) in [
         ("cookie", "a=b"),
@@ -108,7 +108,7 @@ async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys()
 
 #[tokio::test]
 async fn closes_pass_with_their_codes() {
-    let (echo, gateway, key) = gateway(Habit::Echoes).await;
+    let (echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
     let mut socket = connect(&gateway, &key, TARGET).await;
     let frame = CloseFrame {
         code: 4001.into(),
@@ -117,12 +117,12 @@ async fn closes_pass_with_their_codes() {
     socket.close(Some(frame.clone())).await.unwrap();
     assert_eq!(echo.closed().await, Some(frame));
 
-    for (code, told) in [(4002, 4002), (1000, 1000), (1012, 1012)] {
-        let (_echo, gateway, key) = self::gateway(Habit::Closes(code)).await;
+    for (code, expected) in [(4002, 4002), (1000, 1000), (1012, 1012)] {
+        let (_echo, gateway, key) = self::gateway(SessionBehaviour::Closes(code)).await;
         let mut socket = connect(&gateway, &key, TARGET).await;
         socket.send(Message::text("x")).await.unwrap();
         let (code, reason) = closed(&mut socket).await;
-        assert_eq!(code, told);
+        assert_eq!(code, expected);
         assert!(reason.starts_with("over at"), "{reason}");
         assert!(
             !reason.contains("secret") && !reason.contains("inner"),

@@ -1,11 +1,11 @@
 //! Tests of WebSocket sessions.
 
+mod abnormal_ends;
 mod billing;
-mod echo;
-mod ends;
+mod conversations;
+mod echo_upstream;
 mod frames;
 mod refusals;
-mod talk;
 mod text;
 
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn gateway() -> (TestGateway, Key) {
 }
 
 /// A test gateway with one key and this balance.
-async fn stage_of(balance: &str) -> (TestGateway, Key) {
+async fn gateway_with_balance(balance: &str) -> (TestGateway, Key) {
     let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
     gateway.wallet("w", &["--balance", balance]).await;
     let key = gateway.key("w", &[]).await;

@@ -21,7 +21,7 @@ price = { realtime_minute = "0.000001", stt_stream_second = "0.001" }
 const PRICED: &str = "/v1/realtime?model=maker/priced";
 const UNPRICED: &str = "/v1/realtime?model=maker/unpriced";
 
-async fn stage_of(balance: &str) -> (TestGateway, Key) {
+async fn gateway_with_balance(balance: &str) -> (TestGateway, Key) {
     let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
     gateway.wallet("w", &["--balance", balance]).await;
     let key = gateway.key("w", &[]).await;
@@ -35,7 +35,7 @@ fn text_only(instructions: &str) -> Value {
 
 #[tokio::test]
 async fn text_costs_what_responses_report_of_it() {
-    let (gateway, key) = stage_of("10").await;
+    let (gateway, key) = gateway_with_balance("10").await;
     let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only("Be brief.")).await;
     let mut tokens = 0;
@@ -66,7 +66,7 @@ async fn text_costs_what_responses_report_of_it() {
 /// If a response cannot be paid for, the session ends before its text reaches the caller.
 #[tokio::test]
 async fn text_that_cannot_be_paid_ends_the_session() {
-    let (gateway, key) = stage_of("0.05").await;
+    let (gateway, key) = gateway_with_balance("0.05").await;
     let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
     say(&mut socket, &json!({"type": "response.create"})).await;
@@ -80,7 +80,7 @@ async fn text_that_cannot_be_paid_ends_the_session() {
 /// If the caller leaves before the usage report, the counted text is charged.
 #[tokio::test]
 async fn text_of_a_response_that_never_reports_is_counted() {
-    let (gateway, key) = stage_of("10").await;
+    let (gateway, key) = gateway_with_balance("10").await;
     let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
     say(&mut socket, &json!({"type": "response.create"})).await;
@@ -93,7 +93,7 @@ async fn text_of_a_response_that_never_reports_is_counted() {
 
 #[tokio::test]
 async fn sessions_whose_text_has_no_price_are_named_and_can_be_refused() {
-    let (gateway, key) = stage_of("1").await;
+    let (gateway, key) = gateway_with_balance("1").await;
     let checked = gateway.cli_json(&["check"]).await;
     let notes = checked["notes"].as_array().unwrap();
     let about: Vec<_> = notes.iter().map(|note| &note["id"]).collect();

@@ -24,9 +24,9 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 }
 
 /// Measurements in ascending order.
-struct Spread(Vec<u64>);
+struct Measurements(Vec<u64>);
 
-impl Spread {
+impl Measurements {
     fn of(mut figures: Vec<u64>) -> Self {
         figures.sort_unstable();
         Self(figures)
@@ -39,7 +39,7 @@ impl Spread {
 }
 
 /// The latencies of short text calls at a constant rate, in microseconds.
-async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
+async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Measurements {
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
         let secret = key.secret.clone();
@@ -62,12 +62,12 @@ async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
             took
         });
     }
-    Spread::of(callers.join_all().await.concat())
+    Measurements::of(callers.join_all().await.concat())
 }
 
 /// The pauses between two polls of the same task during this time, in milliseconds.
-async fn pauses(gateway: &TestGateway, during: Duration) -> Spread {
-    let mut looks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+async fn poll_intervals(gateway: &TestGateway, during: Duration) -> Measurements {
+    let mut poll_times: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut seen = gateway.sim.stats().received;
     let begun = Instant::now();
     while begun.elapsed() < during {
@@ -75,14 +75,14 @@ async fn pauses(gateway: &TestGateway, during: Duration) -> Spread {
             assert_eq!(call.seq, seen + 1, "calls that nobody has seen");
             seen = call.seq;
             if call.method == "GET" {
-                looks.entry(call.path).or_default().push(call.at_ms);
+                poll_times.entry(call.path).or_default().push(call.at_ms);
             }
         }
         // The simulator keeps a thousand calls, and polls come in bursts.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    let pauses = looks.values().flat_map(|times| times.windows(2));
-    Spread::of(pauses.map(|two| two[1] - two[0]).collect())
+    let intervals = poll_times.values().flat_map(|times| times.windows(2));
+    Measurements::of(intervals.map(|two| two[1] - two[0]).collect())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,15 +116,15 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
     creators.join_all().await;
     // At least three rounds of polls.
     let during = Duration::from_millis(4 * pause_ms);
-    let (pauses, beside) = tokio::join!(pauses(&gateway, during), calls(during));
+    let (intervals, beside) = tokio::join!(poll_intervals(&gateway, during), calls(during));
     eprintln!(
         "{count} open tasks, a look every {pause_ms} ms and up to a tenth more: {} pauses, p1 {} ms, p50 {} ms, \
          p99 {} ms, longest {} ms",
-        pauses.0.len(),
-        pauses.at(1),
-        pauses.at(50),
-        pauses.at(99),
-        pauses.at(100)
+        intervals.0.len(),
+        intervals.at(1),
+        intervals.at(50),
+        intervals.at(99),
+        intervals.at(100)
     );
     for (name, took) in [("without", &alone), ("with", &beside)] {
         eprintln!(
@@ -135,5 +135,5 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
         );
     }
     // The configured pause, a tenth for its jitter, and a tenth of tolerance.
-    assert!(pauses.at(99) <= pause_ms * 12 / 10);
+    assert!(intervals.at(99) <= pause_ms * 12 / 10);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::echo::{Echo, Habit};
+use super::echo_upstream::{EchoUpstream, SessionBehaviour};
 use super::{ENTRIES, REALTIME, SPEECH, TRANSCRIPT, closed, connect, gateway, say, settled, until};
 use crate::harness::{Connection, GatewayBuilder, Request, eventually, signal};
 
@@ -80,7 +80,7 @@ async fn messages_that_are_too_large_or_no_text_end_the_session() {
     assert_eq!(settled(&gateway, &key).await, 0);
 }
 
-fn impatient() -> GatewayBuilder {
+fn with_short_timeouts() -> GatewayBuilder {
     GatewayBuilder::default()
         .setting("timeouts", "socket_ping_ms = 100")
         .setting("timeouts", "socket_dead_ms = 1500")
@@ -88,7 +88,7 @@ fn impatient() -> GatewayBuilder {
 
 #[tokio::test]
 async fn a_caller_who_answers_no_ping_is_gone() {
-    let (gateway, key) = impatient().entries(ENTRIES).funded().await;
+    let (gateway, key) = with_short_timeouts().entries(ENTRIES).funded().await;
     let request = Request::get(TRANSCRIPT)
         .bearer(&key.secret)
         .header("connection", "Upgrade")
@@ -107,8 +107,11 @@ async fn a_caller_who_answers_no_ping_is_gone() {
 
 #[tokio::test]
 async fn an_upstream_that_answers_no_ping_is_gone() {
-    let echo = Echo::start(Habit::Freezes).await;
-    let (gateway, key) = impatient().entries(&echo.entries()).funded().await;
+    let echo = EchoUpstream::start(SessionBehaviour::Freezes).await;
+    let (gateway, key) = with_short_timeouts()
+        .entries(&echo.entries())
+        .funded()
+        .await;
     let mut socket = connect(&gateway, &key, "/v1/tts?model=maker/echo").await;
     let error = until(&mut socket, "error").await;
     assert_eq!(error["error"]["code"], "upstream_error");

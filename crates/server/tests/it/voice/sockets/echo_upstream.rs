@@ -15,7 +15,7 @@ use crate::harness::eventually;
 
 /// How the upstream treats a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Habit {
+pub(super) enum SessionBehaviour {
     Echoes,
     /// Accepts the session and then neither reads nor writes.
     Freezes,
@@ -34,14 +34,14 @@ struct Seen {
 }
 
 #[derive(Debug)]
-pub(super) struct Echo {
+pub(super) struct EchoUpstream {
     address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
     _sessions: JoinSet<()>,
 }
 
-impl Echo {
-    pub(super) async fn start(habit: Habit) -> Self {
+impl EchoUpstream {
+    pub(super) async fn start(behaviour: SessionBehaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::<Mutex<Seen>>::default();
@@ -50,7 +50,7 @@ impl Echo {
         sessions.spawn(async move {
             let mut open = JoinSet::new();
             while let Ok((tcp, _)) = listener.accept().await {
-                open.spawn(hold(tcp, habit, Arc::clone(&all)));
+                open.spawn(hold(tcp, behaviour, Arc::clone(&all)));
             }
         });
         Self {
@@ -93,7 +93,7 @@ impl Echo {
 }
 
 #[expect(clippy::result_large_err, reason = "the library's own shape")]
-async fn hold(tcp: TcpStream, habit: Habit, seen: Arc<Mutex<Seen>>) {
+async fn hold(tcp: TcpStream, behaviour: SessionBehaviour, seen: Arc<Mutex<Seen>>) {
     let note = |request: &Request, response: Response| {
         let target = request.uri().to_string();
         let headers = request.headers().clone();
@@ -103,15 +103,15 @@ async fn hold(tcp: TcpStream, habit: Habit, seen: Arc<Mutex<Seen>>) {
     let Ok(mut socket) = tokio_tungstenite::accept_hdr_async(tcp, note).await else {
         return;
     };
-    if habit == Habit::Freezes {
+    if behaviour == SessionBehaviour::Freezes {
         return std::future::pending().await;
     }
     while let Some(Ok(message)) = socket.next().await {
-        match (message, habit) {
+        match (message, behaviour) {
             (Message::Close(close), _) => {
                 seen.lock().unwrap().close = close;
             }
-            (Message::Text(_) | Message::Binary(_), Habit::Closes(code)) => {
+            (Message::Text(_) | Message::Binary(_), SessionBehaviour::Closes(code)) => {
                 let frame = CloseFrame {
                     code: code.into(),
                     reason: REASON.into(),

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::copied_results::kept;
+use super::copied_results::count_files;
 use super::every_protocol::listed;
 use super::{content_task_lists, content_tasks, predict, videos};
 use crate::harness::{
@@ -12,14 +12,14 @@ use crate::harness::{
 };
 
 /// The cost of eight seconds of video in micro-credits, both as the upstream reports it and by the second.
-const FILM_COST: u64 = 800_000;
+const VIDEO_COST: u64 = 800_000;
 
 /// Allows callbacks and media on this machine.
-fn open(builder: GatewayBuilder) -> GatewayBuilder {
+fn allow_loopback(builder: GatewayBuilder) -> GatewayBuilder {
     builder.setting("outbound", "allow = [\"127.0.0.0/8\"]")
 }
 
-fn told(mut body: Value, receiver: &Receiver) -> Value {
+fn with_callback(mut body: Value, receiver: &Receiver) -> Value {
     body["callback_url"] = json!(receiver.url);
     body
 }
@@ -32,7 +32,12 @@ async fn kill(gateway: &mut TestGateway) {
 }
 
 /// Asserts that the only task has ended: delivered one to four times with the bytes of a lookup, at this cost.
-async fn ended_once(gateway: &TestGateway, key: &Key, receiver: &Receiver, cost: u64) -> Value {
+async fn assert_ended_once(
+    gateway: &TestGateway,
+    key: &Key,
+    receiver: &Receiver,
+    cost: u64,
+) -> Value {
     receiver.wait_for(1).await;
     let rows = listed(gateway, &[]).await;
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -43,12 +48,15 @@ async fn ended_once(gateway: &TestGateway, key: &Key, receiver: &Receiver, cost:
     })
     .await;
     let shown = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
-    let told = receiver.deliveries();
-    assert!((1..=4).contains(&told.len()), "{told:?}");
+    let deliveries = receiver.deliveries();
+    assert!((1..=4).contains(&deliveries.len()), "{deliveries:?}");
     // A crash uses up an attempt, even if nothing of it has arrived.
     let attempts = row["callback_attempts"].as_u64().unwrap();
-    assert!((told.len() as u64..=4).contains(&attempts), "{attempts}");
-    for delivery in told {
+    assert!(
+        (deliveries.len() as u64..=4).contains(&attempts),
+        "{attempts}"
+    );
+    for delivery in deliveries {
         assert_eq!(delivery.body, shown.body);
         assert!(
             delivery
@@ -90,35 +98,40 @@ async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_i
         profile = {{ base = \"video-a\" }}",
         silent.local_addr().unwrap()
     );
-    let builder = open(videos::builder()).entries(&entries);
+    let builder = allow_loopback(videos::builder()).entries(&entries);
     let (mut gateway, key) = builder.funded().await;
     let receiver = Receiver::start(&[200]).await;
     let body = json!({ "model": "maker/unheard", "prompt": "x" });
-    let caller = send_creation(&gateway, &key, &told(body, &receiver)).await;
+    let caller = send_creation(&gateway, &key, &with_callback(body, &receiver)).await;
     let (_handshake, _) = silent.accept().await.unwrap();
     kill(&mut gateway).await;
     drop(caller);
-    let shown = ended_once(&gateway, &key, &receiver, 0).await;
+    let shown = assert_ended_once(&gateway, &key, &receiver, 0).await;
     assert_eq!(shown["status"], "failed", "{shown}");
 }
 
 /// `kill@created`: the upstream has received the creation, but its answer is lost.
 #[tokio::test]
 async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once() {
-    let (mut gateway, key) = open(videos::builder()).funded().await;
+    let (mut gateway, key) = allow_loopback(videos::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
     gateway
         .sim
         .queue_faults("sim-video", "hang=head", 1)
         .unwrap();
-    let caller = send_creation(&gateway, &key, &told(videos::film("x"), &receiver)).await;
+    let caller = send_creation(
+        &gateway,
+        &key,
+        &with_callback(videos::video_body("x"), &receiver),
+    )
+    .await;
     eventually("the creation", async || {
         (gateway.upstream_calls() == 1).then_some(())
     })
     .await;
     kill(&mut gateway).await;
     drop(caller);
-    let shown = ended_once(&gateway, &key, &receiver, 0).await;
+    let shown = assert_ended_once(&gateway, &key, &receiver, 0).await;
     assert_eq!(shown["status"], "failed", "{shown}");
     assert_eq!(gateway.upstream_calls(), 1);
 }
@@ -126,33 +139,33 @@ async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once
 /// `kill@poll`: the task continues from its row.
 #[tokio::test]
 async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
-    let (mut gateway, key) = open(videos::builder()).funded().await;
+    let (mut gateway, key) = allow_loopback(videos::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
     gateway
         .sim
         .queue_faults("poll/sim-video", "hang=head", 1)
         .unwrap();
-    let body = told(videos::film("a boat"), &receiver);
+    let body = with_callback(videos::video_body("a boat"), &receiver);
     videos::create(&gateway, &key, &body).await;
     eventually("the poll", async || {
         (gateway.upstream_calls() == 2).then_some(())
     })
     .await;
     kill(&mut gateway).await;
-    let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
+    let shown = assert_ended_once(&gateway, &key, &receiver, VIDEO_COST).await;
     assert_eq!(shown["status"], "done", "{shown}");
 }
 
 /// `kill@copy`: a part of the video has been copied. The next copy replaces it under the same name.
 #[tokio::test]
 async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
-    let (mut gateway, key) = open(predict::builder()).funded().await;
+    let (mut gateway, key) = allow_loopback(predict::builder()).funded().await;
     let receiver = Receiver::start(&[200]).await;
     gateway
         .sim
         .queue_faults("file/sim-film", "hang=content", 1)
         .unwrap();
-    let body = told(predict::film("a street"), &receiver);
+    let body = with_callback(predict::video_body("a street"), &receiver);
     predict::create(&gateway, &key, &body).await;
     let media = gateway.folder().join("tollgate-data/media");
     eventually("a part of the film", async || {
@@ -161,12 +174,12 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
         parts.any(|part| part.len() > 0).then_some(())
     })
     .await;
-    assert_eq!(kept(&media), 0);
+    assert_eq!(count_files(&media), 0);
     kill(&mut gateway).await;
-    let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
+    let shown = assert_ended_once(&gateway, &key, &receiver, VIDEO_COST).await;
     let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
     assert!(samples[0]["video"]["uri"].is_string(), "{shown}");
-    assert_eq!(kept(&media), 1);
+    assert_eq!(count_files(&media), 1);
 }
 
 /// `kill@terminal`: the upstream has reported the end. The commit has not begun, is under way, or is done.
@@ -174,9 +187,9 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
 async fn killed_around_its_last_commit_the_task_is_settled_once() {
     const ROUNDS: usize = 5;
     for round in 0..ROUNDS {
-        let (mut gateway, key) = open(videos::builder()).funded().await;
+        let (mut gateway, key) = allow_loopback(videos::builder()).funded().await;
         let receiver = Receiver::start(&[200]).await;
-        let body = told(videos::film("a boat [polls=1]"), &receiver);
+        let body = with_callback(videos::video_body("a boat [polls=1]"), &receiver);
         videos::create(&gateway, &key, &body).await;
         // The creation, one poll of the running task, and the final poll.
         within("the last poll", async {
@@ -190,7 +203,7 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
             tokio::task::yield_now().await;
         }
         kill(&mut gateway).await;
-        let shown = ended_once(&gateway, &key, &receiver, FILM_COST).await;
+        let shown = assert_ended_once(&gateway, &key, &receiver, VIDEO_COST).await;
         assert_eq!(shown["status"], "done", "{shown}");
     }
 }
@@ -198,25 +211,26 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
 /// `kill@callback`: a crash uses up the attempt, and the next one sends the same bytes.
 #[tokio::test]
 async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
-    let (mut gateway, key) = open(videos::builder()).funded().await;
+    let (mut gateway, key) = allow_loopback(videos::builder()).funded().await;
     // The receiver takes the first delivery and never answers.
     let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
-    let body = told(videos::film("x"), &receiver);
+    let body = with_callback(videos::video_body("x"), &receiver);
     videos::create(&gateway, &key, &body).await;
     receiver.wait_for(1).await;
     kill(&mut gateway).await;
     assert_eq!(receiver.wait_for(2).await.len(), 2);
-    ended_once(&gateway, &key, &receiver, FILM_COST).await;
+    assert_ended_once(&gateway, &key, &receiver, VIDEO_COST).await;
 }
 
 /// Killed during a deletion: the task shows what the upstream has done, and the caller can repeat the deletion.
 #[tokio::test]
 async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
     let (mut gateway, key) = content_tasks::builder().funded().await;
-    let waiting = content_tasks::create(&gateway, &key, &content_tasks::film("[queue]")).await;
-    content_tasks::reached(&gateway, &key, &waiting, &["queued"]).await;
-    let failed = content_tasks::create(&gateway, &key, &content_tasks::film("[fail]")).await;
-    content_tasks::ended(&gateway, &key, &failed).await;
+    let waiting =
+        content_tasks::create(&gateway, &key, &content_tasks::video_body("[queue]")).await;
+    content_tasks::wait_for_state(&gateway, &key, &waiting, &["queued"]).await;
+    let failed = content_tasks::create(&gateway, &key, &content_tasks::video_body("[fail]")).await;
+    content_tasks::wait_for_end(&gateway, &key, &failed).await;
     let faults = gateway.sim.queue_faults("delete/sim-film", "hang=head", 2);
     faults.unwrap();
     let mut callers = Vec::new();
@@ -233,13 +247,17 @@ async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
     })
     .await;
     kill(&mut gateway).await;
-    let shown = content_tasks::ended(&gateway, &key, &waiting).await.json();
+    let shown = content_tasks::wait_for_end(&gateway, &key, &waiting)
+        .await
+        .json();
     assert_eq!(shown["status"], "cancelled", "{shown}");
     assert_eq!(
         (gateway.frozen(&key).await, gateway.usage(&key).await),
         (0, 0)
     );
-    let shown = content_tasks::ended(&gateway, &key, &failed).await.json();
+    let shown = content_tasks::wait_for_end(&gateway, &key, &failed)
+        .await
+        .json();
     assert_eq!(shown["status"], "failed", "{shown}");
     content_task_lists::delete(&gateway, &key, &failed)
         .await

@@ -12,7 +12,7 @@ use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, gateway, say, s
 use crate::harness::{TestGateway, eventually, within};
 
 /// Waits until the session is over, and returns the usage that the upstream has counted.
-async fn talked(gateway: &TestGateway) -> sim::SessionUsage {
+async fn upstream_usage(gateway: &TestGateway) -> sim::SessionUsage {
     eventually("the upstream's session is over", async || {
         gateway
             .sim
@@ -80,11 +80,11 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
     }
     socket.close(None).await.unwrap();
     let cost = settled(&gateway, &key).await;
-    let talked = talked(&gateway).await;
+    let usage = upstream_usage(&gateway).await;
     // The audio of "You said: Hi" takes 720 ms.
-    assert_eq!((talked.heard_us, talked.spoken_us), (1_000_000, 1_440_000));
-    assert_eq!(talked.text_inputs, 1);
-    let sounded = Duration::from_micros(talked.heard_us + talked.spoken_us);
+    assert_eq!((usage.heard_us, usage.spoken_us), (1_000_000, 1_440_000));
+    assert_eq!(usage.text_inputs, 1);
+    let sounded = Duration::from_micros(usage.heard_us + usage.spoken_us);
     let seconds = (cost - 4_000) / 10_000;
     assert_eq!((cost - 4_000) % 10_000, 0, "{cost}");
     assert!(
@@ -196,7 +196,7 @@ async fn streamed_speech_and_transcripts_cost_what_was_sent() {
     until(&mut socket, "audio.done").await;
     socket.close(None).await.unwrap();
     assert_eq!(settled(&gateway, &key).await, 7 * 15);
-    assert_eq!(talked(&gateway).await.characters, 7);
+    assert_eq!(upstream_usage(&gateway).await.characters, 7);
     let call = gateway.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("language=en&codec=pcm"));
 
@@ -210,7 +210,7 @@ async fn streamed_speech_and_transcripts_cost_what_was_sent() {
     assert_eq!(done["duration"], json!(2.2));
     assert_eq!(closed(&mut socket).await.0, 1000);
     assert_eq!(settled(&gateway, &key).await, 7 * 15 + 3_000);
-    assert_eq!(talked(&gateway).await.heard_us, 2_200_000);
+    assert_eq!(upstream_usage(&gateway).await.heard_us, 2_200_000);
     let call = gateway.sim.calls().remove(1);
     assert_eq!(
         call.query.as_deref(),

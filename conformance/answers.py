@@ -1,4 +1,4 @@
-"""The scripted model's answers to the prompts of `talk.json`."""
+"""The scripted model's answers to the prompts of `prompts.json`."""
 
 import json
 
@@ -8,30 +8,30 @@ from scripted import Script
 ENDLESS = "And so on, and on. "
 
 
-def scripts(talk: dict) -> list[Script]:
-    return [*texts(talk), *calls(talk), *tool_loop(talk)]
+def scripts(prompts: dict) -> list[Script]:
+    return [*texts(prompts), *calls(prompts), *tool_loop(prompts)]
 
 
-def texts(talk: dict) -> list[Script]:
-    plain, history, reasoning = talk["plain"], talk["history"], talk["reasoning"]
+def texts(prompts: dict) -> list[Script]:
+    plain, history, reasoning = prompts["plain"], prompts["history"], prompts["reasoning"]
     greeting = "Hello, Ada."
     return [
         Script(plain["prompt"], plain["answer"], needs=(plain["system"],)),
-        Script(talk["stream"]["prompt"], ", ".join(str(number) for number in range(1, 31))),
+        Script(prompts["stream"]["prompt"], ", ".join(str(number) for number in range(1, 31))),
         Script(history["first"], greeting),
         Script(history["second"], history["answer"], needs=(history["first"], greeting)),
-        Script(talk["structured"]["prompt"], format_place(talk["structured"]["city"])),
-        Script(talk["usage"]["prompt"], "These are words, but nobody has counted them."),
-        Script(talk["limit"]["prompt"], ENDLESS, endless=True),
-        Script(talk["broken_stream"]["prompt"], ENDLESS, endless=True),
+        Script(prompts["structured"]["prompt"], format_place(prompts["structured"]["city"])),
+        Script(prompts["usage"]["prompt"], "These are words, but nobody has counted them."),
+        Script(prompts["limit"]["prompt"], ENDLESS, endless=True),
+        Script(prompts["broken_stream"]["prompt"], ENDLESS, endless=True),
         Script(reasoning["prompt"], format_thought(reasoning["thought"] + " about light.") + "It scatters."),
-        Script(talk["tool_choice"]["forbidden"], "Nobody knows."),
+        Script(prompts["tool_choice"]["forbidden"], "Nobody knows."),
     ]
 
 
-def calls(talk: dict) -> list[Script]:
-    one, two, choice = talk["tools"], talk["parallel"], talk["tool_choice"]
-    weather = talk["weather"]
+def calls(prompts: dict) -> list[Script]:
+    one, two, choice = prompts["tools"], prompts["parallel"], prompts["tool_choice"]
+    weather = prompts["weather"]
     declared = (weather["name"], weather["description"])
     both = "\n".join(format_call(weather["name"], arguments) for arguments in two["arguments"])
     return [
@@ -43,13 +43,13 @@ def calls(talk: dict) -> list[Script]:
     ]
 
 
-def tool_loop(talk: dict) -> list[Script]:
+def tool_loop(prompts: dict) -> list[Script]:
     """Calls one tool after the other, then answers with the results. Each step begins with a thought."""
-    loop = talk["loop"]
+    loop = prompts["loop"]
     results = []
     made = []
     for turn, name in enumerate(loop["calls"]):
-        says = format_thought(f"Now {name}.") + format_call(name, talk["tools"]["arguments"])
+        says = format_thought(f"Now {name}.") + format_call(name, prompts["tools"]["arguments"])
         made.append(Script(loop["prompt"], says, turn, tuple(results)))
         results.append(loop["results"][name])
     says = format_thought("That is all.") + ", ".join(results)

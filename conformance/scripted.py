@@ -58,13 +58,13 @@ def model(scripts: list[Script]) -> Model:
     for number, script in enumerate([Script("", NO_SCRIPT), *scripts]):
         token = len(vocabulary)
         vocabulary.append((start_token(number), CONTROL))
-        said = pieces(script.says, used)
-        for piece in said:
+        answer_pieces = pieces(script.says, used)
+        for piece in answer_pieces:
             successors[token] = len(vocabulary)
             token = len(vocabulary)
             vocabulary.append((piece, USER_DEFINED))
-        successors[token] = token - len(said) + 1 if script.endless else EOS
-        tokens[script] = len(said) + 1
+        successors[token] = token - len(answer_pieces) + 1 if script.endless else EOS
+        tokens[script] = len(answer_pieces) + 1
     return Model(gguf.file(metadata(vocabulary, template(scripts)), weights(vocabulary, successors)), tokens)
 
 

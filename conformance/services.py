@@ -72,7 +72,7 @@ class Services(Stage):
             self.collector.__exit__()
 
     def yaml(self, file: Path):
-        return json.loads(said([self.python, "-c", YAML_TO_JSON], input=file.read_text()))
+        return json.loads(output_of([self.python, "-c", YAML_TO_JSON], input=file.read_text()))
 
     def port(self, number: str) -> str:
         """The port that replaces a port of compose.yaml, the same for all services."""
@@ -130,7 +130,7 @@ class Services(Stage):
     def bucket(self, command: str) -> dict:
         """Runs a command of `python/bucket.py`, in place of the bucket's client in compose.yaml."""
         client = [self.python, "-B", HERE / "python/bucket.py", command, self.s3, "tollgate"]
-        return json.loads(said(client, env={**os.environ, **self.values}))
+        return json.loads(output_of(client, env={**os.environ, **self.values}))
 
     def start_upstream(self):
         self.upstream_url = f"http://{self.at('upstream', '8089')}"
@@ -165,7 +165,7 @@ class Services(Stage):
     def run(self, name: str, *arguments) -> str:
         """Runs a command as in a gateway's container, and returns its output."""
         command, options = self.gateway_command(name, *arguments)
-        return said(command, **options)
+        return output_of(command, **options)
 
     def start_proxy(self):
         root = self.files("proxy")
@@ -243,11 +243,11 @@ class PostgreSql:
         role, database = wanted["POSTGRES_USER"], wanted["POSTGRES_DB"]
         quoted = password.replace("'", "''")
         for statement in (f"ALTER ROLE {role} PASSWORD '{quoted}'", f"CREATE DATABASE {database} OWNER {role}"):
-            said([programs / "psql", url, "--quiet", "--set=ON_ERROR_STOP=1", "--command", statement])
+            output_of([programs / "psql", url, "--quiet", "--set=ON_ERROR_STOP=1", "--command", statement])
         # Like the image, require a password for connections over the network.
         (data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
         reload = [*os.environ["TOLLGATE_TEST_POSTGRES_AS"].split(), programs / "pg_ctl", "-D", data, "reload"]
-        said(reload, cwd=data.parent)
+        output_of(reload, cwd=data.parent)
 
 
 def empty_values() -> dict:
@@ -282,7 +282,7 @@ def free_port(taken: set[str]) -> int:
                 continue
 
 
-def said(command, **options) -> str:
+def output_of(command, **options) -> str:
     """Runs a command and returns its output. If it fails, raises an error with its last lines."""
     options.setdefault("timeout", COMMAND_SECONDS_MAX)
     result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

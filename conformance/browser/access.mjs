@@ -1,6 +1,6 @@
 // Signing in and out, and what each role can do.
 
-import { assert, clean, ROLES, signIn } from './stage.mjs';
+import { assert, assertNoProblems, ROLES, signIn } from './stage.mjs';
 import { openWindow, settled } from './window.mjs';
 
 /** The page of a button, its name, the lowest role that sees it, and the resource that it needs. */
@@ -18,7 +18,7 @@ export async function access(stage, check) {
     await window.page.getByRole('button', { name: 'Sign in' }).click();
     await window.page.locator('.problem-box').waitFor();
     assert(!await window.page.locator('.shell').count(), 'the console opens with a wrong token');
-    clean(window);
+    assertNoProblems(window);
     await window.close();
   });
   await check('access: a sign-in link works once', async () => {
@@ -38,7 +38,7 @@ export async function access(stage, check) {
     await window.page.getByLabel('Admin token').waitFor();
     await window.page.reload();
     await window.page.getByLabel('Admin token').waitFor();
-    clean(window);
+    assertNoProblems(window);
     await window.close();
   });
   await check('access: the cookie is out of reach of scripts', async () => {
@@ -60,7 +60,7 @@ export async function access(stage, check) {
         const wanted = ROLES.indexOf(role) >= ROLES.indexOf(least);
         assert(shown === wanted, `${page}: “${name}” is ${shown ? '' : 'not '}there`);
       }
-      clean(window);
+      assertNoProblems(window);
       await window.close();
     });
   }

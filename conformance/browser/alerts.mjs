@@ -1,6 +1,6 @@
 // Alerts: a webhook whose secret is shown once, and where the console shows a low balance.
 
-import { ask, assert, clean } from './stage.mjs';
+import { callAdminApi, assert, assertNoProblems } from './stage.mjs';
 import { accessibility, overflow, settled } from './window.mjs';
 
 const URL_OF_HOOK = 'https://hooks.tollgate.invalid/in?token=browser-secret';
@@ -19,7 +19,7 @@ export async function alerts(stage, check) {
     await dialog.getByRole('button', { name: 'Add webhook' }).click();
     await dialog.locator('.problem-box', { hasText: 'not public' }).waitFor();
     window.allow();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('alerts: a rule of one wallet has only what is about wallets', async () => {
     const dialog = page.getByRole('dialog');
@@ -43,12 +43,12 @@ export async function alerts(stage, check) {
     await page.reload();
     await settled(page);
     assert(!(await page.content()).includes(secret), 'the secret is shown twice');
-    clean(window);
+    assertNoProblems(window);
   });
   await check('alerts: a test tells what is wrong with a webhook', async () => {
     await page.getByRole('button', { name: 'Test' }).first().click();
     await page.getByText('The webhook did not take the test').waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('alerts: who may not change rules sees neither buttons nor the whole address', async () => {
     const other = await stage.open({ role: 'viewer' });
@@ -56,11 +56,11 @@ export async function alerts(stage, check) {
     await other.page.getByText('https://hooks.tollgate.invalid/…').waitFor();
     assert(!(await other.page.content()).includes('browser-secret'), 'a viewer sees the whole address');
     assert(!await other.page.getByRole('button', { name: 'Remove' }).count(), 'a viewer sees a button');
-    clean(other);
+    assertNoProblems(other);
     await other.close();
   });
   await check('alerts: an amount of a wallet begins an alert, which is seen without a reload', async () => {
-    const [wallet] = (await ask(page, 'GET', '/wallets?q=web-shop')).data;
+    const [wallet] = (await callAdminApi(page, 'GET', '/wallets?q=web-shop')).data;
     const other = await stage.open();
     await other.page.goto(`${stage.origin}/#/wallets/${wallet.id}`);
     await other.page.getByRole('button', { name: 'Change' }).click();
@@ -70,9 +70,9 @@ export async function alerts(stage, check) {
     await page.getByRole('table', { name: 'Alerts' }).getByText('less than 1000000').waitFor();
     await other.page.goto(`${stage.origin}/#/overview`);
     await other.page.locator('.attention').getByText('less than 1000000').waitFor();
-    clean(other);
+    assertNoProblems(other);
     await other.close();
-    clean(window);
+    assertNoProblems(window);
   });
   for (const kind of ['light', 'dark'].flatMap((theme) => ['wide', 'narrow'].map((width) => ({ theme, width })))) {
     await check(`alerts: the page with an alert and a rule, ${kind.theme} ${kind.width}`, async () => {
@@ -83,18 +83,18 @@ export async function alerts(stage, check) {
       await other.page.screenshot({ path: `${stage.pictures}/alerts-filled-${kind.theme}-${kind.width}.png` });
       const found = [...await overflow(other.page), ...await accessibility(other.page)];
       assert(!found.length, found.join('; '));
-      clean(other);
+      assertNoProblems(other);
       await other.close();
     });
   }
   await check('alerts: without the amount the alert ends, and the webhook can be removed', async () => {
-    const [wallet] = (await ask(page, 'GET', '/wallets?q=web-shop')).data;
-    await ask(page, 'PATCH', `/wallets/${wallet.id}`, { alerts: null });
+    const [wallet] = (await callAdminApi(page, 'GET', '/wallets?q=web-shop')).data;
+    await callAdminApi(page, 'PATCH', `/wallets/${wallet.id}`, { alerts: null });
     await page.getByRole('row', { name: 'less than 1000000' }).locator('.badge.good').waitFor();
     await page.getByRole('button', { name: 'Remove' }).first().click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove webhook' }).click();
     await page.getByText('Alerts stand here and in the log').waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await window.close();
 }

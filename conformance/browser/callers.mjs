@@ -1,10 +1,10 @@
 // The page for callers: light and dark, wide and narrow, without a key and with one, and without JavaScript.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 import { accessibility, overflow } from './window.mjs';
 
-async function looksGood(window) {
-  clean(window);
+async function assertNoFindings(window) {
+  assertNoProblems(window);
   const found = [...await overflow(window.page), ...await accessibility(window.page)];
   assert(!found.length, found.join('; '));
 }
@@ -18,7 +18,7 @@ export async function callers(stage, check) {
         await page.goto(`${stage.public}/`);
         await page.getByText(/^\d+ of \d+$/).waitFor();
         await page.screenshot({ path: `${stage.pictures}/callers-${theme}-${width}.png`, fullPage: true });
-        await looksGood(window);
+        await assertNoFindings(window);
       });
       await check(`callers: with a key ${theme} ${width}`, async () => {
         await page.goto(`${stage.public}/`);
@@ -31,7 +31,7 @@ export async function callers(stage, check) {
         await page.waitForFunction(() => document.querySelectorAll('#turns > *').length > 1 && document.getElementById('turns').lastElementChild.textContent.trim().length > 0);
         await page.screenshot({ path: `${stage.pictures}/callers-key-${theme}-${width}.png`, fullPage: true });
         assert(!page.url().includes(stage.key) && !(await page.content()).includes(stage.key), 'the key is shown');
-        await looksGood(window);
+        await assertNoFindings(window);
       });
       await window.close();
     }
@@ -46,7 +46,7 @@ export async function callers(stage, check) {
     await window.page.reload();
     await window.page.getByText(/^\d+ of \d+$/).waitFor();
     assert(await window.page.locator('#key-problem').isHidden(), 'the wrong key is used again');
-    clean(window);
+    assertNoProblems(window);
     await window.close();
   });
   await check('callers: without JavaScript there are models, prices, snippets and errors', async () => {

@@ -1,6 +1,6 @@
 // The first steps of an operator: a wallet, credits, a key, a call with it, the details of the call, the balance.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 import { settled } from './window.mjs';
 
 export async function journey(stage, check) {
@@ -17,7 +17,7 @@ export async function journey(stage, check) {
     await dialog.getByLabel('Name').fill(name);
     await dialog.getByRole('button', { name: 'Create wallet' }).click();
     await page.getByRole('heading', { name }).waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: top up shows the result before it is done', async () => {
     await page.getByRole('button', { name: 'Top up', exact: true }).click();
@@ -29,7 +29,7 @@ export async function journey(stage, check) {
     await dialog.getByRole('button', { name: 'Top up', exact: true }).click();
     await page.locator('.figure .value', { hasText: '12.5' }).waitFor();
     await page.getByText('INV-1').first().waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: the same reference with another amount is refused', async () => {
     window.allow('409');
@@ -41,7 +41,7 @@ export async function journey(stage, check) {
     await dialog.locator('.problem-box').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     window.allow();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: create a key, whose secret is shown once', async () => {
     await page.getByRole('tab', { name: 'Keys' }).click();
@@ -55,7 +55,7 @@ export async function journey(stage, check) {
     await page.reload();
     await settled(page);
     assert(!(await page.content()).includes(secret), 'the secret is shown twice');
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: use the key, see the call and what it cost', async () => {
     const answer = await fetch(`${stage.public}/v1/chat/completions`, {
@@ -72,7 +72,7 @@ export async function journey(stage, check) {
     const receipt = page.getByRole('table', { name: 'Price lines' });
     await receipt.getByText('Rounded up once').waitFor();
     assert(await page.locator('.waterfall .track').count() >= 2, 'the waterfall has fewer than two spans');
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: the wallet shows the charge and the balance', async () => {
     await page.getByRole('link', { name }).click();
@@ -80,7 +80,7 @@ export async function journey(stage, check) {
     await page.getByText('Charge').first().waitFor();
     const value = await page.locator('.figure .value').textContent();
     assert(Number(value) < 12.5 && Number(value) > 12, `the wallet has ${value}`);
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: the statement is a file', async () => {
     await page.getByRole('tab', { name: 'Statement' }).click();
@@ -90,13 +90,13 @@ export async function journey(stage, check) {
     for await (const piece of await download.createReadStream()) lines.push(piece.toString());
     const text = lines.join('');
     assert(text.includes('INV-1'), `the statement does not name the reference: ${text.slice(0, 200)}`);
-    clean(window);
+    assertNoProblems(window);
   });
   await check('journey: the audit names who did it', async () => {
     await page.goto(`${stage.origin}/#/audit`);
     await page.getByText('wallet.top_up').first().click();
     await page.getByRole('dialog').waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await window.close();
 }

@@ -1,6 +1,6 @@
 // The console by keyboard alone.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 import { settled } from './window.mjs';
 
 export async function keyboard(stage, check) {
@@ -16,7 +16,7 @@ export async function keyboard(stage, check) {
     while (!/web-shop/.test(await page.locator('[role=option][aria-selected=true]').textContent())) await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /web-shop/ }).waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('keyboard: a slash focuses the search, j and Enter open a row', async () => {
     await page.goto(`${stage.origin}/#/wallets`);
@@ -30,14 +30,14 @@ export async function keyboard(stage, check) {
     await page.locator('tr[data-selected=true]').waitFor();
     await page.keyboard.press('Enter');
     await page.getByText('Statement').first().waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('keyboard: Esc closes a dialog', async () => {
     await page.keyboard.press('?');
     await page.getByRole('dialog').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    clean(window);
+    assertNoProblems(window);
   });
   await window.close();
 }

@@ -1,6 +1,6 @@
 // Live updates, and what the console shows when their connection breaks.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 import { settled } from './window.mjs';
 
 export async function live(stage, check) {
@@ -14,7 +14,7 @@ export async function live(stage, check) {
     const before = await row.getAttribute('data-key');
     // The customers of the demo make a call every few seconds.
     await page.waitForFunction((old) => document.querySelector('table[aria-label="Calls"] tbody tr')?.dataset.key !== old, before);
-    clean(window);
+    assertNoProblems(window);
     await window.close();
   });
   await check('live: without events the page says so and fetches', async () => {
@@ -30,7 +30,7 @@ export async function live(stage, check) {
     assert(fetched >= 2, 'the calls were fetched once');
     await page.unroute('**/admin/v1/events*');
     await page.getByText('Live events are interrupted').waitFor({ state: 'detached' });
-    clean(window);
+    assertNoProblems(window);
     await window.close();
   });
 }

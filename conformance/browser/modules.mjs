@@ -1,6 +1,6 @@
 // Tests functions of the console's modules in a browser.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 
 /** Function, arguments and result. */
 const TABLES = [
@@ -29,7 +29,7 @@ export async function modules(stage, check) {
         assert(got === wanted, `${name}(${JSON.stringify(given)}) is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
       }
     }
-    clean(window);
+    assertNoProblems(window);
   });
   await check('modules: an amount is read exactly, and nothing else is an amount', async () => {
     const got = await page.evaluate(async () => {

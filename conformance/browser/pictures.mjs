@@ -1,6 +1,6 @@
 // Takes the screenshots for the README. The argument is the stage: browser, addresses, output folder.
 
-import { ask } from './stage.mjs';
+import { callAdminApi } from './stage.mjs';
 import { openBrowser, openWindow, settled } from './window.mjs';
 
 const given = JSON.parse(process.argv[2]);
@@ -24,7 +24,7 @@ async function open(address) {
 
 await page.goto(given.sign_in);
 await page.waitForSelector('.shell');
-const wallet = (await ask(page, 'GET', '/wallets?q=web-shop')).data[0];
+const wallet = (await callAdminApi(page, 'GET', '/wallets?q=web-shop')).data[0];
 
 await open('overview');
 await page.locator('.chart canvas').first().waitFor();
@@ -43,7 +43,7 @@ await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click
 await page.locator('.secret code').waitFor();
 await take('key');
 
-const call = (await ask(page, 'GET', '/calls?status=200&endpoint=/v1/messages&limit=1')).data[0];
+const call = (await callAdminApi(page, 'GET', '/calls?status=200&endpoint=/v1/messages&limit=1')).data[0];
 await open(`requests/${call.request_id}`);
 await take('request');
 

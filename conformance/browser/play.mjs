@@ -1,6 +1,6 @@
 // The playground: every dialect, the raw events, the headers, the code snippets, and a repeated call.
 
-import { assert, clean } from './stage.mjs';
+import { assert, assertNoProblems } from './stage.mjs';
 import { settled } from './window.mjs';
 
 const DIALECTS = ['Chat completions', 'Responses', 'Messages', 'Generate Content', 'Interactions'];
@@ -28,7 +28,7 @@ export async function play(stage, check) {
       await page.getByText('x-request-id').waitFor();
       await page.getByRole('tab', { name: 'Code' }).click();
       await page.getByText('curl').first().waitFor();
-      clean(window);
+      assertNoProblems(window);
     });
   }
   await check('play: a picture is shown', async () => {
@@ -43,13 +43,13 @@ export async function play(stage, check) {
     const picture = page.locator('.answer img');
     await picture.waitFor();
     await page.waitForFunction(() => document.querySelector('.answer img').naturalWidth > 0);
-    clean(window);
+    assertNoProblems(window);
   });
   await check('play: speech is played', async () => {
     await page.getByLabel('Endpoint').first().selectOption({ label: 'Speech' });
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('.answer audio').waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('play: a film is made and plays in place', async () => {
     await page.goto('about:blank');
@@ -61,7 +61,7 @@ export async function play(stage, check) {
     await page.locator('.answer video').waitFor();
     const film = await fetch(await page.locator('.answer video').getAttribute('src'), { method: 'HEAD' });
     assert(film.status === 200 && film.headers.get('content-type') === 'video/mp4', `the film answers ${film.status}`);
-    clean(window);
+    assertNoProblems(window);
   });
   await check('play: what the gateway had to drop is named', async () => {
     await page.goto('about:blank');
@@ -75,7 +75,7 @@ export async function play(stage, check) {
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('.chip', { hasText: 'metadata.user_id' }).waitFor();
     await page.unroute('**/admin/v1/play/**');
-    clean(window);
+    assertNoProblems(window);
   });
   await check('play: a realtime session by text, with its events, its end and its price', async () => {
     await page.goto('about:blank');
@@ -97,14 +97,14 @@ export async function play(stage, check) {
     await page.getByRole('button', { name: 'Disconnect' }).click();
     await page.getByText('The session ended with code 1000').waitFor();
     await page.getByRole('link', { name: 'explained' }).waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('play: an earlier call is sent again', async () => {
     await page.goto(`${stage.origin}/#/requests?status=2xx&endpoint=/v1/messages`);
     await page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first().click();
     await page.getByRole('link', { name: 'Open in playground' }).click();
     await page.waitForFunction(() => document.querySelector('select')?.value === 'messages');
-    clean(window);
+    assertNoProblems(window);
   });
   await window.close();
 }

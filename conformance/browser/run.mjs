@@ -6,7 +6,7 @@ import { callers } from './callers.mjs';
 import { journey } from './journey.mjs';
 import { keyboard } from './keyboard.mjs';
 import { live } from './live.mjs';
-import { looks } from './looks.mjs';
+import { pageChecks } from './page_checks.mjs';
 import { modules } from './modules.mjs';
 import { play } from './play.mjs';
 import { prepare } from './stage.mjs';
@@ -34,7 +34,7 @@ async function check(name, body) {
 
 try {
   const stage = await prepare(browser, given);
-  for (const group of [modules, access, journey, keyboard, live, play, callers, vendor, alerts, looks]) await group(stage, check);
+  for (const group of [modules, access, journey, keyboard, live, play, callers, vendor, alerts, pageChecks]) await group(stage, check);
 } catch (error) {
   failures.push(`FAILED before the checks: ${error.stack}`);
   console.log(failures.at(-1));

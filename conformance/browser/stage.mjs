@@ -21,7 +21,7 @@ export async function prepare(browser, given) {
   if (first.page.url().includes('code=')) throw new Error('the code stays in the address');
   stage.states.owner = await first.context.storageState();
   for (const role of ROLES) {
-    const created = await ask(first.page, 'POST', '/tokens', { name: `test-${role}`, role });
+    const created = await callAdminApi(first.page, 'POST', '/tokens', { name: `test-${role}`, role });
     stage.tokens[role] = created.secret;
   }
   await first.close();
@@ -47,7 +47,7 @@ export async function signIn(stage, page, token) {
 }
 
 /** Sends a request to the admin API with the session of the page. */
-export async function ask(page, method, path, body) {
+export async function callAdminApi(page, method, path, body) {
   return page.evaluate(async ([method, path, body]) => {
     const session = await (await fetch('/admin/v1/session')).json();
     const headers = { 'content-type': 'application/json', 'x-csrf-token': session.csrf };
@@ -63,7 +63,7 @@ export function assert(condition, message) {
 }
 
 /** Fails if the window has recorded problems, and lists them. */
-export function clean(window) {
+export function assertNoProblems(window) {
   const wrong = window.wrong();
   assert(!wrong.length, wrong.join('; '));
 }

@@ -1,6 +1,6 @@
 // Adding a vendor: its key, its models, a trial call before anything is saved, and a call of the new model.
 
-import { ask, assert, clean } from './stage.mjs';
+import { callAdminApi, assert, assertNoProblems } from './stage.mjs';
 import { accessibility, settled } from './window.mjs';
 
 const KEY = 'sk-of-the-vendor-4711';
@@ -21,7 +21,7 @@ export async function vendor(stage, check) {
     await dialog.getByRole('button', { name: 'See its models' }).click();
     const told = await dialog.locator('.problem-box').textContent();
     assert(told.includes('The address is not public'), told);
-    clean(window);
+    assertNoProblems(window);
   });
   await check('vendor: a member that is wrong is told at its field', async () => {
     await openForm();
@@ -30,7 +30,7 @@ export async function vendor(stage, check) {
     await dialog.getByRole('button', { name: 'See its models' }).click();
     await dialog.locator('.field .problem', { hasText: 'letters, digits' }).waitFor();
     window.allow();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('vendor: its models are found, a call is tried, and the channel is saved', async () => {
     await openForm();
@@ -54,7 +54,7 @@ export async function vendor(stage, check) {
     await dialog.getByRole('button', { name: 'Save channel' }).click();
     await page.getByText('Channel second serves 1 model.').waitFor();
     await page.getByRole('link', { name: 'second', exact: true }).waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('vendor: callers reach the new model, and the key is shown nowhere', async () => {
     const answer = await fetch(`${stage.public}/v1/chat/completions`, {
@@ -62,15 +62,15 @@ export async function vendor(stage, check) {
       body: JSON.stringify({ model: 'sim/open', messages: [{ role: 'user', content: 'Hello' }] }),
     });
     assert(answer.status === 200, `the call answered ${answer.status}: ${await answer.text()}`);
-    const shown = [await ask(page, 'GET', '/config'), await ask(page, 'GET', '/audit?limit=50'), await ask(page, 'GET', '/channels')];
+    const shown = [await callAdminApi(page, 'GET', '/config'), await callAdminApi(page, 'GET', '/audit?limit=50'), await callAdminApi(page, 'GET', '/channels')];
     assert(!JSON.stringify(shown).includes(KEY), 'the key is shown');
     await page.goto(`${stage.origin}/#/models/sim/open`);
     await settled(page);
     await page.getByText('callable', { exact: true }).waitFor();
-    clean(window);
+    assertNoProblems(window);
   });
   await check('vendor: a model of the catalog is saved without a list, and a second account leaves its routes', async () => {
-    const before = await ask(page, 'GET', '/config');
+    const before = await callAdminApi(page, 'GET', '/config');
     let id;
     for (const name of ['first-account', 'second-account']) {
       await openForm('openai');
@@ -93,13 +93,13 @@ export async function vendor(stage, check) {
       await dialog.getByRole('button', { name: 'Save channel' }).click();
       await page.getByText(`Channel ${name} serves 1 model.`).waitFor();
     }
-    const models = await ask(page, 'GET', '/models');
+    const models = await callAdminApi(page, 'GET', '/models');
     const { routes } = models.data.find((model) => model.id === id);
     const channels = routes.map(({ channel }) => channel).join();
     assert(channels === 'first-account,second-account', `${id} has the routes ${channels}`);
-    const after = await ask(page, 'GET', '/config');
+    const after = await callAdminApi(page, 'GET', '/config');
     assert(JSON.stringify(after.models) === JSON.stringify(before.models), 'entries of models were changed');
-    clean(window);
+    assertNoProblems(window);
   });
   await check('vendor: a model that is typed in is saved', async () => {
     await openForm('openai-compatible');
@@ -114,10 +114,10 @@ export async function vendor(stage, check) {
     await dialog.getByText('complete', { exact: true }).waitFor();
     await dialog.getByRole('button', { name: 'Save channel' }).click();
     await page.getByText('Channel own serves 1 model.').waitFor();
-    const { models } = await ask(page, 'GET', '/config');
+    const { models } = await callAdminApi(page, 'GET', '/config');
     const { routes } = models.find(({ id }) => id === 'own/large-model');
     assert(routes.length === 1 && routes[0].model === 'large-model', JSON.stringify(routes));
-    clean(window);
+    assertNoProblems(window);
   });
   await window.close();
 }

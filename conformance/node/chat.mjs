@@ -3,16 +3,16 @@
 import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, PROMPTS, TIMEOUT_MS, URL,
   all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
-} from "./talk.mjs";
+} from "./shared.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
   new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
 // Without retries, so that errors which the client would retry become visible.
-const hasty = clientOf(KEY, { maxRetries: 0 });
+const clientWithoutRetries = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
 const asked = (model, content, more) => ({ model, messages: [user(content)], ...more });
@@ -29,19 +29,19 @@ const resultsOf = (message, results) =>
   }));
 
 function calledInParallel(message) {
-  same(called(message), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(called(message), PROMPTS.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(message.tool_calls.map((call) => call.id)).size, 2, "number of ids");
 }
 
 async function sees(model, url) {
-  const { prompt, answer } = TALK.image;
+  const { prompt, answer } = PROMPTS.image;
   const parts = [{ type: "text", text: prompt }, { type: "image_url", image_url: { url } }];
   has((await ask(model, parts)).choices[0].message.content, answer);
 }
 
 // The client runs the functions itself.
-async function goesRound(upstream, more) {
-  const { prompt, calls, results } = TALK.loop;
+async function runsToolLoop(upstream, more) {
+  const { prompt, calls, results } = PROMPTS.loop;
   const made = [];
   const runnable = (told) => ({
     type: "function",
@@ -54,7 +54,7 @@ async function goesRound(upstream, more) {
       },
     },
   });
-  const tools = [runnable(TALK.weather), runnable(TALK.time)];
+  const tools = [runnable(PROMPTS.weather), runnable(PROMPTS.time)];
   const body = asked(`${upstream}/thinker`, prompt, { tools, reasoning_effort: "high", ...more });
   const answer = await client.chat.completions.runTools(body).finalContent();
   same(made, calls, "calls");
@@ -63,7 +63,7 @@ async function goesRound(upstream, more) {
 
 export const cells = {
   async plain(upstream) {
-    const { system, prompt, answer } = TALK.plain;
+    const { system, prompt, answer } = PROMPTS.plain;
     const messages = [{ role: "system", content: system }, user(prompt)];
     const told = await client.chat.completions.create({ model: `${upstream}/plain`, messages });
     same(told.choices[0].message.content, answer);
@@ -72,17 +72,17 @@ export const cells = {
   },
 
   async stream(upstream) {
-    const stream = client.chat.completions.stream(asked(`${upstream}/plain`, TALK.stream.prompt));
+    const stream = client.chat.completions.stream(asked(`${upstream}/plain`, PROMPTS.stream.prompt));
     let text = "";
     stream.on("content", (delta) => (text += delta));
     const final = await stream.finalChatCompletion();
-    has(text, TALK.stream.last);
+    has(text, PROMPTS.stream.last);
     same(final.choices[0].message.content, text);
     same([final.choices[0].message.role, final.choices[0].finish_reason], ["assistant", "stop"]);
   },
 
   async history(upstream) {
-    const { first, second, answer } = TALK.history;
+    const { first, second, answer } = PROMPTS.history;
     const messages = [user(first)];
     const body = { model: `${upstream}/plain`, messages };
     // As applications do: the whole message object is sent back.
@@ -91,8 +91,8 @@ export const cells = {
   },
 
   async tools(upstream) {
-    const { prompt, arguments: wanted, result } = TALK.tools;
-    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const { prompt, arguments: wanted, result } = PROMPTS.tools;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(PROMPTS.weather)] });
     const first = (await client.chat.completions.create(body)).choices[0];
     same(first.finish_reason, "tool_calls", "finish reason");
     same(called(first.message), [["get_weather", wanted]], "calls");
@@ -103,8 +103,8 @@ export const cells = {
   },
 
   async tool_choice(upstream) {
-    const { forced, prompt, forbidden } = TALK.tool_choice;
-    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const { forced, prompt, forbidden } = PROMPTS.tool_choice;
+    const tools = [tool(PROMPTS.weather), tool(PROMPTS.time)];
     const choice = { type: "function", function: { name: forced } };
     const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
     same(called(first.choices[0].message).map(([name]) => name), [forced], "calls");
@@ -114,8 +114,8 @@ export const cells = {
   },
 
   async parallel(upstream) {
-    const { prompt, results } = TALK.parallel;
-    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const { prompt, results } = PROMPTS.parallel;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(PROMPTS.weather)] });
     const { message } = (await client.chat.completions.create(body)).choices[0];
     calledInParallel(message);
     body.messages.push(message, ...resultsOf(message, results));
@@ -124,7 +124,7 @@ export const cells = {
   },
 
   async parallel_stream(upstream) {
-    const body = asked(`${upstream}/plain`, TALK.parallel.prompt, { tools: [tool(TALK.weather)] });
+    const body = asked(`${upstream}/plain`, PROMPTS.parallel.prompt, { tools: [tool(PROMPTS.weather)] });
     const final = await client.chat.completions.stream(body).finalChatCompletion();
     same(final.choices[0].finish_reason, "tool_calls", "finish reason");
     calledInParallel(final.choices[0].message);
@@ -132,14 +132,14 @@ export const cells = {
 
   async structured(upstream) {
     const response_format = zodResponseFormat(Place, "place");
-    const body = asked(`${upstream}/plain`, TALK.structured.prompt, { response_format });
+    const body = asked(`${upstream}/plain`, PROMPTS.structured.prompt, { response_format });
     isPlace((await client.chat.completions.parse(body)).choices[0].message.parsed);
     const streamed = await client.chat.completions.stream(body).finalChatCompletion();
     isPlace(streamed.choices[0].message.parsed);
   },
 
   async image(upstream) {
-    const { mime_type, png } = TALK.image;
+    const { mime_type, png } = PROMPTS.image;
     await sees(`${upstream}/plain`, `data:${mime_type};base64,${png}`);
   },
 
@@ -148,7 +148,7 @@ export const cells = {
   },
 
   async limit(upstream) {
-    const { prompt, output_tokens_max } = TALK.limit;
+    const { prompt, output_tokens_max } = PROMPTS.limit;
     const more = { max_completion_tokens: output_tokens_max };
     const answer = await ask(`${upstream}/plain`, prompt, more);
     same(answer.choices[0].finish_reason, "length", "finish reason");
@@ -157,7 +157,7 @@ export const cells = {
 
   async usage(upstream) {
     const figures = (usage) => [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens];
-    const body = asked(`${upstream}/plain`, TALK.usage.prompt);
+    const body = asked(`${upstream}/plain`, PROMPTS.usage.prompt);
     const whole = await client.chat.completions.create(body);
     const options = { stream_options: { include_usage: true } };
     const stream = client.chat.completions.stream({ ...body, ...options });
@@ -166,20 +166,20 @@ export const cells = {
 
   async reasoning(upstream) {
     const more = { reasoning_effort: "high" };
-    const answer = await ask(`${upstream}/thinker`, TALK.reasoning.prompt, more);
+    const answer = await ask(`${upstream}/thinker`, PROMPTS.reasoning.prompt, more);
     const { content, reasoning_content } = answer.choices[0].message;
     // Not a member of the protocol, but clients of open models read it.
-    if (TALK.reasoning.shown_in_chat) has(reasoning_content, TALK.reasoning.thought);
+    if (PROMPTS.reasoning.shown_in_chat) has(reasoning_content, PROMPTS.reasoning.thought);
     check(content, answer);
     isReasoned(answer.usage.completion_tokens_details?.reasoning_tokens);
   },
 
   async loop(upstream) {
-    await goesRound(upstream, { stream: false });
+    await runsToolLoop(upstream, { stream: false });
   },
 
   async loop_stream(upstream) {
-    await goesRound(upstream, { stream: true });
+    await runsToolLoop(upstream, { stream: true });
   },
 
   async bad_key(upstream) {
@@ -218,19 +218,19 @@ export const cells = {
   },
 
   async busy(upstream) {
-    const call = () => ask(`${upstream}/busy`, "hello", {}, hasty);
+    const call = () => ask(`${upstream}/busy`, "hello", {}, clientWithoutRetries);
     const error = await raised(OpenAI.InternalServerError, call);
     same([error.status, error.code], [503, "upstream_overloaded"]);
   },
 
   async broken_stream(upstream) {
     const body = { stream: true };
-    const call = async () => all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, body));
+    const call = async () => all(await ask(`${upstream}/broken`, PROMPTS.broken_stream.prompt, body));
     has((await raised(OpenAI.APIError, call)).code, "upstream_");
   },
 };
 
-export const own = {
+export const sameDialectCells = {
   async models() {
     const listed = (await all(client.models.list())).map((model) => model.id);
     check(listed.includes("chat/plain") && listed.includes("messages/thinker"), listed);

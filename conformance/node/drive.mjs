@@ -1,11 +1,11 @@
 // Runs the cells of the dialects named on the command line, against every upstream.
 //
 // Each outcome is a line of JSON. A dialect is a module whose `cells` hold a function for each
-// cell of `talk.json`, which takes the name of an upstream. Some cells need an upstream of another
-// dialect; the cells in `own` need one of the same dialect. Cells run one after the other, or all
-// at once if `talk.json` says so.
+// cell of `prompts.json`, which takes the name of an upstream. Some cells need an upstream of another
+// dialect; the cells in `sameDialectCells` need one of the same dialect. Cells run one after the other, or all
+// at once if `prompts.json` says so.
 
-import { TALK } from "./talk.mjs";
+import { PROMPTS } from "./shared.mjs";
 
 const CELL_MS_MAX = 90_000;
 
@@ -14,7 +14,7 @@ async function main() {
   const upstreams = dialects.pop().split(",");
   const wanted = [];
   for (const dialect of dialects) wanted.push(...(await runs(dialect, upstreams)));
-  if (TALK.at_once) await Promise.all(wanted.map((run) => tell(...run)));
+  if (PROMPTS.at_once) await Promise.all(wanted.map((run) => tell(...run)));
   else for (const run of wanted) await tell(...run);
   // Idle connections of the clients would keep the process alive.
   process.exit(0);
@@ -22,15 +22,15 @@ async function main() {
 
 // The cells of a dialect, each with its upstream, its name and its function.
 async function runs(dialect, upstreams) {
-  const { cells, own = {} } = await import(`./${dialect}.mjs`);
+  const { cells, sameDialectCells = {} } = await import(`./${dialect}.mjs`);
   const found = upstreams.flatMap((upstream) => {
-    const converted = upstream === dialect ? [] : TALK.cells_converted;
-    const leftOut = TALK.cells_left_out[`${dialect} to ${upstream}`] ?? [];
-    return [...TALK.cells, ...converted]
+    const converted = upstream === dialect ? [] : PROMPTS.cells_converted;
+    const leftOut = PROMPTS.cells_left_out[`${dialect} to ${upstream}`] ?? [];
+    return [...PROMPTS.cells, ...converted]
       .filter((cell) => !leftOut.includes(cell))
       .map((cell) => [dialect, upstream, cell, cells[cell] ?? missing]);
   });
-  const alone = TALK.own ? Object.entries(own) : [];
+  const alone = PROMPTS.same_dialect_cells ? Object.entries(sameDialectCells) : [];
   return [...found, ...alone.map(([cell, run]) => [dialect, dialect, cell, run])];
 }
 
@@ -59,7 +59,7 @@ async function reason(run, upstream) {
 // The innermost line of our own code in a stack trace.
 function place(error) {
   const lines = String(error?.stack).match(/drivers\/\w+\.mjs:\d+/g) ?? [];
-  const line = lines.find((line) => !line.includes("talk.mjs")) ?? "drive.mjs";
+  const line = lines.find((line) => !line.includes("shared.mjs")) ?? "drive.mjs";
   return line.replace("drivers/", "");
 }
 

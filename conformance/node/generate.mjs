@@ -5,16 +5,16 @@ import {
 } from "@google/genai";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, PROMPTS, TIMEOUT_MS, URL,
   all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
-} from "./talk.mjs";
+} from "./shared.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: URL, timeout: TIMEOUT_MS, ...options } });
 
 const client = clientOf();
 // Without retries, so that errors which the client would retry become visible.
-const hasty = clientOf(KEY, { retryOptions: { attempts: 1 } });
+const clientWithoutRetries = clientOf(KEY, { retryOptions: { attempts: 1 } });
 
 const user = (text) => ({ role: "user", parts: [{ text }] });
 const ask = (model, contents, config, by = client) =>
@@ -36,7 +36,7 @@ const partsOf = (answer) => answer.candidates?.[0]?.content?.parts ?? [];
 const THINKING = { thinkingConfig: { includeThoughts: true, thinkingLevel: ThinkingLevel.HIGH } };
 
 function calledInParallel(calls) {
-  same(called(calls), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(called(calls), PROMPTS.parallel.arguments.map((one) => ["get_weather", one]), "calls");
 }
 
 async function refused(call, status, word) {
@@ -46,13 +46,13 @@ async function refused(call, status, word) {
 }
 
 async function sees(model, picture) {
-  const { prompt, answer } = TALK.image;
+  const { prompt, answer } = PROMPTS.image;
   has((await ask(model, [picture, { text: prompt }])).text, answer);
 }
 
 // The client runs the functions of a callable tool itself.
-async function goesRound(upstream, answers) {
-  const { prompt, calls, results } = TALK.loop;
+async function runsToolLoop(upstream, answers) {
+  const { prompt, calls, results } = PROMPTS.loop;
   const made = [];
   const runnable = (told) => ({
     tool: async () => tool(told),
@@ -64,7 +64,7 @@ async function goesRound(upstream, answers) {
           return { functionResponse: { id, name, response: { output: results[name] } } };
         }),
   });
-  const config = { tools: [runnable(TALK.weather), runnable(TALK.time)], ...THINKING };
+  const config = { tools: [runnable(PROMPTS.weather), runnable(PROMPTS.time)], ...THINKING };
   const told = await answers(`${upstream}/thinker`, prompt, config);
   const text = told.map((answer) => answer.text ?? "").join("");
   same(made, calls, "calls");
@@ -73,7 +73,7 @@ async function goesRound(upstream, answers) {
 
 export const cells = {
   async plain(upstream) {
-    const { system, prompt, answer } = TALK.plain;
+    const { system, prompt, answer } = PROMPTS.plain;
     const told = await ask(`${upstream}/plain`, prompt, { systemInstruction: system });
     same(told.text, answer);
     const [finish, model] = [told.candidates[0].finishReason, told.modelVersion];
@@ -84,24 +84,24 @@ export const cells = {
   async stream(upstream) {
     // The chat keeps the streamed answer as its history if every chunk was valid.
     const chat = client.chats.create({ model: `${upstream}/plain` });
-    const chunks = await all(await chat.sendMessageStream({ message: TALK.stream.prompt }));
+    const chunks = await all(await chat.sendMessageStream({ message: PROMPTS.stream.prompt }));
     const text = chunks.map((chunk) => chunk.text ?? "").join("");
-    has(text, TALK.stream.last);
+    has(text, PROMPTS.stream.last);
     const kept = chat.getHistory(true).slice(1).flatMap((turn) => turn.parts);
     same(kept.map((part) => part.text ?? "").join(""), text, "history");
   },
 
   async history(upstream) {
-    const { first, second, answer } = TALK.history;
+    const { first, second, answer } = PROMPTS.history;
     const chat = client.chats.create({ model: `${upstream}/plain` });
     await all(await chat.sendMessageStream({ message: first }));
     same((await chat.sendMessage({ message: second })).text, answer);
   },
 
   async tools(upstream) {
-    const { prompt, arguments: wanted, result } = TALK.tools;
+    const { prompt, arguments: wanted, result } = PROMPTS.tools;
     const contents = [user(prompt)];
-    const config = { tools: [tool(TALK.weather)] };
+    const config = { tools: [tool(PROMPTS.weather)] };
     const asked = await ask(`${upstream}/plain`, contents, config);
     same(asked.candidates[0].finishReason, FinishReason.STOP, "finish reason");
     same(called(asked.functionCalls), [["get_weather", wanted]], "calls");
@@ -110,8 +110,8 @@ export const cells = {
   },
 
   async tool_choice(upstream) {
-    const { forced, prompt, forbidden } = TALK.tool_choice;
-    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const { forced, prompt, forbidden } = PROMPTS.tool_choice;
+    const tools = [tool(PROMPTS.weather), tool(PROMPTS.time)];
     const config = (calling) => ({ tools, toolConfig: { functionCallingConfig: calling } });
     const any = { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: [forced] };
     const first = await ask(`${upstream}/plain`, prompt, config(any));
@@ -122,9 +122,9 @@ export const cells = {
   },
 
   async parallel(upstream) {
-    const { prompt, results } = TALK.parallel;
+    const { prompt, results } = PROMPTS.parallel;
     const contents = [user(prompt)];
-    const config = { tools: [tool(TALK.weather)] };
+    const config = { tools: [tool(PROMPTS.weather)] };
     const asked = await ask(`${upstream}/plain`, contents, config);
     calledInParallel(asked.functionCalls);
     contents.push(asked.candidates[0].content, resultsOf(asked.functionCalls, results));
@@ -133,8 +133,8 @@ export const cells = {
   },
 
   async parallel_stream(upstream) {
-    const config = { tools: [tool(TALK.weather)] };
-    const chunks = await all(await streamOf(`${upstream}/plain`, TALK.parallel.prompt, config));
+    const config = { tools: [tool(PROMPTS.weather)] };
+    const chunks = await all(await streamOf(`${upstream}/plain`, PROMPTS.parallel.prompt, config));
     calledInParallel(chunks.flatMap((chunk) => chunk.functionCalls ?? []));
   },
 
@@ -142,21 +142,21 @@ export const cells = {
     // The client has no helper for zod; this is how its documentation does it.
     const schema = { responseJsonSchema: z.toJSONSchema(Place) };
     const config = { responseMimeType: "application/json", ...schema };
-    isPlace(JSON.parse((await ask(`${upstream}/plain`, TALK.structured.prompt, config)).text));
+    isPlace(JSON.parse((await ask(`${upstream}/plain`, PROMPTS.structured.prompt, config)).text));
   },
 
   async image(upstream) {
-    const { mime_type, png } = TALK.image;
+    const { mime_type, png } = PROMPTS.image;
     await sees(`${upstream}/plain`, { inlineData: { mimeType: mime_type, data: png } });
   },
 
   async image_url(upstream) {
-    const { mime_type } = TALK.image;
+    const { mime_type } = PROMPTS.image;
     await sees(`${upstream}/inline`, { fileData: { mimeType: mime_type, fileUri: PICTURE_URL } });
   },
 
   async limit(upstream) {
-    const { prompt, output_tokens_max } = TALK.limit;
+    const { prompt, output_tokens_max } = PROMPTS.limit;
     const config = { maxOutputTokens: output_tokens_max };
     const answer = await ask(`${upstream}/plain`, prompt, config);
     same(answer.candidates[0].finishReason, FinishReason.MAX_TOKENS, "finish reason");
@@ -169,13 +169,13 @@ export const cells = {
       usage.candidatesTokenCount,
       usage.totalTokenCount,
     ];
-    const whole = await ask(`${upstream}/plain`, TALK.usage.prompt);
-    const chunks = await all(await streamOf(`${upstream}/plain`, TALK.usage.prompt));
+    const whole = await ask(`${upstream}/plain`, PROMPTS.usage.prompt);
+    const chunks = await all(await streamOf(`${upstream}/plain`, PROMPTS.usage.prompt));
     isUsage(figures(whole), figures(chunks.at(-1)));
   },
 
   async reasoning(upstream) {
-    const { prompt, thought } = TALK.reasoning;
+    const { prompt, thought } = PROMPTS.reasoning;
     const whole = await ask(`${upstream}/thinker`, prompt, THINKING);
     const chunks = await all(await streamOf(`${upstream}/thinker`, prompt, THINKING));
     for (const answers of [[whole], chunks]) {
@@ -187,11 +187,11 @@ export const cells = {
   },
 
   async loop(upstream) {
-    await goesRound(upstream, async (...asked) => [await ask(...asked)]);
+    await runsToolLoop(upstream, async (...asked) => [await ask(...asked)]);
   },
 
   async loop_stream(upstream) {
-    await goesRound(upstream, async (...asked) => all(await streamOf(...asked)));
+    await runsToolLoop(upstream, async (...asked) => all(await streamOf(...asked)));
   },
 
   async bad_key(upstream) {
@@ -222,11 +222,11 @@ export const cells = {
   },
 
   async busy(upstream) {
-    await refused(() => ask(`${upstream}/busy`, "hello", {}, hasty), 503, "UNAVAILABLE");
+    await refused(() => ask(`${upstream}/busy`, "hello", {}, clientWithoutRetries), 503, "UNAVAILABLE");
   },
 
   async broken_stream(upstream) {
-    const prompt = TALK.broken_stream.prompt;
+    const prompt = PROMPTS.broken_stream.prompt;
     const error = await raised(ApiError, async () => all(await streamOf(`${upstream}/broken`, prompt)));
     check(error.status >= 500, error.status);
   },

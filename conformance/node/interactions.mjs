@@ -3,9 +3,9 @@
 import { GoogleGenAI } from "@google/genai";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, PROMPTS, TIMEOUT_MS, URL,
   all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
-} from "./talk.mjs";
+} from "./shared.mjs";
 
 const clientOf = (apiKey = KEY) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: URL, timeout: TIMEOUT_MS } });
@@ -32,13 +32,13 @@ const resultsOf = (steps, results) =>
 const THINKING = { generation_config: { thinking_level: "high", thinking_summaries: "auto" } };
 
 // Builds the interaction from its stream, which the client does not do.
-async function gathered(stream) {
+async function answerOfStream(stream) {
   const [kinds, steps] = [[], []];
   let last;
   for await (const event of await stream) {
     kinds.push(event.event_type);
     if (event.event_type === "step.start") steps.push({ ...event.step });
-    else if (event.event_type === "step.delta") grow(steps[event.index], event.delta);
+    else if (event.event_type === "step.delta") appendDelta(steps[event.index], event.delta);
     else if (event.event_type === "interaction.completed") last = event.interaction;
   }
   for (const step of steps) {
@@ -48,7 +48,7 @@ async function gathered(stream) {
   return { ...last, kinds, steps };
 }
 
-function grow(step, delta) {
+function appendDelta(step, delta) {
   if (delta.type === "text") {
     step.content ??= [text("")];
     step.content[0].text += delta.text;
@@ -68,20 +68,20 @@ const thoughtsOf = (steps) => partsOf(steps, "thought", "summary").map((part) =>
 
 function calledInParallel({ status, steps }) {
   same(status, "requires_action", "status");
-  same(called(steps), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(called(steps), PROMPTS.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(callsOf(steps).map((call) => call.id)).size, 2, "number of ids");
 }
 
 async function sees(model, source) {
-  const { prompt, answer } = TALK.image;
+  const { prompt, answer } = PROMPTS.image;
   const told = await ask(model, [user(text(prompt), { type: "image", ...source })]);
   has(told.output_text, answer);
 }
 
-async function goesRound(upstream, ask) {
-  const { prompt, calls, results } = TALK.loop;
+async function runsToolLoop(upstream, ask) {
+  const { prompt, calls, results } = PROMPTS.loop;
   const input = [user(text(prompt))];
-  const more = { tools: [tool(TALK.weather), tool(TALK.time)], store: false, ...THINKING };
+  const more = { tools: [tool(PROMPTS.weather), tool(PROMPTS.time)], store: false, ...THINKING };
   for (const name of calls) {
     const { steps } = await ask(`${upstream}/thinker`, input, more);
     same(called(steps).map(([name]) => name), [name], "calls");
@@ -99,7 +99,7 @@ async function refused(call, name, status) {
 
 export const cells = {
   async plain(upstream) {
-    const { system, prompt, answer } = TALK.plain;
+    const { system, prompt, answer } = PROMPTS.plain;
     const told = await ask(`${upstream}/plain`, prompt, { system_instruction: system });
     same(told.output_text, answer);
     same([told.status, told.model], ["completed", `${upstream}/plain`]);
@@ -108,24 +108,24 @@ export const cells = {
 
   async stream(upstream) {
     const more = { stream: true };
-    const told = await gathered(ask(`${upstream}/plain`, TALK.stream.prompt, more));
+    const told = await answerOfStream(ask(`${upstream}/plain`, PROMPTS.stream.prompt, more));
     same(told.kinds.slice(0, 2), ["interaction.created", "interaction.status_update"], "events");
     same(told.kinds.at(-1), "interaction.completed", "last event");
-    has(textOf(told.steps), TALK.stream.last);
+    has(textOf(told.steps), PROMPTS.stream.last);
     same(told.status, "completed", "status");
   },
 
   async history(upstream) {
-    const { first, second, answer } = TALK.history;
+    const { first, second, answer } = PROMPTS.history;
     const input = [user(text(first))];
     input.push(...(await ask(`${upstream}/plain`, input)).steps, user(text(second)));
     same((await ask(`${upstream}/plain`, input)).output_text, answer);
   },
 
   async tools(upstream) {
-    const { prompt, arguments: wanted, result } = TALK.tools;
+    const { prompt, arguments: wanted, result } = PROMPTS.tools;
     const input = [user(text(prompt))];
-    const more = { tools: [tool(TALK.weather)] };
+    const more = { tools: [tool(PROMPTS.weather)] };
     const first = await ask(`${upstream}/plain`, input, more);
     same(first.status, "requires_action", "status");
     same(called(first.steps), [["get_weather", wanted]], "calls");
@@ -136,8 +136,8 @@ export const cells = {
   },
 
   async tool_choice(upstream) {
-    const { forced, prompt, forbidden } = TALK.tool_choice;
-    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const { forced, prompt, forbidden } = PROMPTS.tool_choice;
+    const tools = [tool(PROMPTS.weather), tool(PROMPTS.time)];
     const any = { allowed_tools: { mode: "any", tools: [forced] } };
     const first = await ask(`${upstream}/plain`, prompt, { tools, generation_config: { tool_choice: any } });
     same(called(first.steps).map(([name]) => name), [forced], "calls");
@@ -147,9 +147,9 @@ export const cells = {
   },
 
   async parallel(upstream) {
-    const { prompt, results } = TALK.parallel;
+    const { prompt, results } = PROMPTS.parallel;
     const input = [user(text(prompt))];
-    const more = { tools: [tool(TALK.weather)] };
+    const more = { tools: [tool(PROMPTS.weather)] };
     const first = await ask(`${upstream}/plain`, input, more);
     calledInParallel(first);
     input.push(...first.steps, ...resultsOf(first.steps, results));
@@ -158,21 +158,21 @@ export const cells = {
   },
 
   async parallel_stream(upstream) {
-    const more = { tools: [tool(TALK.weather)], stream: true };
-    calledInParallel(await gathered(ask(`${upstream}/plain`, TALK.parallel.prompt, more)));
+    const more = { tools: [tool(PROMPTS.weather)], stream: true };
+    calledInParallel(await answerOfStream(ask(`${upstream}/plain`, PROMPTS.parallel.prompt, more)));
   },
 
   async structured(upstream) {
     // The client has no helper for zod; this is how its documentation does it.
     const schema = z.toJSONSchema(Place);
     const response_format = { type: "text", mime_type: "application/json", schema };
-    const prompt = TALK.structured.prompt;
+    const prompt = PROMPTS.structured.prompt;
     const answer = await ask(`${upstream}/plain`, prompt, { response_format });
     isPlace(JSON.parse(answer.output_text));
   },
 
   async image(upstream) {
-    const { mime_type, png } = TALK.image;
+    const { mime_type, png } = PROMPTS.image;
     await sees(`${upstream}/plain`, { data: png, mime_type });
   },
 
@@ -181,7 +181,7 @@ export const cells = {
   },
 
   async limit(upstream) {
-    const { prompt, output_tokens_max } = TALK.limit;
+    const { prompt, output_tokens_max } = PROMPTS.limit;
     const more = { generation_config: { max_output_tokens: output_tokens_max } };
     const answer = await ask(`${upstream}/plain`, prompt, more);
     same([answer.status, answer.usage.total_output_tokens], ["incomplete", output_tokens_max]);
@@ -193,17 +193,17 @@ export const cells = {
       usage.total_output_tokens,
       usage.total_tokens,
     ];
-    const whole = await ask(`${upstream}/plain`, TALK.usage.prompt);
+    const whole = await ask(`${upstream}/plain`, PROMPTS.usage.prompt);
     const more = { stream: true };
-    const streamed = await gathered(ask(`${upstream}/plain`, TALK.usage.prompt, more));
+    const streamed = await answerOfStream(ask(`${upstream}/plain`, PROMPTS.usage.prompt, more));
     isUsage(figures(whole.usage), figures(streamed.usage));
   },
 
   async reasoning(upstream) {
-    const { prompt, thought } = TALK.reasoning;
+    const { prompt, thought } = PROMPTS.reasoning;
     const whole = await ask(`${upstream}/thinker`, prompt, THINKING);
     const more = { stream: true, ...THINKING };
-    const streamed = await gathered(ask(`${upstream}/thinker`, prompt, more));
+    const streamed = await answerOfStream(ask(`${upstream}/thinker`, prompt, more));
     for (const answer of [whole, streamed]) {
       has(thoughtsOf(answer.steps), thought);
       check(textOf(answer.steps), answer);
@@ -212,12 +212,12 @@ export const cells = {
   },
 
   async loop(upstream) {
-    await goesRound(upstream, ask);
+    await runsToolLoop(upstream, ask);
   },
 
   async loop_stream(upstream) {
-    await goesRound(upstream, (model, input, more) =>
-      gathered(ask(model, input, { ...more, stream: true })),
+    await runsToolLoop(upstream, (model, input, more) =>
+      answerOfStream(ask(model, input, { ...more, stream: true })),
     );
   },
 
@@ -254,7 +254,7 @@ export const cells = {
   async broken_stream(upstream) {
     // The client recognises a failed stream by its last event.
     const more = { stream: true };
-    const events = await all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, more));
+    const events = await all(await ask(`${upstream}/broken`, PROMPTS.broken_stream.prompt, more));
     same(events.at(-1).event_type, "error", "last event");
     check(events.at(-1).error.message, events.at(-1));
   },

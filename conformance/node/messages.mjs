@@ -5,22 +5,22 @@ import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, PROMPTS, TIMEOUT_MS, URL,
   check, has, isPlace, isUsage, limited, raised, same,
-} from "./talk.mjs";
+} from "./shared.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
   new Anthropic({ baseURL: URL, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
 // Without retries, so that errors which the client would retry become visible.
-const hasty = clientOf(KEY, { maxRetries: 0 });
+const clientWithoutRetries = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
 const asked = (model, content, more) => ({
   model,
   messages: [user(content)],
-  max_tokens: TALK.output_tokens_max,
+  max_tokens: PROMPTS.output_tokens_max,
   ...more,
 });
 const ask = (model, content, more, by = client) => by.messages.create(asked(model, content, more));
@@ -43,19 +43,19 @@ const THINKING = { thinking: { type: "adaptive" }, output_config: { effort: "hig
 
 function calledInParallel(message) {
   same(message.stop_reason, "tool_use", "stop reason");
-  same(called(message), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(called(message), PROMPTS.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(callsOf(message).map((call) => call.id)).size, 2, "number of ids");
 }
 
 async function sees(model, source) {
-  const { prompt, answer } = TALK.image;
+  const { prompt, answer } = PROMPTS.image;
   const content = [{ type: "image", source }, { type: "text", text: prompt }];
   has(textOf(await ask(model, content)), answer);
 }
 
 // The runner first asks the server to store the thread, and continues without it if that is refused.
-async function goesRound(upstream, more) {
-  const { prompt, calls, results } = TALK.loop;
+async function runsToolLoop(upstream, more) {
+  const { prompt, calls, results } = PROMPTS.loop;
   const made = [];
   const runnable = ({ name, description }) =>
     betaZodTool({
@@ -67,7 +67,7 @@ async function goesRound(upstream, more) {
         return results[name];
       },
     });
-  const tools = [runnable(TALK.weather), runnable(TALK.time)];
+  const tools = [runnable(PROMPTS.weather), runnable(PROMPTS.time)];
   const options = { tools, max_iterations: 5, ...THINKING, ...more };
   const body = asked(`${upstream}/thinker`, prompt, options);
   const final = await client.beta.messages.toolRunner(body).runUntilDone();
@@ -77,7 +77,7 @@ async function goesRound(upstream, more) {
 
 export const cells = {
   async plain(upstream) {
-    const { system, prompt, answer } = TALK.plain;
+    const { system, prompt, answer } = PROMPTS.plain;
     const told = await ask(`${upstream}/plain`, prompt, { system });
     same(textOf(told), answer);
     same([told.stop_reason, told.model], ["end_turn", `${upstream}/plain`]);
@@ -85,25 +85,25 @@ export const cells = {
   },
 
   async stream(upstream) {
-    const stream = client.messages.stream(asked(`${upstream}/plain`, TALK.stream.prompt));
+    const stream = client.messages.stream(asked(`${upstream}/plain`, PROMPTS.stream.prompt));
     let text = "";
     stream.on("text", (delta) => (text += delta));
     const final = await stream.finalMessage();
-    has(text, TALK.stream.last);
+    has(text, PROMPTS.stream.last);
     same(textOf(final), text);
     same([final.role, final.stop_reason], ["assistant", "end_turn"]);
   },
 
   async history(upstream) {
-    const { first, second, answer } = TALK.history;
+    const { first, second, answer } = PROMPTS.history;
     const body = asked(`${upstream}/plain`, first);
     body.messages.push(turnOf(await client.messages.create(body)), user(second));
     same(textOf(await client.messages.create(body)), answer);
   },
 
   async tools(upstream) {
-    const { prompt, arguments: wanted, result } = TALK.tools;
-    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const { prompt, arguments: wanted, result } = PROMPTS.tools;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(PROMPTS.weather)] });
     const first = await client.messages.create(body);
     same(first.stop_reason, "tool_use", "stop reason");
     same(called(first), [["get_weather", wanted]], "calls");
@@ -114,8 +114,8 @@ export const cells = {
   },
 
   async tool_choice(upstream) {
-    const { forced, prompt, forbidden } = TALK.tool_choice;
-    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const { forced, prompt, forbidden } = PROMPTS.tool_choice;
+    const tools = [tool(PROMPTS.weather), tool(PROMPTS.time)];
     const choice = { type: "tool", name: forced };
     const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
     same(called(first).map(([name]) => name), [forced], "calls");
@@ -125,8 +125,8 @@ export const cells = {
   },
 
   async parallel(upstream) {
-    const { prompt, results } = TALK.parallel;
-    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const { prompt, results } = PROMPTS.parallel;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(PROMPTS.weather)] });
     const first = await client.messages.create(body);
     calledInParallel(first);
     body.messages.push(turnOf(first), resultsOf(first, results));
@@ -135,19 +135,19 @@ export const cells = {
   },
 
   async parallel_stream(upstream) {
-    const body = asked(`${upstream}/plain`, TALK.parallel.prompt, { tools: [tool(TALK.weather)] });
+    const body = asked(`${upstream}/plain`, PROMPTS.parallel.prompt, { tools: [tool(PROMPTS.weather)] });
     calledInParallel(await client.messages.stream(body).finalMessage());
   },
 
   async structured(upstream) {
     const output_config = { format: zodOutputFormat(Place) };
-    const body = asked(`${upstream}/plain`, TALK.structured.prompt, { output_config });
+    const body = asked(`${upstream}/plain`, PROMPTS.structured.prompt, { output_config });
     isPlace((await client.messages.parse(body)).parsed_output);
     isPlace((await client.messages.stream(body).finalMessage()).parsed_output);
   },
 
   async image(upstream) {
-    const { mime_type, png } = TALK.image;
+    const { mime_type, png } = PROMPTS.image;
     await sees(`${upstream}/plain`, { type: "base64", media_type: mime_type, data: png });
   },
 
@@ -156,7 +156,7 @@ export const cells = {
   },
 
   async limit(upstream) {
-    const { prompt, output_tokens_max } = TALK.limit;
+    const { prompt, output_tokens_max } = PROMPTS.limit;
     const answer = await ask(`${upstream}/plain`, prompt, { max_tokens: output_tokens_max });
     same([answer.stop_reason, answer.usage.output_tokens], ["max_tokens", output_tokens_max]);
   },
@@ -167,29 +167,29 @@ export const cells = {
       const input = input_tokens + (cache_read_input_tokens ?? 0);
       return [input, output, input + output];
     };
-    const body = asked(`${upstream}/plain`, TALK.usage.prompt);
+    const body = asked(`${upstream}/plain`, PROMPTS.usage.prompt);
     const whole = await client.messages.create(body);
     const streamed = await client.messages.stream(body).finalMessage();
     isUsage(figures(whole.usage), figures(streamed.usage));
   },
 
   async reasoning(upstream) {
-    const body = asked(`${upstream}/thinker`, TALK.reasoning.prompt, THINKING);
+    const body = asked(`${upstream}/thinker`, PROMPTS.reasoning.prompt, THINKING);
     const whole = await client.messages.create(body);
     const streamed = await client.messages.stream(body).finalMessage();
     for (const answer of [whole, streamed]) {
       const thoughts = answer.content.filter((block) => block.type === "thinking");
-      has(thoughts.map((block) => block.thinking).join(""), TALK.reasoning.thought);
+      has(thoughts.map((block) => block.thinking).join(""), PROMPTS.reasoning.thought);
       check(textOf(answer), answer);
     }
   },
 
   async loop(upstream) {
-    await goesRound(upstream, { stream: false });
+    await runsToolLoop(upstream, { stream: false });
   },
 
   async loop_stream(upstream) {
-    await goesRound(upstream, { stream: true });
+    await runsToolLoop(upstream, { stream: true });
   },
 
   async bad_key(upstream) {
@@ -223,13 +223,13 @@ export const cells = {
   },
 
   async busy(upstream) {
-    const call = () => ask(`${upstream}/busy`, "hello", {}, hasty);
+    const call = () => ask(`${upstream}/busy`, "hello", {}, clientWithoutRetries);
     const error = await raised(Anthropic.InternalServerError, call);
     same([error.status, error.type], [503, "overloaded_error"]);
   },
 
   async broken_stream(upstream) {
-    const body = asked(`${upstream}/broken`, TALK.broken_stream.prompt);
+    const body = asked(`${upstream}/broken`, PROMPTS.broken_stream.prompt);
     const error = await raised(Anthropic.APIError, () => client.messages.stream(body).finalMessage());
     check(["api_error", "overloaded_error"].includes(error.type), error.type);
   },

@@ -3,16 +3,16 @@
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, PROMPTS, TIMEOUT_MS, URL,
   all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
-} from "./talk.mjs";
+} from "./shared.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
   new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
 
 const client = clientOf();
 // Without retries, so that errors which the client would retry become visible.
-const hasty = clientOf(KEY, { maxRetries: 0 });
+const clientWithoutRetries = clientOf(KEY, { maxRetries: 0 });
 
 const user = (content) => ({ role: "user", content });
 const ask = (model, input, more, by = client) => by.responses.create({ model, input, ...more });
@@ -31,24 +31,24 @@ const resultsOf = (response, results) =>
 const sent = ({ parsed_arguments, ...item }) => item;
 
 function calledInParallel(response) {
-  same(called(response), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(called(response), PROMPTS.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(callsOf(response).map((call) => call.call_id)).size, 2, "number of ids");
 }
 
 async function sees(model, image_url) {
-  const { prompt, answer } = TALK.image;
+  const { prompt, answer } = PROMPTS.image;
   const picture = { type: "input_image", detail: "auto", image_url };
   const input = [user([{ type: "input_text", text: prompt }, picture])];
   has((await ask(model, input)).output_text, answer);
 }
 
-async function goesRound(upstream, create) {
-  const { prompt, calls, results } = TALK.loop;
+async function runsToolLoop(upstream, create) {
+  const { prompt, calls, results } = PROMPTS.loop;
   const body = {
     model: `${upstream}/thinker`,
     input: [user(prompt)],
     reasoning: { effort: "high" },
-    tools: [tool(TALK.weather), tool(TALK.time)],
+    tools: [tool(PROMPTS.weather), tool(PROMPTS.time)],
     store: false,
     include: ["reasoning.encrypted_content"],
   };
@@ -63,7 +63,7 @@ async function goesRound(upstream, create) {
 
 export const cells = {
   async plain(upstream) {
-    const { system, prompt, answer } = TALK.plain;
+    const { system, prompt, answer } = PROMPTS.plain;
     const told = await ask(`${upstream}/plain`, prompt, { instructions: system });
     same(told.output_text, answer);
     same([told.status, told.model], ["completed", `${upstream}/plain`]);
@@ -71,17 +71,17 @@ export const cells = {
   },
 
   async stream(upstream) {
-    const body = { model: `${upstream}/plain`, input: TALK.stream.prompt };
+    const body = { model: `${upstream}/plain`, input: PROMPTS.stream.prompt };
     const stream = client.responses.stream(body);
     const kinds = (await all(stream)).map((event) => event.type);
     same([kinds.at(0), kinds.at(-1)], ["response.created", "response.completed"], "events");
     const final = await stream.finalResponse();
-    has(final.output_text, TALK.stream.last);
+    has(final.output_text, PROMPTS.stream.last);
     same(final.status, "completed", "status");
   },
 
   async history(upstream) {
-    const { first, second, answer } = TALK.history;
+    const { first, second, answer } = PROMPTS.history;
     const input = [user(first)];
     // As applications do: all items are sent back.
     input.push(...(await ask(`${upstream}/plain`, input)).output, user(second));
@@ -89,9 +89,9 @@ export const cells = {
   },
 
   async tools(upstream) {
-    const { prompt, arguments: wanted, result } = TALK.tools;
+    const { prompt, arguments: wanted, result } = PROMPTS.tools;
     const input = [user(prompt)];
-    const more = { tools: [tool(TALK.weather)] };
+    const more = { tools: [tool(PROMPTS.weather)] };
     const first = await ask(`${upstream}/plain`, input, more);
     same(called(first), [["get_weather", wanted]], "calls");
     input.push(...first.output, ...resultsOf(first, [result]));
@@ -101,8 +101,8 @@ export const cells = {
   },
 
   async tool_choice(upstream) {
-    const { forced, prompt, forbidden } = TALK.tool_choice;
-    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const { forced, prompt, forbidden } = PROMPTS.tool_choice;
+    const tools = [tool(PROMPTS.weather), tool(PROMPTS.time)];
     const choice = { type: "function", name: forced };
     const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
     same(called(first).map(([name]) => name), [forced], "calls");
@@ -111,9 +111,9 @@ export const cells = {
   },
 
   async parallel(upstream) {
-    const { prompt, results } = TALK.parallel;
+    const { prompt, results } = PROMPTS.parallel;
     const input = [user(prompt)];
-    const more = { tools: [tool(TALK.weather)] };
+    const more = { tools: [tool(PROMPTS.weather)] };
     const first = await ask(`${upstream}/plain`, input, more);
     calledInParallel(first);
     input.push(...first.output, ...resultsOf(first, results));
@@ -122,20 +122,20 @@ export const cells = {
   },
 
   async parallel_stream(upstream) {
-    const more = { input: TALK.parallel.prompt, tools: [tool(TALK.weather)] };
+    const more = { input: PROMPTS.parallel.prompt, tools: [tool(PROMPTS.weather)] };
     const stream = client.responses.stream({ model: `${upstream}/plain`, ...more });
     calledInParallel(await stream.finalResponse());
   },
 
   async structured(upstream) {
     const text = { format: zodTextFormat(Place, "place") };
-    const body = { model: `${upstream}/plain`, input: TALK.structured.prompt, text };
+    const body = { model: `${upstream}/plain`, input: PROMPTS.structured.prompt, text };
     isPlace((await client.responses.parse(body)).output_parsed);
     isPlace((await client.responses.stream(body).finalResponse()).output_parsed);
   },
 
   async image(upstream) {
-    const { mime_type, png } = TALK.image;
+    const { mime_type, png } = PROMPTS.image;
     await sees(`${upstream}/plain`, `data:${mime_type};base64,${png}`);
   },
 
@@ -144,7 +144,7 @@ export const cells = {
   },
 
   async limit(upstream) {
-    const { prompt, output_tokens_max } = TALK.limit;
+    const { prompt, output_tokens_max } = PROMPTS.limit;
     const more = { max_output_tokens: output_tokens_max };
     const answer = await ask(`${upstream}/plain`, prompt, more);
     const why = answer.incomplete_details.reason;
@@ -154,7 +154,7 @@ export const cells = {
 
   async usage(upstream) {
     const figures = (usage) => [usage.input_tokens, usage.output_tokens, usage.total_tokens];
-    const body = { model: `${upstream}/plain`, input: TALK.usage.prompt };
+    const body = { model: `${upstream}/plain`, input: PROMPTS.usage.prompt };
     const whole = await client.responses.create(body);
     const streamed = await client.responses.stream(body).finalResponse();
     isUsage(figures(whole.usage), figures(streamed.usage));
@@ -162,25 +162,25 @@ export const cells = {
 
   async reasoning(upstream) {
     const reasoning = { effort: "high", summary: "auto" };
-    const body = { model: `${upstream}/thinker`, input: TALK.reasoning.prompt, reasoning };
+    const body = { model: `${upstream}/thinker`, input: PROMPTS.reasoning.prompt, reasoning };
     const whole = await client.responses.create(body);
     const streamed = await client.responses.stream(body).finalResponse();
     for (const answer of [whole, streamed]) {
       const thoughts = answer.output.filter((item) => item.type === "reasoning");
       // Open models return their thoughts instead of a summary.
       const parts = thoughts.flatMap((item) => (item.summary.length ? item.summary : item.content ?? []));
-      has(parts.map((part) => part.text).join(""), TALK.reasoning.thought);
+      has(parts.map((part) => part.text).join(""), PROMPTS.reasoning.thought);
       check(answer.output_text, answer);
       isReasoned(answer.usage.output_tokens_details?.reasoning_tokens);
     }
   },
 
   async loop(upstream) {
-    await goesRound(upstream, (body) => client.responses.create(body));
+    await runsToolLoop(upstream, (body) => client.responses.create(body));
   },
 
   async loop_stream(upstream) {
-    await goesRound(upstream, (body) => client.responses.stream(body).finalResponse());
+    await runsToolLoop(upstream, (body) => client.responses.stream(body).finalResponse());
   },
 
   async bad_key(upstream) {
@@ -213,7 +213,7 @@ export const cells = {
   },
 
   async busy(upstream) {
-    const call = () => ask(`${upstream}/busy`, "hello", {}, hasty);
+    const call = () => ask(`${upstream}/busy`, "hello", {}, clientWithoutRetries);
     const error = await raised(OpenAI.InternalServerError, call);
     same([error.status, error.code], [503, "upstream_overloaded"]);
   },
@@ -221,7 +221,7 @@ export const cells = {
   async broken_stream(upstream) {
     // The client recognises a failed stream by its last event.
     const body = { stream: true };
-    const events = await all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, body));
+    const events = await all(await ask(`${upstream}/broken`, PROMPTS.broken_stream.prompt, body));
     const last = events.at(-1);
     same([last.type, last.response?.status], ["response.failed", "failed"], "last event");
     check(last.response.error.message, last);

@@ -2,7 +2,7 @@
 
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
-import { KEY, TIMEOUT_MS, URL, check, same } from "./talk.mjs";
+import { KEY, TIMEOUT_MS, URL, check, same } from "./shared.mjs";
 
 const TEXTS = ["the cat sleeps", "the cat slept", "STOCKS FELL"];
 

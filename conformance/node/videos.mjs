@@ -15,10 +15,10 @@ const client = new GoogleGenAI({
 });
 
 // Polls until the operation is done.
-const waited = async (ask, isOver) => {
+const pollUntil = async (poll, isOver) => {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
-    const told = await ask();
+    const told = await poll();
     if (isOver(told)) return told;
     await new Promise((resume) => setTimeout(resume, 100));
   }
@@ -30,9 +30,9 @@ const secondsOf = (film) => {
   const at = film.indexOf("mvhd") + 4;
   return film.readUInt32BE(at + 16) / film.readUInt32BE(at + 12);
 };
-const filmed = async (prompt, config = {}) => {
+const makeVideo = async (prompt, config = {}) => {
   const operation = await client.models.generateVideos({ model: "maker/film", prompt, config });
-  return waited(
+  return pollUntil(
     () => client.operations.getVideosOperation({ operation }),
     (told) => told.done,
   );
@@ -46,7 +46,7 @@ const interaction = async (input) => {
   });
   const running = ["queued", "in_progress"];
   assert.ok(running.includes(created.status), created.status);
-  return waited(
+  return pollUntil(
     () => client.interactions.get(created.id),
     (told) => !running.includes(told.status),
   );
@@ -54,7 +54,7 @@ const interaction = async (input) => {
 
 const cells = {
   async operation_and_download() {
-    const operation = await filmed("a boat", { numberOfVideos: 1, durationSeconds: 4 });
+    const operation = await makeVideo("a boat", { numberOfVideos: 1, durationSeconds: 4 });
     assert.equal(operation.error, undefined);
     const [made] = operation.response.generatedVideos;
     const folder = await mkdtemp(join(tmpdir(), "tollgate-videos-"));
@@ -67,15 +67,15 @@ const cells = {
     }
   },
   async operation_that_fails() {
-    const operation = await filmed("[fail]");
+    const operation = await makeVideo("[fail]");
     assert.equal(operation.error.code, 3);
   },
   async operation_that_is_filtered() {
-    const { response } = await filmed("[refuse]");
+    const { response } = await makeVideo("[refuse]");
     assert.equal(response.raiMediaFilteredCount, 1);
   },
   async operation_refused() {
-    await assert.rejects(filmed("x", { durationSeconds: 5 }), (error) => error.status === 400);
+    await assert.rejects(makeVideo("x", { durationSeconds: 5 }), (error) => error.status === 400);
   },
   async interaction_with_video() {
     const told = await interaction("fog over a lighthouse");

@@ -20,7 +20,7 @@ const client = new OpenAI({
 // connection, as behind a proxy that terminates TLS.
 const plain = () => connect({ host: url.hostname, port: Number(url.port) });
 
-class Talk {
+class RealtimeSession {
   #seen = [];
   #waiting = null;
 
@@ -61,12 +61,12 @@ class Talk {
   }
 }
 
-const holding = async (talk) => {
-  const held = new Talk();
+const withSession = async (run) => {
+  const held = new RealtimeSession();
   try {
     const created = (await held.until("session.created")).at(-1);
     assert.equal(created.session.model, model);
-    await talk(held);
+    await run(held);
   } finally {
     held.session.close();
   }
@@ -74,40 +74,40 @@ const holding = async (talk) => {
 
 const cells = {
   realtime_text: () =>
-    holding(async (talk) => {
+    withSession(async (connection) => {
       const audio = { input: { turn_detection: null } };
       const session = { type: "realtime", model, output_modalities: ["text"], audio };
-      talk.send({ type: "session.update", session });
-      assert.equal((await talk.until("session.updated")).at(-1).session.model, model);
+      connection.send({ type: "session.update", session });
+      assert.equal((await connection.until("session.updated")).at(-1).session.model, model);
       for (const text of ["Hi", "Once more"]) {
         const content = [{ type: "input_text", text }];
-        talk.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
-        talk.send({ type: "response.create" });
-        const events = await talk.until("response.done");
+        connection.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
+        connection.send({ type: "response.create" });
+        const events = await connection.until("response.done");
         const deltas = events.filter((event) => event.type === "response.output_text.delta");
         assert.ok(deltas.map((event) => event.delta).join("").includes(text));
         assert.equal(events.at(-1).response.status, "completed");
       }
     }),
   realtime_audio: () =>
-    holding(async (talk) => {
+    withSession(async (connection) => {
       // With voice activity detection, a second of speech is a turn.
       const audio = Buffer.alloc(48_000).toString("base64");
-      talk.send({ type: "input_audio_buffer.append", audio });
-      const events = await talk.until("response.done");
+      connection.send({ type: "input_audio_buffer.append", audio });
+      const events = await connection.until("response.done");
       const deltas = events.filter((event) => event.type === "response.output_audio.delta");
       const bytes = deltas.map((event) => Buffer.from(event.delta, "base64").length);
       assert.ok(bytes.reduce((sum, count) => sum + count, 0) > 10_000);
     }),
   realtime_refusals: () =>
-    holding(async (talk) => {
+    withSession(async (connection) => {
       const tools = [{ type: "file_search", vector_store_ids: ["x"] }];
-      talk.send({ type: "session.update", event_id: "mine", session: { tools } });
-      const { error } = (await talk.until("error")).at(-1);
+      connection.send({ type: "session.update", event_id: "mine", session: { tools } });
+      const { error } = (await connection.until("error")).at(-1);
       assert.deepEqual([error.code, error.event_id], ["stateful_not_supported", "mine"]);
       // The session continues.
-      talk.send({ type: "session.update", session: { type: "realtime" } });
-      await talk.until("session.updated");
+      connection.send({ type: "session.update", session: { type: "realtime" } });
+      await connection.until("session.updated");
     }),
 };
 

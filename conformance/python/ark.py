@@ -22,7 +22,7 @@ def created(text, **options):
     return tasks.create(model="maker/content", content=content, **options).id
 
 
-def waited(task, *states):
+def wait_for_state(task, *states):
     """Waits until the task has one of these states, and returns it."""
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
@@ -52,7 +52,7 @@ def refused(call, status, code):
 
 def a_film_and_its_last_frame():
     task = created("a boat", duration=4, resolution="720p", seed=11, return_last_frame=True)
-    told = waited(task, "succeeded", "failed")
+    told = wait_for_state(task, "succeeded", "failed")
     assert (told.id, told.status, told.model) == (task, "succeeded", "maker/content"), told
     assert told.usage.completion_tokens == 1280 * 720 * 97 // 1024, told.usage
     assert (told.resolution, told.duration, told.seed) == ("720p", 4, 11), told
@@ -72,11 +72,11 @@ def frames_of_a_film():
     ]
     content = [{"type": "text", "text": "a boat"}, *frames]
     task = tasks.create(model="maker/content", content=content, ratio="16:9", duration=5).id
-    assert waited(task, "succeeded", "failed").status == "succeeded"
+    assert wait_for_state(task, "succeeded", "failed").status == "succeeded"
 
 
 def a_task_that_fails():
-    told = waited(created("[refuse]"), "succeeded", "failed")
+    told = wait_for_state(created("[refuse]"), "succeeded", "failed")
     assert told.status == "failed", told
     assert "SensitiveContentDetected" in told.error.code, told.error
 
@@ -97,13 +97,13 @@ def a_task_called_off():
 
 def a_task_that_runs_is_kept():
     task = created("[run]")
-    waited(task, "running")
+    wait_for_state(task, "running")
     refused(lambda: tasks.delete(task_id=task), 409, "task_running")
 
 
 def an_ended_task_is_removed():
     task = created("[fail]")
-    waited(task, "failed")
+    wait_for_state(task, "failed")
     tasks.delete(task_id=task)
     try:
         tasks.get(task_id=task)

@@ -5,7 +5,7 @@ import json
 
 import openai
 
-from talk import *
+from shared import *
 
 
 def client_of(key=KEY, **options):
@@ -14,7 +14,7 @@ def client_of(key=KEY, **options):
 
 client = client_of()
 # Without retries, so that errors which the client would retry become visible.
-hasty = client_of(max_retries=0)
+client_without_retries = client_of(max_retries=0)
 
 
 def user(text):
@@ -48,7 +48,7 @@ def turn_of(message):
 
 
 def plain(upstream):
-    told = TALK["plain"]
+    told = PROMPTS["plain"]
     messages = [{"role": "system", "content": told["system"]}, user(told["prompt"])]
     answer = client.chat.completions.create(model=f"{upstream}/plain", messages=messages)
     same(answer.choices[0].message.content, told["answer"])
@@ -58,7 +58,7 @@ def plain(upstream):
 
 
 def stream(upstream):
-    told = TALK["stream"]
+    told = PROMPTS["stream"]
     messages = [user(told["prompt"])]
     with client.chat.completions.stream(model=f"{upstream}/plain", messages=messages) as stream:
         kinds = {event.type for event in stream}
@@ -70,7 +70,7 @@ def stream(upstream):
 
 
 def history(upstream):
-    told = TALK["history"]
+    told = PROMPTS["history"]
     messages = [user(told["first"])]
     first = client.chat.completions.create(model=f"{upstream}/plain", messages=messages)
     # As applications do: the whole message object is sent back.
@@ -80,9 +80,9 @@ def history(upstream):
 
 
 def tools(upstream):
-    told = TALK["tools"]
+    told = PROMPTS["tools"]
     messages = [user(told["prompt"])]
-    options = {"model": f"{upstream}/plain", "messages": messages, "tools": [tool(TALK["weather"])]}
+    options = {"model": f"{upstream}/plain", "messages": messages, "tools": [tool(PROMPTS["weather"])]}
     asked = client.chat.completions.create(**options).choices[0]
     same(asked.finish_reason, "tool_calls", "finish reason")
     same(calls_of(asked.message), [("get_weather", told["arguments"])], "calls")
@@ -93,8 +93,8 @@ def tools(upstream):
 
 
 def tool_choice(upstream):
-    told = TALK["tool_choice"]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    told = PROMPTS["tool_choice"]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     choice = {"type": "function", "function": {"name": told["forced"]}}
     options = {"tools": declared, "tool_choice": choice}
     forced = ask(f"{upstream}/plain", told["prompt"], **options).choices[0].message
@@ -105,9 +105,9 @@ def tool_choice(upstream):
 
 
 def parallel(upstream):
-    told = TALK["parallel"]
+    told = PROMPTS["parallel"]
     messages = [user(told["prompt"])]
-    options = {"model": f"{upstream}/plain", "messages": messages, "tools": [tool(TALK["weather"])]}
+    options = {"model": f"{upstream}/plain", "messages": messages, "tools": [tool(PROMPTS["weather"])]}
     asked = client.chat.completions.create(**options).choices[0].message
     called_in_parallel(asked)
     messages += [asked, *results_of(asked, told["results"])]
@@ -117,8 +117,8 @@ def parallel(upstream):
 
 
 def parallel_stream(upstream):
-    told = TALK["parallel"]
-    options = {"messages": [user(told["prompt"])], "tools": [tool(TALK["weather"])]}
+    told = PROMPTS["parallel"]
+    options = {"messages": [user(told["prompt"])], "tools": [tool(PROMPTS["weather"])]}
     with client.chat.completions.stream(model=f"{upstream}/plain", **options) as stream:
         final = stream.get_final_completion().choices[0]
     same(final.finish_reason, "tool_calls", "finish reason")
@@ -127,13 +127,13 @@ def parallel_stream(upstream):
 
 
 def called_in_parallel(message):
-    wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
+    wanted = [("get_weather", arguments) for arguments in PROMPTS["parallel"]["arguments"]]
     same(calls_of(message), wanted, "calls")
     same(len({call.id for call in message.tool_calls}), 2, "number of ids")
 
 
 def structured(upstream):
-    messages = [user(TALK["structured"]["prompt"])]
+    messages = [user(PROMPTS["structured"]["prompt"])]
     options = {"model": f"{upstream}/plain", "messages": messages, "response_format": Place}
     is_place(client.chat.completions.parse(**options).choices[0].message.parsed)
     with client.chat.completions.stream(**options) as stream:
@@ -141,7 +141,7 @@ def structured(upstream):
 
 
 def image(upstream):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     sees(f"{upstream}/plain", f"data:{told['mime_type']};base64,{told['png']}")
 
 
@@ -150,7 +150,7 @@ def image_url(upstream):
 
 
 def sees(model, url):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     parts = [
         {"type": "text", "text": told["prompt"]},
         {"type": "image_url", "image_url": {"url": url}},
@@ -159,7 +159,7 @@ def sees(model, url):
 
 
 def limit(upstream):
-    told = TALK["limit"]
+    told = PROMPTS["limit"]
     limit = told["output_tokens_max"]
     answer = ask(f"{upstream}/plain", told["prompt"], max_completion_tokens=limit)
     same(answer.choices[0].finish_reason, "length", "finish reason")
@@ -167,7 +167,7 @@ def limit(upstream):
 
 
 def usage(upstream):
-    prompt = TALK["usage"]["prompt"]
+    prompt = PROMPTS["usage"]["prompt"]
     whole = ask(f"{upstream}/plain", prompt).usage
     options = {"stream": True, "stream_options": {"include_usage": True}}
     *rest, last = ask(f"{upstream}/plain", prompt, **options)
@@ -179,7 +179,7 @@ def usage(upstream):
 
 
 def reasoning(upstream):
-    told = TALK["reasoning"]
+    told = PROMPTS["reasoning"]
     options = {"model": f"{upstream}/thinker", "messages": [user(told["prompt"])], "reasoning_effort": "high"}
     whole = client.chat.completions.create(**options)
     with client.chat.completions.stream(**options, stream_options={"include_usage": True}) as stream:
@@ -195,7 +195,7 @@ def reasoning(upstream):
 
 
 def loop(upstream):
-    goes_round(upstream, lambda **body: client.chat.completions.create(**body))
+    runs_tool_loop(upstream, lambda **body: client.chat.completions.create(**body))
 
 
 def loop_stream(upstream):
@@ -203,13 +203,13 @@ def loop_stream(upstream):
         with client.chat.completions.stream(**body) as stream:
             return stream.get_final_completion()
 
-    goes_round(upstream, create)
+    runs_tool_loop(upstream, create)
 
 
-def goes_round(upstream, create):
-    told = TALK["loop"]
+def runs_tool_loop(upstream, create):
+    told = PROMPTS["loop"]
     messages = [user(told["prompt"])]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     options = {"model": f"{upstream}/thinker", "reasoning_effort": "high", "tools": declared}
     for name in told["calls"]:
         asked = create(messages=messages, **options).choices[0].message
@@ -253,12 +253,12 @@ def empty_wallet(upstream):
 
 
 def busy(upstream):
-    error = raised(openai.InternalServerError, lambda: ask(f"{upstream}/busy", "hello", hasty))
+    error = raised(openai.InternalServerError, lambda: ask(f"{upstream}/busy", "hello", client_without_retries))
     same((error.status_code, error.code), (503, "upstream_overloaded"))
 
 
 def broken_stream(upstream):
-    prompt = TALK["broken_stream"]["prompt"]
+    prompt = PROMPTS["broken_stream"]["prompt"]
     error = raised(openai.APIError, lambda: list(ask(f"{upstream}/broken", prompt, stream=True)))
     has(error.code, "upstream_")
 
@@ -306,4 +306,4 @@ def async_client(upstream):
     same(asyncio.run(call()), ("async", "async"))
 
 
-OWN = [models, several_choices, refused_parameters, left_early, async_client]
+SAME_DIALECT_CELLS = [models, several_choices, refused_parameters, left_early, async_client]

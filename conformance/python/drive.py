@@ -1,8 +1,8 @@
 """Runs the cells of the dialects named on the command line, against every upstream.
 
-Each outcome is a line of JSON. A dialect is a module with a function for each cell of `talk.json`,
+Each outcome is a line of JSON. A dialect is a module with a function for each cell of `prompts.json`,
 which takes the name of an upstream. Some cells need an upstream of another dialect; the cells in
-`OWN` need one of the same dialect. Cells run one after the other, or all at once if `talk.json`
+`SAME_DIALECT_CELLS` need one of the same dialect. Cells run one after the other, or all at once if `prompts.json`
 says so.
 """
 
@@ -14,7 +14,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from talk import TALK
+from shared import PROMPTS
 
 CELL_SECONDS_MAX = 90
 FOLDER = Path(__file__).parent
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 def main():
     *dialects, upstreams = sys.argv[1:]
     wanted = [run for dialect in dialects for run in runs(dialect, upstreams.split(","))]
-    if TALK["at_once"]:
+    if PROMPTS["at_once"]:
         with ThreadPoolExecutor(len(wanted)) as threads:
             for run in wanted:
                 threads.submit(tell, *run)
@@ -39,12 +39,12 @@ def runs(dialect, upstreams):
     """The cells of a dialect, each with its upstream, its name and its function."""
     module = importlib.import_module(dialect)
     for upstream in upstreams:
-        converted = TALK["cells_converted"] if upstream != dialect else []
-        left_out = TALK["cells_left_out"].get(f"{dialect} to {upstream}", [])
-        for cell in TALK["cells"] + converted:
+        converted = PROMPTS["cells_converted"] if upstream != dialect else []
+        left_out = PROMPTS["cells_left_out"].get(f"{dialect} to {upstream}", [])
+        for cell in PROMPTS["cells"] + converted:
             if cell not in left_out:
                 yield dialect, upstream, cell, getattr(module, cell, missing)
-    for cell in getattr(module, "OWN", []) if TALK["own"] else []:
+    for cell in getattr(module, "SAME_DIALECT_CELLS", []) if PROMPTS["same_dialect_cells"] else []:
         yield dialect, dialect, cell.__name__, cell
 
 
@@ -66,7 +66,7 @@ def reason(run, upstream):
 def place(error):
     """The last line of our own code in a traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if Path(frame.filename).parent == FOLDER and Path(frame.filename).name != "talk.py":
+        if Path(frame.filename).parent == FOLDER and Path(frame.filename).name != "shared.py":
             return f"{Path(frame.filename).name}:{frame.lineno}"
     return "drive.py"
 

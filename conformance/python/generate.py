@@ -5,7 +5,7 @@ import base64
 from google import genai
 from google.genai import errors, types
 
-from talk import *
+from shared import *
 
 
 def client_of(key=KEY, attempts=None):
@@ -16,7 +16,7 @@ def client_of(key=KEY, attempts=None):
 
 client = client_of()
 # Without retries, so that errors which the client would retry become visible.
-hasty = client_of(attempts=1)
+client_without_retries = client_of(attempts=1)
 
 
 def ask(model, contents, client=client, **config):
@@ -60,7 +60,7 @@ def finish(answer):
 
 
 def plain(upstream):
-    told = TALK["plain"]
+    told = PROMPTS["plain"]
     answer = ask(f"{upstream}/plain", told["prompt"], system_instruction=told["system"])
     same(answer.text, told["answer"])
     same((finish(answer), answer.model_version), (types.FinishReason.STOP, f"{upstream}/plain"))
@@ -69,7 +69,7 @@ def plain(upstream):
 
 def stream(upstream):
     # The chat keeps the streamed answer as its history if every chunk was valid.
-    told = TALK["stream"]
+    told = PROMPTS["stream"]
     chat = client.chats.create(model=f"{upstream}/plain")
     text = "".join(chunk.text or "" for chunk in chat.send_message_stream(told["prompt"]))
     has(text, told["last"])
@@ -78,7 +78,7 @@ def stream(upstream):
 
 
 def history(upstream):
-    told = TALK["history"]
+    told = PROMPTS["history"]
     chat = client.chats.create(model=f"{upstream}/plain")
     for _ in chat.send_message_stream(told["first"]):
         pass
@@ -86,18 +86,18 @@ def history(upstream):
 
 
 def tools(upstream):
-    told = TALK["tools"]
+    told = PROMPTS["tools"]
     contents = [user(told["prompt"])]
-    asked = ask(f"{upstream}/plain", contents, **tool(TALK["weather"]))
+    asked = ask(f"{upstream}/plain", contents, **tool(PROMPTS["weather"]))
     same(finish(asked), types.FinishReason.STOP, "finish reason")
     same(called(asked.function_calls), [("get_weather", told["arguments"])], "calls")
     contents += [asked.candidates[0].content, results_of(asked.function_calls, [told["result"]])]
-    has(ask(f"{upstream}/plain", contents, **tool(TALK["weather"])).text, told["result"])
+    has(ask(f"{upstream}/plain", contents, **tool(PROMPTS["weather"])).text, told["result"])
 
 
 def tool_choice(upstream):
-    told = TALK["tool_choice"]
-    declared = tool(TALK["weather"], TALK["time"])
+    told = PROMPTS["tool_choice"]
+    declared = tool(PROMPTS["weather"], PROMPTS["time"])
     calling = {"mode": "ANY", "allowed_function_names": [told["forced"]]}
     config = {**declared, "tool_config": {"function_calling_config": calling}}
     forced = ask(f"{upstream}/plain", told["prompt"], **config)
@@ -108,28 +108,28 @@ def tool_choice(upstream):
 
 
 def parallel(upstream):
-    told = TALK["parallel"]
+    told = PROMPTS["parallel"]
     contents = [user(told["prompt"])]
-    asked = ask(f"{upstream}/plain", contents, **tool(TALK["weather"]))
+    asked = ask(f"{upstream}/plain", contents, **tool(PROMPTS["weather"]))
     called_in_parallel(asked.function_calls)
     contents += [asked.candidates[0].content, results_of(asked.function_calls, told["results"])]
-    answered = ask(f"{upstream}/plain", contents, **tool(TALK["weather"]))
+    answered = ask(f"{upstream}/plain", contents, **tool(PROMPTS["weather"]))
     for result in told["results"]:
         has(answered.text, result)
 
 
 def parallel_stream(upstream):
-    chunks = stream_of(f"{upstream}/plain", TALK["parallel"]["prompt"], **tool(TALK["weather"]))
+    chunks = stream_of(f"{upstream}/plain", PROMPTS["parallel"]["prompt"], **tool(PROMPTS["weather"]))
     called_in_parallel([call for chunk in chunks for call in chunk.function_calls or []])
 
 
 def called_in_parallel(calls):
-    wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
+    wanted = [("get_weather", arguments) for arguments in PROMPTS["parallel"]["arguments"]]
     same(called(calls), wanted, "calls")
 
 
 def structured(upstream):
-    prompt = TALK["structured"]["prompt"]
+    prompt = PROMPTS["structured"]["prompt"]
     config = {"response_mime_type": "application/json"}
     for schema in ({"response_schema": Place}, {"response_json_schema": Place.model_json_schema()}):
         answer = ask(f"{upstream}/plain", prompt, **config, **schema)
@@ -137,23 +137,23 @@ def structured(upstream):
 
 
 def image(upstream):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     data = base64.b64decode(told["png"])
     sees(f"{upstream}/plain", types.Part.from_bytes(data=data, mime_type=told["mime_type"]))
 
 
 def image_url(upstream):
-    mime_type = TALK["image"]["mime_type"]
+    mime_type = PROMPTS["image"]["mime_type"]
     sees(f"{upstream}/inline", types.Part.from_uri(file_uri=PICTURE_URL, mime_type=mime_type))
 
 
 def sees(model, picture):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     has(ask(model, [picture, told["prompt"]]).text, told["answer"])
 
 
 def limit(upstream):
-    told = TALK["limit"]
+    told = PROMPTS["limit"]
     limit = told["output_tokens_max"]
     answer = ask(f"{upstream}/plain", told["prompt"], max_output_tokens=limit)
     same(finish(answer), types.FinishReason.MAX_TOKENS, "finish reason")
@@ -161,7 +161,7 @@ def limit(upstream):
 
 
 def usage(upstream):
-    prompt = TALK["usage"]["prompt"]
+    prompt = PROMPTS["usage"]["prompt"]
     whole = ask(f"{upstream}/plain", prompt).usage_metadata
     *_, last = stream_of(f"{upstream}/plain", prompt)
     is_usage(*(
@@ -175,7 +175,7 @@ def thinking():
 
 
 def reasoning(upstream):
-    told = TALK["reasoning"]
+    told = PROMPTS["reasoning"]
     whole = ask(f"{upstream}/thinker", told["prompt"], **thinking())
     streamed = list(stream_of(f"{upstream}/thinker", told["prompt"], **thinking()))
     for answers in ([whole], streamed):
@@ -186,15 +186,15 @@ def reasoning(upstream):
 
 
 def loop(upstream):
-    goes_round(upstream, lambda *asked, **config: [ask(*asked, **config)])
+    runs_tool_loop(upstream, lambda *asked, **config: [ask(*asked, **config)])
 
 
 def loop_stream(upstream):
-    goes_round(upstream, stream_of)
+    runs_tool_loop(upstream, stream_of)
 
 
-def goes_round(upstream, answers):
-    told = TALK["loop"]
+def runs_tool_loop(upstream, answers):
+    told = PROMPTS["loop"]
     made = []
 
     def run(name):
@@ -251,10 +251,10 @@ def empty_wallet(upstream):
 
 
 def busy(upstream):
-    error = raised(errors.ServerError, lambda: ask(f"{upstream}/busy", "hello", hasty))
+    error = raised(errors.ServerError, lambda: ask(f"{upstream}/busy", "hello", client_without_retries))
     same((error.code, error.status), (503, "UNAVAILABLE"))
 
 
 def broken_stream(upstream):
-    chunks = stream_of(f"{upstream}/broken", TALK["broken_stream"]["prompt"])
+    chunks = stream_of(f"{upstream}/broken", PROMPTS["broken_stream"]["prompt"])
     raised(errors.ServerError, lambda: list(chunks))

@@ -7,7 +7,7 @@ from google import genai
 from google.genai import _interactions as errors, interactions, types
 from pydantic import TypeAdapter
 
-from talk import *
+from shared import *
 
 
 def client_of(key=KEY, attempts=None):
@@ -18,7 +18,7 @@ def client_of(key=KEY, attempts=None):
 
 client = client_of()
 # Without retries, so that errors which the client would retry become visible.
-hasty = client_of(attempts=1)
+client_without_retries = client_of(attempts=1)
 
 
 def ask(model, input, client=client, **more):
@@ -52,7 +52,7 @@ def results_of(steps, results):
     ]
 
 
-def gathered(events):
+def answer_of_stream(events):
     """Builds the interaction from its stream, which the client does not do."""
     kinds, steps, last = [], [], None
     for event in events:
@@ -60,7 +60,7 @@ def gathered(events):
         if event.event_type == "step.start":
             steps.append(event.step.model_dump(exclude_none=True))
         elif event.event_type == "step.delta":
-            grow(steps[event.index], event.delta)
+            append_delta(steps[event.index], event.delta)
         elif event.event_type == "interaction.completed":
             last = event.interaction
     for step in steps:
@@ -70,10 +70,10 @@ def gathered(events):
     return SimpleNamespace(kinds=kinds, steps=steps, status=last.status, usage=last.usage)
 
 
-def grow(step, delta):
+def append_delta(step, delta):
     if delta.type == "text":
-        [said] = step.setdefault("content", [text("")])
-        said["text"] += delta.text
+        [content] = step.setdefault("content", [text("")])
+        content["text"] += delta.text
     elif delta.type == "arguments_delta":
         step["fragments"] = step.get("fragments", "") + delta.arguments
     elif delta.type == "thought_summary":
@@ -93,7 +93,7 @@ def thoughts_of(steps):
 
 
 def plain(upstream):
-    told = TALK["plain"]
+    told = PROMPTS["plain"]
     answer = ask(f"{upstream}/plain", told["prompt"], system_instruction=told["system"])
     same(answer.output_text, told["answer"])
     same((answer.status, answer.model), ("completed", f"{upstream}/plain"))
@@ -101,8 +101,8 @@ def plain(upstream):
 
 
 def stream(upstream):
-    told = TALK["stream"]
-    answer = gathered(ask(f"{upstream}/plain", told["prompt"], stream=True))
+    told = PROMPTS["stream"]
+    answer = answer_of_stream(ask(f"{upstream}/plain", told["prompt"], stream=True))
     same(answer.kinds[:2], ["interaction.created", "interaction.status_update"], "events")
     same(answer.kinds[-1], "interaction.completed", "last event")
     has(text_of(answer.steps), told["last"])
@@ -110,7 +110,7 @@ def stream(upstream):
 
 
 def history(upstream):
-    told = TALK["history"]
+    told = PROMPTS["history"]
     input = [user(text(told["first"]))]
     first = ask(f"{upstream}/plain", input)
     input += [*first.steps, user(text(told["second"]))]
@@ -118,20 +118,20 @@ def history(upstream):
 
 
 def tools(upstream):
-    told = TALK["tools"]
+    told = PROMPTS["tools"]
     input = [user(text(told["prompt"]))]
-    asked = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    asked = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     same(asked.status, "requires_action", "status")
     same(called(asked.steps), [("get_weather", told["arguments"])], "calls")
     input += [*asked.steps, *results_of(asked.steps, [told["result"]])]
-    answered = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    answered = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     same(answered.status, "completed", "status")
     has(answered.output_text, told["result"])
 
 
 def tool_choice(upstream):
-    told = TALK["tool_choice"]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    told = PROMPTS["tool_choice"]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     choice = {"allowed_tools": {"mode": "any", "tools": [told["forced"]]}}
     options = {"tools": declared, "generation_config": {"tool_choice": choice}}
     forced = ask(f"{upstream}/plain", told["prompt"], **options)
@@ -142,24 +142,24 @@ def tool_choice(upstream):
 
 
 def parallel(upstream):
-    told = TALK["parallel"]
+    told = PROMPTS["parallel"]
     input = [user(text(told["prompt"]))]
-    asked = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    asked = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     called_in_parallel(asked)
     input += [*asked.steps, *results_of(asked.steps, told["results"])]
-    answered = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    answered = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     for result in told["results"]:
         has(answered.output_text, result)
 
 
 def parallel_stream(upstream):
-    options = {"tools": [tool(TALK["weather"])], "stream": True}
-    called_in_parallel(gathered(ask(f"{upstream}/plain", TALK["parallel"]["prompt"], **options)))
+    options = {"tools": [tool(PROMPTS["weather"])], "stream": True}
+    called_in_parallel(answer_of_stream(ask(f"{upstream}/plain", PROMPTS["parallel"]["prompt"], **options)))
 
 
 def called_in_parallel(answer):
     same(answer.status, "requires_action", "status")
-    wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
+    wanted = [("get_weather", arguments) for arguments in PROMPTS["parallel"]["arguments"]]
     same(called(answer.steps), wanted, "calls")
     same(len({call.id for call in calls_of(answer.steps)}), 2, "number of ids")
 
@@ -167,13 +167,13 @@ def called_in_parallel(answer):
 def structured(upstream):
     schema = Place.model_json_schema()
     format = {"type": "text", "mime_type": "application/json", "schema": schema}
-    prompt = TALK["structured"]["prompt"]
+    prompt = PROMPTS["structured"]["prompt"]
     answer = ask(f"{upstream}/plain", prompt, response_format=format)
     is_place(Place.model_validate_json(answer.output_text))
 
 
 def image(upstream):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     sees(f"{upstream}/plain", {"data": told["png"], "mime_type": told["mime_type"]})
 
 
@@ -182,13 +182,13 @@ def image_url(upstream):
 
 
 def sees(model, source):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     answer = ask(model, [user(text(told["prompt"]), {"type": "image", **source})])
     has(answer.output_text, told["answer"])
 
 
 def limit(upstream):
-    told = TALK["limit"]
+    told = PROMPTS["limit"]
     limit = told["output_tokens_max"]
     config = {"max_output_tokens": limit}
     answer = ask(f"{upstream}/plain", told["prompt"], generation_config=config)
@@ -196,9 +196,9 @@ def limit(upstream):
 
 
 def usage(upstream):
-    prompt = TALK["usage"]["prompt"]
+    prompt = PROMPTS["usage"]["prompt"]
     whole = ask(f"{upstream}/plain", prompt).usage
-    streamed = gathered(ask(f"{upstream}/plain", prompt, stream=True)).usage
+    streamed = answer_of_stream(ask(f"{upstream}/plain", prompt, stream=True)).usage
     is_usage(*(
         (one.total_input_tokens, one.total_output_tokens, one.total_tokens)
         for one in (whole, streamed)
@@ -209,9 +209,9 @@ THINKING = {"generation_config": {"thinking_level": "high", "thinking_summaries"
 
 
 def reasoning(upstream):
-    told = TALK["reasoning"]
+    told = PROMPTS["reasoning"]
     whole = ask(f"{upstream}/thinker", told["prompt"], **THINKING)
-    streamed = gathered(ask(f"{upstream}/thinker", told["prompt"], stream=True, **THINKING))
+    streamed = answer_of_stream(ask(f"{upstream}/thinker", told["prompt"], stream=True, **THINKING))
     for answer in (whole, streamed):
         has(thoughts_of(answer.steps), told["thought"])
         assert text_of(answer.steps)
@@ -219,17 +219,17 @@ def reasoning(upstream):
 
 
 def loop(upstream):
-    goes_round(upstream, ask)
+    runs_tool_loop(upstream, ask)
 
 
 def loop_stream(upstream):
-    goes_round(upstream, lambda *asked, **more: gathered(ask(*asked, stream=True, **more)))
+    runs_tool_loop(upstream, lambda *asked, **more: answer_of_stream(ask(*asked, stream=True, **more)))
 
 
-def goes_round(upstream, ask):
-    told = TALK["loop"]
+def runs_tool_loop(upstream, ask):
+    told = PROMPTS["loop"]
     input = [user(text(told["prompt"]))]
-    options = {"tools": [tool(TALK["weather"]), tool(TALK["time"])], "store": False, **THINKING}
+    options = {"tools": [tool(PROMPTS["weather"]), tool(PROMPTS["time"])], "store": False, **THINKING}
     for name in told["calls"]:
         asked = ask(f"{upstream}/thinker", input, **options)
         same([name for name, _ in called(asked.steps)], [name], "calls")
@@ -265,13 +265,13 @@ def empty_wallet(upstream):
 
 
 def busy(upstream):
-    call = lambda: ask(f"{upstream}/busy", "hello", hasty)
+    call = lambda: ask(f"{upstream}/busy", "hello", client_without_retries)
     same(raised(errors.InternalServerError, call).status_code, 503, "status")
 
 
 def broken_stream(upstream):
     # The client recognises a failed stream by its last event.
-    prompt = TALK["broken_stream"]["prompt"]
+    prompt = PROMPTS["broken_stream"]["prompt"]
     *_, last = ask(f"{upstream}/broken", prompt, stream=True)
     same(last.event_type, "error", "last event")
     assert last.error.message
@@ -282,4 +282,4 @@ def refused_parameters(upstream):
         raised(errors.BadRequestError, lambda: ask(f"{upstream}/plain", "hello", **more))
 
 
-OWN = [refused_parameters]
+SAME_DIALECT_CELLS = [refused_parameters]

@@ -5,7 +5,7 @@ import json
 import anthropic
 from anthropic import beta_tool
 
-from talk import *
+from shared import *
 
 
 def client_of(key=KEY, **options):
@@ -14,7 +14,7 @@ def client_of(key=KEY, **options):
 
 client = client_of()
 # Without retries, so that errors which the client would retry become visible.
-hasty = client_of(max_retries=0)
+client_without_retries = client_of(max_retries=0)
 
 
 def user(content):
@@ -24,7 +24,7 @@ def user(content):
 def asked(model, content, **more):
     """The members of a request with one user message, or with a list of messages."""
     messages = content if isinstance(content, list) else [user(content)]
-    limit = TALK["output_tokens_max"]
+    limit = PROMPTS["output_tokens_max"]
     return {"model": model, "messages": messages, "max_tokens": limit, **more}
 
 
@@ -61,7 +61,7 @@ def turn_of(message):
 
 
 def plain(upstream):
-    told = TALK["plain"]
+    told = PROMPTS["plain"]
     answer = ask(f"{upstream}/plain", told["prompt"], system=told["system"])
     same(text_of(answer), told["answer"])
     same((answer.stop_reason, answer.model), ("end_turn", f"{upstream}/plain"))
@@ -69,7 +69,7 @@ def plain(upstream):
 
 
 def stream(upstream):
-    told = TALK["stream"]
+    told = PROMPTS["stream"]
     with client.messages.stream(**asked(f"{upstream}/plain", told["prompt"])) as stream:
         text = "".join(stream.text_stream)
         final = stream.get_final_message()
@@ -79,7 +79,7 @@ def stream(upstream):
 
 
 def history(upstream):
-    told = TALK["history"]
+    told = PROMPTS["history"]
     messages = [user(told["first"])]
     first = ask(f"{upstream}/plain", messages)
     messages += [turn_of(first), user(told["second"])]
@@ -87,20 +87,20 @@ def history(upstream):
 
 
 def tools(upstream):
-    told = TALK["tools"]
+    told = PROMPTS["tools"]
     messages = [user(told["prompt"])]
-    first = ask(f"{upstream}/plain", messages, tools=[tool(TALK["weather"])])
+    first = ask(f"{upstream}/plain", messages, tools=[tool(PROMPTS["weather"])])
     same(first.stop_reason, "tool_use", "stop reason")
     same(called(first), [("get_weather", told["arguments"])], "calls")
     messages += [turn_of(first), results_of(first, [told["result"]])]
-    second = ask(f"{upstream}/plain", messages, tools=[tool(TALK["weather"])])
+    second = ask(f"{upstream}/plain", messages, tools=[tool(PROMPTS["weather"])])
     same(second.stop_reason, "end_turn", "stop reason")
     has(text_of(second), told["result"])
 
 
 def tool_choice(upstream):
-    told = TALK["tool_choice"]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    told = PROMPTS["tool_choice"]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     options = {"tools": declared, "tool_choice": {"type": "tool", "name": told["forced"]}}
     forced = ask(f"{upstream}/plain", told["prompt"], **options)
     same([name for name, _ in called(forced)], [told["forced"]], "calls")
@@ -110,19 +110,19 @@ def tool_choice(upstream):
 
 
 def parallel(upstream):
-    told = TALK["parallel"]
+    told = PROMPTS["parallel"]
     messages = [user(told["prompt"])]
-    first = ask(f"{upstream}/plain", messages, tools=[tool(TALK["weather"])])
+    first = ask(f"{upstream}/plain", messages, tools=[tool(PROMPTS["weather"])])
     called_in_parallel(first)
     messages += [turn_of(first), results_of(first, told["results"])]
-    second = ask(f"{upstream}/plain", messages, tools=[tool(TALK["weather"])])
+    second = ask(f"{upstream}/plain", messages, tools=[tool(PROMPTS["weather"])])
     for result in told["results"]:
         has(text_of(second), result)
 
 
 def parallel_stream(upstream):
-    options = {"tools": [tool(TALK["weather"])]}
-    body = asked(f"{upstream}/plain", TALK["parallel"]["prompt"], **options)
+    options = {"tools": [tool(PROMPTS["weather"])]}
+    body = asked(f"{upstream}/plain", PROMPTS["parallel"]["prompt"], **options)
     with client.messages.stream(**body) as stream:
         final = stream.get_final_message()
     same(final.stop_reason, "tool_use", "stop reason")
@@ -130,20 +130,20 @@ def parallel_stream(upstream):
 
 
 def called_in_parallel(message):
-    wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
+    wanted = [("get_weather", arguments) for arguments in PROMPTS["parallel"]["arguments"]]
     same(called(message), wanted, "calls")
     same(len({call.id for call in calls_of(message)}), 2, "number of ids")
 
 
 def structured(upstream):
-    body = asked(f"{upstream}/plain", TALK["structured"]["prompt"], output_format=Place)
+    body = asked(f"{upstream}/plain", PROMPTS["structured"]["prompt"], output_format=Place)
     is_place(client.messages.parse(**body).parsed_output)
     with client.messages.stream(**body) as stream:
         is_place(stream.get_final_message().parsed_output)
 
 
 def image(upstream):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     source = {"type": "base64", "media_type": told["mime_type"], "data": told["png"]}
     sees(f"{upstream}/plain", source)
 
@@ -153,20 +153,20 @@ def image_url(upstream):
 
 
 def sees(model, source):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     content = [{"type": "image", "source": source}, {"type": "text", "text": told["prompt"]}]
     has(text_of(ask(model, [user(content)])), told["answer"])
 
 
 def limit(upstream):
-    told = TALK["limit"]
+    told = PROMPTS["limit"]
     limit = told["output_tokens_max"]
     answer = ask(f"{upstream}/plain", told["prompt"], max_tokens=limit)
     same((answer.stop_reason, answer.usage.output_tokens), ("max_tokens", limit))
 
 
 def usage(upstream):
-    body = asked(f"{upstream}/plain", TALK["usage"]["prompt"])
+    body = asked(f"{upstream}/plain", PROMPTS["usage"]["prompt"])
     whole = client.messages.create(**body).usage
     with client.messages.stream(**body) as stream:
         streamed = stream.get_final_message().usage
@@ -183,7 +183,7 @@ THINKING = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"
 
 
 def reasoning(upstream):
-    told = TALK["reasoning"]
+    told = PROMPTS["reasoning"]
     body = asked(f"{upstream}/thinker", told["prompt"], **THINKING)
     whole = client.messages.create(**body)
     with client.messages.stream(**body) as stream:
@@ -195,26 +195,26 @@ def reasoning(upstream):
 
 
 def loop(upstream):
-    goes_round(upstream, stream=False)
+    runs_tool_loop(upstream, stream=False)
 
 
 def loop_stream(upstream):
-    goes_round(upstream, stream=True)
+    runs_tool_loop(upstream, stream=True)
 
 
-def goes_round(upstream, **more):
-    told = TALK["loop"]
+def runs_tool_loop(upstream, **more):
+    told = PROMPTS["loop"]
     made = []
 
     def run(name):
         made.append(name)
         return told["results"][name]
 
-    @beta_tool(name="get_weather", description=TALK["weather"]["description"])
+    @beta_tool(name="get_weather", description=PROMPTS["weather"]["description"])
     def get_weather(city: str) -> str:
         return run("get_weather")
 
-    @beta_tool(name="get_time", description=TALK["time"]["description"])
+    @beta_tool(name="get_time", description=PROMPTS["time"]["description"])
     def get_time(city: str) -> str:
         return run("get_time")
 
@@ -258,12 +258,12 @@ def empty_wallet(upstream):
 
 
 def busy(upstream):
-    call = lambda: ask(f"{upstream}/busy", "hello", hasty)
+    call = lambda: ask(f"{upstream}/busy", "hello", client_without_retries)
     same(raised(anthropic.ServiceUnavailableError, call).type, "overloaded_error", "type")
 
 
 def broken_stream(upstream):
-    body = asked(f"{upstream}/broken", TALK["broken_stream"]["prompt"])
+    body = asked(f"{upstream}/broken", PROMPTS["broken_stream"]["prompt"])
 
     def call():
         with client.messages.stream(**body) as stream:
@@ -279,4 +279,4 @@ def without_a_limit(upstream):
     raised(anthropic.BadRequestError, lambda: client.post("/v1/messages", body=body, cast_to=object))
 
 
-OWN = [without_a_limit]
+SAME_DIALECT_CELLS = [without_a_limit]

@@ -4,7 +4,7 @@ import json
 
 import openai
 
-from talk import *
+from shared import *
 
 
 def client_of(key=KEY, **options):
@@ -13,7 +13,7 @@ def client_of(key=KEY, **options):
 
 client = client_of()
 # Without retries, so that errors which the client would retry become visible.
-hasty = client_of(max_retries=0)
+client_without_retries = client_of(max_retries=0)
 
 
 def user(text):
@@ -44,7 +44,7 @@ def results_of(response, results):
 
 
 def plain(upstream):
-    told = TALK["plain"]
+    told = PROMPTS["plain"]
     answer = ask(f"{upstream}/plain", told["prompt"], instructions=told["system"])
     same(answer.output_text, told["answer"])
     same((answer.status, answer.model), ("completed", f"{upstream}/plain"))
@@ -52,7 +52,7 @@ def plain(upstream):
 
 
 def stream(upstream):
-    told = TALK["stream"]
+    told = PROMPTS["stream"]
     with client.responses.stream(model=f"{upstream}/plain", input=told["prompt"]) as stream:
         kinds = [event.type for event in stream]
         final = stream.get_final_response()
@@ -62,7 +62,7 @@ def stream(upstream):
 
 
 def history(upstream):
-    told = TALK["history"]
+    told = PROMPTS["history"]
     input = [user(told["first"])]
     first = ask(f"{upstream}/plain", input)
     # As applications do: all items are sent back.
@@ -71,19 +71,19 @@ def history(upstream):
 
 
 def tools(upstream):
-    told = TALK["tools"]
+    told = PROMPTS["tools"]
     input = [user(told["prompt"])]
-    asked = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    asked = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     same(called(asked), [("get_weather", told["arguments"])], "calls")
     input += [*asked.output, *results_of(asked, [told["result"]])]
-    answered = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    answered = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     same(answered.status, "completed", "status")
     has(answered.output_text, told["result"])
 
 
 def tool_choice(upstream):
-    told = TALK["tool_choice"]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    told = PROMPTS["tool_choice"]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     options = {"tools": declared, "tool_choice": {"type": "function", "name": told["forced"]}}
     forced = ask(f"{upstream}/plain", told["prompt"], **options)
     same([name for name, _ in called(forced)], [told["forced"]], "calls")
@@ -92,30 +92,30 @@ def tool_choice(upstream):
 
 
 def parallel(upstream):
-    told = TALK["parallel"]
+    told = PROMPTS["parallel"]
     input = [user(told["prompt"])]
-    asked = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    asked = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     called_in_parallel(asked)
     input += [*asked.output, *results_of(asked, told["results"])]
-    answered = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
+    answered = ask(f"{upstream}/plain", input, tools=[tool(PROMPTS["weather"])])
     for result in told["results"]:
         has(answered.output_text, result)
 
 
 def parallel_stream(upstream):
-    options = {"input": TALK["parallel"]["prompt"], "tools": [tool(TALK["weather"])]}
+    options = {"input": PROMPTS["parallel"]["prompt"], "tools": [tool(PROMPTS["weather"])]}
     with client.responses.stream(model=f"{upstream}/plain", **options) as stream:
         called_in_parallel(stream.get_final_response())
 
 
 def called_in_parallel(response):
-    wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
+    wanted = [("get_weather", arguments) for arguments in PROMPTS["parallel"]["arguments"]]
     same(called(response), wanted, "calls")
     same(len({call.call_id for call in calls_of(response)}), 2, "number of ids")
 
 
 def structured(upstream):
-    prompt = TALK["structured"]["prompt"]
+    prompt = PROMPTS["structured"]["prompt"]
     options = {"model": f"{upstream}/plain", "input": prompt, "text_format": Place}
     is_place(client.responses.parse(**options).output_parsed)
     with client.responses.stream(**options) as stream:
@@ -123,7 +123,7 @@ def structured(upstream):
 
 
 def image(upstream):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     sees(f"{upstream}/plain", f"data:{told['mime_type']};base64,{told['png']}")
 
 
@@ -132,7 +132,7 @@ def image_url(upstream):
 
 
 def sees(model, url):
-    told = TALK["image"]
+    told = PROMPTS["image"]
     parts = [
         {"type": "input_text", "text": told["prompt"]},
         {"type": "input_image", "image_url": url},
@@ -141,7 +141,7 @@ def sees(model, url):
 
 
 def limit(upstream):
-    told = TALK["limit"]
+    told = PROMPTS["limit"]
     limit = told["output_tokens_max"]
     answer = ask(f"{upstream}/plain", told["prompt"], max_output_tokens=limit)
     same((answer.status, answer.incomplete_details.reason), ("incomplete", "max_output_tokens"))
@@ -149,7 +149,7 @@ def limit(upstream):
 
 
 def usage(upstream):
-    prompt = TALK["usage"]["prompt"]
+    prompt = PROMPTS["usage"]["prompt"]
     whole = ask(f"{upstream}/plain", prompt).usage
     with client.responses.stream(model=f"{upstream}/plain", input=prompt) as stream:
         streamed = stream.get_final_response().usage
@@ -157,7 +157,7 @@ def usage(upstream):
 
 
 def reasoning(upstream):
-    told = TALK["reasoning"]
+    told = PROMPTS["reasoning"]
     options = {"reasoning": {"effort": "high", "summary": "auto"}}
     whole = ask(f"{upstream}/thinker", told["prompt"], **options)
     options = {"model": f"{upstream}/thinker", "input": told["prompt"], **options}
@@ -174,7 +174,7 @@ def reasoning(upstream):
 
 
 def loop(upstream):
-    goes_round(upstream, client.responses.create)
+    runs_tool_loop(upstream, client.responses.create)
 
 
 def loop_stream(upstream):
@@ -182,13 +182,13 @@ def loop_stream(upstream):
         with client.responses.stream(**body) as stream:
             return stream.get_final_response()
 
-    goes_round(upstream, create)
+    runs_tool_loop(upstream, create)
 
 
-def goes_round(upstream, create):
-    told = TALK["loop"]
+def runs_tool_loop(upstream, create):
+    told = PROMPTS["loop"]
     input = [user(told["prompt"])]
-    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    declared = [tool(PROMPTS["weather"]), tool(PROMPTS["time"])]
     options = {
         "model": f"{upstream}/thinker",
         "reasoning": {"effort": "high"},
@@ -236,13 +236,13 @@ def empty_wallet(upstream):
 
 
 def busy(upstream):
-    error = raised(openai.InternalServerError, lambda: ask(f"{upstream}/busy", "hello", hasty))
+    error = raised(openai.InternalServerError, lambda: ask(f"{upstream}/busy", "hello", client_without_retries))
     same((error.status_code, error.code), (503, "upstream_overloaded"))
 
 
 def broken_stream(upstream):
     # The client recognises a failed stream by its last event.
-    prompt = TALK["broken_stream"]["prompt"]
+    prompt = PROMPTS["broken_stream"]["prompt"]
     *_, last = ask(f"{upstream}/broken", prompt, stream=True)
     same(last.type, "response.failed", "last event")
     same(last.response.status, "failed", "status")
@@ -260,4 +260,4 @@ def refused_parameters(upstream):
         same(error.code, code, "code")
 
 
-OWN = [refused_parameters]
+SAME_DIALECT_CELLS = [refused_parameters]

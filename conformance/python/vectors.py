@@ -4,7 +4,7 @@ import openai
 from google import genai
 from google.genai import types
 
-from talk import *
+from shared import *
 
 TEXTS = ["the cat sleeps", "the cat slept", "STOCKS FELL"]
 

@@ -25,11 +25,11 @@ SECONDS_MAX = 60
 client = genai.Client(api_key=KEY, http_options=types.HttpOptions(base_url=URL))
 
 
-def waited(ask, is_over):
+def poll_until(poll, is_over):
     """Polls until the operation is done."""
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
-        told = ask()
+        told = poll()
         if is_over(told):
             return told
         time.sleep(0.1)
@@ -44,18 +44,18 @@ def seconds_of(film):
     return length / scale
 
 
-def filmed(prompt, image=None, **config):
+def make_video(prompt, image=None, **config):
     operation = client.models.generate_videos(
         model="maker/film",
         prompt=prompt,
         image=image,
         config=types.GenerateVideosConfig(**config),
     )
-    return waited(lambda: client.operations.get(operation), lambda told: told.done)
+    return poll_until(lambda: client.operations.get(operation), lambda told: told.done)
 
 
 def operation_and_download():
-    operation = filmed(
+    operation = make_video(
         "a boat", number_of_videos=1, duration_seconds=4, aspect_ratio="9:16", resolution="720p"
     )
     assert not operation.error, operation.error
@@ -71,18 +71,18 @@ def operation_and_download():
 
 def operation_from_an_image():
     image = types.Image(image_bytes=PIXEL, mime_type="image/png")
-    operation = filmed("it moves [inline]", image=image)
+    operation = make_video("it moves [inline]", image=image)
     film = client.files.download(file=operation.response.generated_videos[0].video)
     assert seconds_of(film) == 8
 
 
 def operation_that_fails():
-    operation = filmed("[fail]")
+    operation = make_video("[fail]")
     assert operation.error["code"] == 3 and operation.error["message"], operation.error
 
 
 def operation_that_is_filtered():
-    operation = filmed("[refuse]")
+    operation = make_video("[refuse]")
     assert not operation.error
     response = operation.response
     assert response.rai_media_filtered_count == 1 and response.rai_media_filtered_reasons
@@ -92,7 +92,7 @@ def operation_that_is_filtered():
 def operation_refused():
     for config in ({"duration_seconds": 5}, {"number_of_videos": 2}, {"resolution": "480p"}):
         try:
-            filmed("x", **config)
+            make_video("x", **config)
         except errors.ClientError as error:
             assert (error.code, error.status) == (400, "INVALID_ARGUMENT"), error
         else:
@@ -108,7 +108,7 @@ def interaction(text, **more):
         **more,
     )
     assert created.status in ("queued", "in_progress"), created.status
-    return waited(
+    return poll_until(
         lambda: client.interactions.get(created.id),
         lambda told: told.status not in ("queued", "in_progress"),
     )

@@ -1,15 +1,15 @@
 // Every page for every role, light and dark, wide and narrow: no errors, no violations of the content security policy,
 // no other hosts, nothing wider than the window, and no serious findings of axe. Keeps screenshots for review.
 
-import { ask, assert, clean, ROLES } from './stage.mjs';
+import { callAdminApi, assert, assertNoProblems, ROLES } from './stage.mjs';
 import { accessibility, overflow, settled } from './window.mjs';
 
 /** The pages by name: the resource that each shows, its address, and a text that appears when it is loaded. */
-async function places(stage) {
+async function pagesOf(stage) {
   const window = await stage.open();
   await window.page.goto(stage.origin);
   await window.page.waitForSelector('.shell');
-  const first = async (resource, query) => (stage.serves(resource) ? (await ask(window.page, 'GET', `${resource}${query}`)).data[0] : null);
+  const first = async (resource, query) => (stage.serves(resource) ? (await callAdminApi(window.page, 'GET', `${resource}${query}`)).data[0] : null);
   const [wallet, key, call, task, model, channel] = [
     await first('/wallets', '?q=web-shop'), await first('/keys', '?q=production'), await first('/calls', '?status=200&limit=1'),
     await first('/tasks', '?limit=1'), await first('/models', ''), await first('/channels', ''),
@@ -26,9 +26,9 @@ async function places(stage) {
   return Object.entries(all).filter(([, [resource]]) => stage.serves(resource)).map(([name, [, address, text]]) => [name, address, text]);
 }
 
-export async function looks(stage, check) {
+export async function pageChecks(stage, check) {
   let pages = [];
-  await check('looks: there is something of each kind to show', async () => { pages = await places(stage); });
+  await check('looks: there is something of each kind to show', async () => { pages = await pagesOf(stage); });
   const kinds = ['light', 'dark'].flatMap((theme) => ['wide', 'narrow'].map((width) => ({ theme, width, role: 'owner' })));
   const others = ROLES.slice(0, 3).map((role, number) => ({ theme: number % 2 ? 'dark' : 'light', width: number % 2 ? 'narrow' : 'wide', role }));
   for (const kind of [...kinds, ...others]) {
@@ -41,7 +41,7 @@ export async function looks(stage, check) {
         await window.page.screenshot({ path: `${stage.pictures}/${name}-${kind.theme}-${kind.width}-${kind.role}.png` });
         const problem = await window.page.locator('.problem-box').allTextContents();
         assert(name === 'channels' || name === 'request' || !problem.length, `the page shows a problem: ${problem.join('; ')}`);
-        clean(window);
+        assertNoProblems(window);
         const found = [...await overflow(window.page), ...await accessibility(window.page)];
         assert(!found.length, found.join('; '));
       });

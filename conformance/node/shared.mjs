@@ -8,7 +8,7 @@ const env = (name) => {
   return process.env[name];
 };
 
-export const TALK = JSON.parse(readFileSync(env("TOLLGATE_TALK"), "utf8"));
+export const PROMPTS = JSON.parse(readFileSync(env("TOLLGATE_PROMPTS"), "utf8"));
 export const URL = env("TOLLGATE_URL");
 export const PICTURE_URL = env("TOLLGATE_PICTURE_URL");
 export const KEY = env("TOLLGATE_KEY");
@@ -32,7 +32,7 @@ export const Place = z.object({
 });
 
 export function isPlace(place) {
-  same(Place.parse(place).city, TALK.structured.city, "city");
+  same(Place.parse(place).city, PROMPTS.structured.city, "city");
 }
 
 const shown = (value) => String(JSON.stringify(value)).slice(0, 300);
@@ -77,14 +77,14 @@ export async function all(stream) {
 
 // Upstreams that count reasoning tokens must report some.
 export function isReasoned(tokens) {
-  check(!TALK.reasoning.tokens_reported || tokens > 0, `${tokens} tokens of thoughts`);
+  check(!PROMPTS.reasoning.tokens_reported || tokens > 0, `${tokens} tokens of thoughts`);
 }
 
 // Checks input, output and total of the same call, buffered and streamed.
 export function isUsage(whole, streamed) {
   same(streamed, whole, "streamed usage");
   const [input, output, total] = whole;
-  const told = TALK.usage;
+  const told = PROMPTS.usage;
   check(told.input_min <= input && input <= told.input_max, `${input} input tokens`);
   same(output, told.output, "output tokens");
   same(total, input + output, "total tokens");

@@ -7,7 +7,7 @@ from typing import Literal, Optional
 
 from pydantic import BaseModel
 
-TALK = json.loads(Path(os.environ["TOLLGATE_TALK"]).read_text())
+PROMPTS = json.loads(Path(os.environ["TOLLGATE_PROMPTS"]).read_text())
 URL = os.environ["TOLLGATE_URL"]
 PICTURE_URL = os.environ["TOLLGATE_PICTURE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
@@ -39,7 +39,7 @@ class Place(BaseModel):
 
 def is_place(place):
     assert isinstance(place, Place), f"not parsed: {place!r}"
-    assert place.city == TALK["structured"]["city"], place
+    assert place.city == PROMPTS["structured"]["city"], place
 
 
 def raised(kind, call):
@@ -70,13 +70,13 @@ def has(got, part):
 
 def is_reasoned(tokens):
     """Upstreams that count reasoning tokens must report some."""
-    assert not TALK["reasoning"]["tokens_reported"] or tokens > 0, f"{tokens} tokens of thoughts"
+    assert not PROMPTS["reasoning"]["tokens_reported"] or tokens > 0, f"{tokens} tokens of thoughts"
 
 
 def is_usage(whole, streamed):
     """Checks input, output and total of the same call, buffered and streamed."""
     same(streamed, whole, "streamed usage")
-    told = TALK["usage"]
+    told = PROMPTS["usage"]
     input_tokens, output_tokens, total_tokens = whole
     assert told["input_min"] <= input_tokens <= told["input_max"], f"{input_tokens} input tokens"
     same(output_tokens, told["output"], "output tokens")

@@ -18,12 +18,12 @@ DECISIONS = "decisions/README.md"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
-def place(source):
+def book_path(source):
     """The place of a page in the book; `source` is relative to docs/. mdBook calls the first page of a folder `index`."""
     return re.sub(r"(^|/)README\.md$", r"\1index.md", re.sub(r"^(\.\./)+", "", source))
 
 
-def led(link, source, pages):
+def rewritten_link(link, source, pages):
     """The link rewritten for the page at `source` in the book, or nothing if the target is not in the book."""
     target, mark, anchor = link.partition("#")
     if "://" in target or target.startswith("mailto:") or not target:
@@ -33,14 +33,14 @@ def led(link, source, pages):
     is_copied = not path.startswith("..") and not path.endswith(".md") and (DOCS / path).is_file()
     if path not in pages and not is_copied:
         return None
-    return posixpath.relpath(place(path), posixpath.dirname(place(source)) or ".") + mark + anchor
+    return posixpath.relpath(book_path(path), posixpath.dirname(book_path(source)) or ".") + mark + anchor
 
 
 def with_links(text, source, pages):
     """The text with rewritten links, except in fenced blocks."""
 
     def replaced(found):
-        link = led(found[3], source, pages)
+        link = rewritten_link(found[3], source, pages)
         return found[2] if link is None else f"{found[1]}[{found[2]}]({link})"
 
     parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
@@ -71,7 +71,7 @@ def prepared(book):
             chapter["sub_items"] = [decision(file, parents) for file in sorted((DOCS / "decisions").glob("[0-9]*.md"))]
     pages = {chapter["source_path"] for chapter in chapters(items)}
     for chapter in chapters(items):
-        chapter["path"] = place(chapter["source_path"])
+        chapter["path"] = book_path(chapter["source_path"])
         chapter["content"] = with_links(chapter["content"], chapter["source_path"], pages)
     return book
 

@@ -14,9 +14,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES_MAX = 3
 # Crates that still have a larger cycle, with its number of files. Lower a number as soon as possible.
-UNMENDED = {}
+LARGER_CYCLES = {}
 
-FACES = ("lib.rs", "main.rs", "mod.rs")
+MODULE_ROOTS = ("lib.rs", "main.rs", "mod.rs")
 NOISE = re.compile(
     r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']*|[^\'\\])\'', re.DOTALL
 )
@@ -71,12 +71,12 @@ class Module:
     def __init__(self, file, path):
         self.file, self.path = file, path
         code = without_tests(file.read_text())
-        self.is_face = file.name in FACES
+        self.is_module_root = file.name in MODULE_ROOTS
         self.children = set(re.findall(r"\bmod\s+(\w+)\s*;", code))
         self.bound, self.exported, self.globs = {}, {}, []
         for found in USE.finditer(code):
             for target, name in imports(found["tree"]):
-                if self.is_face and found["public"]:
+                if self.is_module_root and found["public"]:
                     self.exported[name] = target
                     self.globs += [target[:-1]] if name == "*" else []
                 else:
@@ -96,7 +96,7 @@ class Crate:
 
     def read(self, file, path):
         module = self.modules[path] = Module(file, path)
-        folder = file.parent if module.is_face else file.with_suffix("")
+        folder = file.parent if module.is_module_root else file.with_suffix("")
         for name in module.children:
             for child in (folder / f"{name}.rs", folder / name / "mod.rs"):
                 if child.is_file():
@@ -138,12 +138,12 @@ class Crate:
                 if path := self.absolute(path, module):
                     found = self.find(path)
                     # An import of a whole folder is not an edge; the paths that start with it are resolved instead.
-                    if found is not module and not (found.is_face and path == found.path):
+                    if found is not module and not (found.is_module_root and path == found.path):
                         edges[module.file].add(found.file)
         return edges
 
 
-def circles(edges):
+def cycles(edges):
     """The sets of nodes of a graph that reach each other, largest first."""
 
     def reach(start):
@@ -165,13 +165,13 @@ def main():
     for crate in sorted((ROOT / "crates").iterdir()):
         source = crate / "src"
         edges = Crate(source).edges()
-        for circle in circles(edges):
-            allowed = max(FILES_MAX, UNMENDED.get(crate.name, 0))
-            large |= len(circle) > allowed
-            if len(circle) > allowed or "--all" in sys.argv:
-                print(f"{crate.name}: {len(circle)} files import each other, {allowed} may:")
-                for file in circle:
-                    inside = sorted(str(it.relative_to(source)) for it in edges[file] if it in circle)
+        for cycle in cycles(edges):
+            allowed = max(FILES_MAX, LARGER_CYCLES.get(crate.name, 0))
+            large |= len(cycle) > allowed
+            if len(cycle) > allowed or "--all" in sys.argv:
+                print(f"{crate.name}: {len(cycle)} files import each other, {allowed} may:")
+                for file in cycle:
+                    inside = sorted(str(it.relative_to(source)) for it in edges[file] if it in cycle)
                     print(f"    {file.relative_to(source)} -> {', '.join(inside)}")
     return large
 

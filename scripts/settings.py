@@ -30,7 +30,7 @@ is an example; [operations](operations.md) explains routes, clouds and the catal
 """
 SETTING = re.compile(r"([a-z0-9_]+) = (.+)")
 # Members of the first channel and the first model that have no comment in the file.
-PLAIN = {
+DESCRIPTIONS = {
     "channel.name": "The name of the channel, for routes, reports and operators. Callers never see it.",
     "channel.preset": "The vendor, cloud or kind of server: one of `catalog/presets.toml`.",
     "channel.account": "What tells the account at a cloud from others; see [operations](operations.md#models-that-a-cloud-hosts).",
@@ -78,9 +78,9 @@ def entry(text, kind):
         elif line.startswith("# "):
             comment.append(line[2:].strip())
         elif setting := SETTING.fullmatch(line):
-            told = PLAIN.get(f"{kind}.{setting[1]}") or " ".join(comment)
-            if inside and setting[1] not in shown and told:
-                shown[setting[1]] = row(setting[1], f"`{cell(setting[2])}`", told)
+            description = DESCRIPTIONS.get(f"{kind}.{setting[1]}") or " ".join(comment)
+            if inside and setting[1] not in shown and description:
+                shown[setting[1]] = row(setting[1], f"`{cell(setting[2])}`", description)
             comment = []
         else:
             comment = []

@@ -24,7 +24,7 @@ def workspace():
     return json.loads(result.stdout)["packages"]
 
 
-class Maintainer(unittest.TestCase):
+class MaintainerScripts(unittest.TestCase):
     """The scripts of the Debian package with a fake systemctl, which stores one word: enabled or disabled."""
 
     SYSTEMCTL = """#!/bin/sh
@@ -112,7 +112,7 @@ class Book(unittest.TestCase):
             ("api/errors.md", "#codes", "#codes"),
             ("api/errors.md", "https://example.com/a.md", "https://example.com/a.md"),
         ]:
-            self.assertEqual(book.led(link, source, pages), expected, f"{source}: {link}")
+            self.assertEqual(book.rewritten_link(link, source, pages), expected, f"{source}: {link}")
 
 
 class Toolchain(unittest.TestCase):
@@ -239,7 +239,7 @@ class Circles(unittest.TestCase):
                 path = source / (name.replace("__", "/") + ".rs")
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
-            result = circles.circles(circles.Crate(source).edges())
+            result = circles.cycles(circles.Crate(source).edges())
             return [[str(file.relative_to(source)) for file in circle] for circle in result]
 
     def test_files_that_import_each_other_are_a_circle(self):

@@ -34,7 +34,7 @@ export async function modules(stage, check) {
   await check('modules: an amount is read exactly, and nothing else is an amount', async () => {
     const got = await page.evaluate(async () => {
       const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
-      const { microOf } = await import(`${base}pages/wallets/money.js`);
+      const { microOf } = await import(`${base}pages/wallets/manual-entry.js`);
       return ['12.5', '-0.000001', '007', '1e3', '1.0000001', '', 'x', '1,5'].map((text) => String(microOf(text)));
     });
     assert(got.join() === '12500000,-1,7000000,null,null,null,null,null', got.join());
@@ -55,14 +55,14 @@ export async function modules(stage, check) {
   await check('modules: a new channel is put into the configuration, and a known model gets a route', async () => {
     const got = await page.evaluate(async () => {
       const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
-      const { channelOf, entryOf, lacks, withChannel } = await import(`${base}pages/channels/save.js`);
+      const { channelOf, entryOf, missingMembers, withChannel } = await import(`${base}pages/channels/save.js`);
       const channel = channelOf({ name: ' new ', preset: 'openai', base_url: '', credential: 'sk-1' });
       const found = { id: 'large', source: null, entry: { id: 'openai/large', kind: 'text' } };
-      const bare = lacks(entryOf(found));
+      const bare = missingMembers(entryOf(found));
       const entry = entryOf(found, { input: '1', output: '2', outputMax: '100' });
       const config = { version: 7, channels: [{ name: 'old' }], models: [{ id: 'a/b', routes: [{ channel: 'old', model: 'b' }] }] };
       const next = withChannel(config, channel, [{ upstream: 'large', entry }, { upstream: 'b', entry: { id: 'a/b' } }], []);
-      return [bare.length, lacks(entry).length, JSON.stringify(next), config.models[0].routes.length].join(' | ');
+      return [bare.length, missingMembers(entry).length, JSON.stringify(next), config.models[0].routes.length].join(' | ');
     });
     const wanted = { version: 7, channels: [{ name: 'old' }, { name: 'new', preset: 'openai', credential: 'sk-1' }], models: [
       { id: 'a/b', routes: [{ channel: 'old', model: 'b' }, { channel: 'new', model: 'b' }] },
@@ -72,10 +72,10 @@ export async function modules(stage, check) {
   await check('modules: a realtime conversation is read from its events, and sound survives its coding', async () => {
     const got = await page.evaluate(async () => {
       const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
-      const { EMPTY, decodeSound, encodeSound, heard, said } = await import(`${base}pages/playground/session.js`);
+      const { EMPTY, decodeSound, encodeSound, withEvent, withUserText } = await import(`${base}pages/playground/session.js`);
       const events = [{ type: 'session.created' }, { type: 'response.output_text.delta', item_id: 'i', delta: 'Good ' }, { type: 'response.output_text.delta', item_id: 'i', delta: 'day' },
         { type: 'response.output_audio_transcript.delta', item_id: 'k', delta: 'Bye' }, { type: 'error', error: { message: 'no' } }];
-      const state = events.reduce(heard, said(EMPTY, 'Hello'));
+      const state = events.reduce(withEvent, withUserText(EMPTY, 'Hello'));
       const sound = [...decodeSound(encodeSound(new Float32Array([0, 0.5, -0.5, 1, -1, 7])))].map((sample) => sample.toFixed(3));
       return [state.turns.map(({ who, text }) => `${who}: ${text}`).join(', '), state.failure, sound.join(' ')].join(' | ');
     });

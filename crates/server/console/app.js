@@ -7,7 +7,7 @@ import { address, read, useRoute } from './router.js';
 import { Dialog } from './ui/dialog.js';
 import { Icon, MARK } from './ui/icon.js';
 import { Palette } from './ui/palette.js';
-import { Button, Facts, Problem } from './ui/parts.js';
+import { Button, Facts, Problem } from './ui/components.js';
 import { Toasts } from './ui/toast.js';
 import { SignIn } from './pages/sign-in/page.js';
 

@@ -37,9 +37,9 @@ export function countShort(value) {
   return `${(value / size).toLocaleString('en', { maximumSignificantDigits: 3 })} ${unit}`;
 }
 
-export function percent(part, whole) {
-  if (!whole) return '–';
-  const value = (100 * part) / whole;
+export function percent(part, total) {
+  if (!total) return '–';
+  const value = (100 * part) / total;
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 1 })} %`;
 }
 

@@ -3,7 +3,7 @@
 import { html } from '../preact.js';
 import { count, credits, duration } from '../format.js';
 import { address } from '../router.js';
-import { Badge, Empty, Time } from './parts.js';
+import { Badge, Empty, Time } from './components.js';
 import { Table } from './table.js';
 
 export function Status({ call }) {

@@ -1,7 +1,7 @@
 // Dialogs: modal boxes, forms, and confirmations of dangerous actions.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
-import { Button, Problem } from './parts.js';
+import { Button, Problem } from './components.js';
 
 /** A modal box. Esc, the close button and a click outside of it call `close`. */
 export function Dialog({ title, label, close, children, className = '' }) {

@@ -3,7 +3,7 @@
 import { html } from '../preact.js';
 import { credits } from '../format.js';
 import { address } from '../router.js';
-import { Badge, Bar, Code, Empty, Time } from './parts.js';
+import { Badge, Bar, Code, Empty, Time } from './components.js';
 import { Table } from './table.js';
 
 export function KeyStatus({ row }) {
@@ -14,7 +14,7 @@ export function KeyStatus({ row }) {
 /** A limit as a bar with its two amounts. */
 export function Limit({ used, limit, usedMicro, limitMicro, per }) {
   if (limit === null || limit === undefined) return html`<span class="muted">${credits(used)}${per ? '' : ' used'}, no limit</span>`;
-  return html`${credits(used)} of ${credits(limit)}${per && ` per ${per}`}<${Bar} label="Limit used" part=${Number(usedMicro)} whole=${Number(limitMicro)} />`;
+  return html`${credits(used)} of ${credits(limit)}${per && ` per ${per}`}<${Bar} label="Limit used" part=${Number(usedMicro)} total=${Number(limitMicro)} />`;
 }
 
 const COLUMNS = [

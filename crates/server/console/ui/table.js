@@ -1,7 +1,7 @@
 // Tables with keyboard navigation and paging, shown as cards on narrow screens.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
-import { Button, Problem, Skeleton } from './parts.js';
+import { Button, Problem, Skeleton } from './components.js';
 
 /**
  * `columns` are `{title, cell(row), number, minor}`. Minor columns are hidden on narrow screens, and the first of the

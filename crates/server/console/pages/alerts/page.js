@@ -6,7 +6,7 @@ import { credits } from '../../format.js';
 import { useList, useLive, useLoad, usePolling, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { FormDialog } from '../../ui/dialog.js';
-import { Badge, Button, Card, Code, Empty, Problem, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Badge, Button, Card, Code, Empty, Problem, Skeleton, Tabs, Time } from '../../ui/components.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
 import { KINDS } from './kinds.js';

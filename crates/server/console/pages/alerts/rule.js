@@ -3,7 +3,7 @@
 import { html, useState } from '../../preact.js';
 import { post } from '../../api.js';
 import { Dialog, FormDialog } from '../../ui/dialog.js';
-import { Field, Secret } from '../../ui/parts.js';
+import { Field, Secret } from '../../ui/components.js';
 import { KINDS, OF_WALLETS } from './kinds.js';
 
 export function RuleDialog({ close, done }) {
@@ -22,8 +22,8 @@ export function RuleDialog({ close, done }) {
     return html`<${Dialog} title="The webhook was added" close=${close}><div class="body"><p>Every message is signed with this secret. Copy it now; it is not shown again.</p><${Secret} text=${secret} /></div><//>`;
   }
   return html`<${FormDialog} title="Send alerts to a webhook" action="Add webhook" send=${send} close=${close} disabled=${!kinds.length}>${(error) => html`<div class="form">
-    <${Field} label="Address" whole hint="It gets a POST with JSON when an alert begins and when it ends." problem=${error?.param === 'url' && error.message}><input name="url" type="url" required placeholder="https://example.com/hooks/tollgate" autofocus /><//>
-    <fieldset class="whole"><legend>Which alerts</legend>${Object.entries(KINDS).map(([kind, title]) => html`<label key=${kind} class="row"><input type="checkbox" checked=${kinds.includes(kind)} disabled=${Boolean(wallet) && !OF_WALLETS.includes(kind)} onChange=${toggle(kind)} /> ${title}</label>`)}</fieldset>
+    <${Field} label="Address" fullWidth hint="It gets a POST with JSON when an alert begins and when it ends." problem=${error?.param === 'url' && error.message}><input name="url" type="url" required placeholder="https://example.com/hooks/tollgate" autofocus /><//>
+    <fieldset class="full-width"><legend>Which alerts</legend>${Object.entries(KINDS).map(([kind, title]) => html`<label key=${kind} class="row"><input type="checkbox" checked=${kinds.includes(kind)} disabled=${Boolean(wallet) && !OF_WALLETS.includes(kind)} onChange=${toggle(kind)} /> ${title}</label>`)}</fieldset>
     <${Field} label="Wallet" hint="Its id or name. Empty: every wallet." problem=${error?.param === 'wallet' && error.message}><input name="wallet" value=${wallet} onInput=${(event) => setWallet(event.target.value)} /><//>
     <${Field} label="Low balance below" hint="Credits, for wallets without an amount of their own." problem=${error?.param === 'below' && error.message}><input name="below" inputmode="decimal" placeholder="5" disabled=${!kinds.includes('low_balance')} /><//>
   </div>`}<//>`;

@@ -3,7 +3,7 @@
 import { html, useState } from '../../preact.js';
 import { useList } from '../../load.js';
 import { refine } from '../../router.js';
-import { Card, Empty, Time } from '../../ui/parts.js';
+import { Card, Empty, Time } from '../../ui/components.js';
 import { Table } from '../../ui/table.js';
 import { Dialog } from '../../ui/dialog.js';
 

@@ -6,10 +6,10 @@ import { get, post, put } from '../../api.js';
 import { duration } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Badge, Button, Field, Problem } from '../../ui/parts.js';
+import { Badge, Button, Field, Problem } from '../../ui/components.js';
 import { toast } from '../../ui/toast.js';
-import { Found } from './found.js';
-import { channelOf, pickOf, typedModel, withChannel } from './save.js';
+import { ModelPicker } from './model-picker.js';
+import { channelOf, modelToSave, typedModel, withChannel } from './save.js';
 
 const FIRST = { preset: '', name: '', base_url: '', account: {}, credential: '' };
 const NEEDED = { always: 'Needed.', address: 'Needed unless the address is given.', credential: 'Only for credentials that use it.' };
@@ -41,8 +41,8 @@ function Account({ presets, channels, channel, change, error }) {
     <${Field} label="Vendor" problem=${problem('preset')}><select value=${channel.preset} onChange=${choose}><option value="" disabled>Choose…</option>${presets.map(({ name, title }) => html`<option key=${name} value=${name}>${title ?? name}</option>`)}</select><//>
     <${Field} label="Name" hint="As routes call it." problem=${problem('name')}><input value=${channel.name} onInput=${set('name')} /><//>
     ${settings.map(({ name, needed, default: usual }) => html`<${Field} key=${name} label=${name} hint=${usual ? `${usual} if left out.` : NEEDED[needed]} problem=${problem('account')}><input value=${channel.account[name] ?? ''} onInput=${setAccount(name)} placeholder=${usual ?? ''} /><//>`)}
-    <${Field} label="Key" whole hint=${preset && !preset.credential ? 'Only where the upstream asks for one.' : 'Used for the calls of this form. Saving puts it into a file that only the gateway reads; it is never shown again.'} problem=${problem('credential')}><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>
-    <${Field} label="Address" whole hint=${preset?.base_url ? 'Only where it differs from the vendor’s.' : 'Where the upstream listens, such as https://models.example.com/v1. An address that is not public is called here only if outbound.allow has it; such a channel can be saved all the same.'} problem=${problem('base_url')}><input value=${channel.base_url} onInput=${set('base_url')} placeholder=${preset?.base_url ?? ''} /><//>
+    <${Field} label="Key" fullWidth hint=${preset && !preset.credential ? 'Only where the upstream asks for one.' : 'Used for the calls of this form. Saving puts it into a file that only the gateway reads; it is never shown again.'} problem=${problem('credential')}><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>
+    <${Field} label="Address" fullWidth hint=${preset?.base_url ? 'Only where it differs from the vendor’s.' : 'Where the upstream listens, such as https://models.example.com/v1. An address that is not public is called here only if outbound.allow has it; such a channel can be saved all the same.'} problem=${problem('base_url')}><input value=${channel.base_url} onInput=${set('base_url')} placeholder=${preset?.base_url ?? ''} /><//>
   </div>`;
 }
 
@@ -96,7 +96,7 @@ export function AddDialog({ channels, close, done }) {
     setPicked(new Map(picked).set(name, {}));
     setTrial(null);
   };
-  const chosen = (found?.data ?? []).filter(({ id }) => picked.has(id)).map((model) => pickOf(model, picked.get(model.id)));
+  const chosen = (found?.data ?? []).filter(({ id }) => picked.has(id)).map((model) => modelToSave(model, picked.get(model.id)));
   // There is no cheap trial call for pictures and videos.
   const small = chosen.find(({ entry }) => ['text', 'embedding'].includes(entry.kind));
   const tryOne = () => attempt(async () => {
@@ -112,7 +112,7 @@ export function AddDialog({ channels, close, done }) {
   return html`<${Dialog} title="Add a channel" className="wide" close=${close}>
     <div class="body">
       <${Account} presets=${presets.value?.data ?? []} channels=${channels} channel=${channel} change=${change} error=${error} />
-      ${found && html`<${Found} models=${found.data} listed=${found.ok} complete=${found.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
+      ${found && html`<${ModelPicker} models=${found.data} listed=${found.ok} complete=${found.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
       <${Trial} trial=${trial} />
       <${Problem} error=${error ?? presets.error} />
     </div>

@@ -5,7 +5,7 @@ import { get, patch, post } from '../../api.js';
 import { count, duration, percent, when } from '../../format.js';
 import { useLive, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
-import { Badge, Button, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/parts.js';
+import { Badge, Button, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/components.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { toast } from '../../ui/toast.js';
 import { AddDialog } from './add.js';

@@ -37,7 +37,7 @@ export function entryOf(model, filled = {}) {
 }
 
 /** What an entry still needs before callers can use it. If its `source` is known, the catalog provides the rest. */
-export function lacks(entry, source) {
+export function missingMembers(entry, source) {
   if (source) return [];
   const missing = [];
   if (!PRICES[entry.kind]) return entry.price ? [] : [`prices of a model of kind ${entry.kind}, under Settings, Configuration`];
@@ -48,7 +48,7 @@ export function lacks(entry, source) {
 }
 
 /** The data to save for one picked model. With `byId`, the channel lists it in its `models`. */
-export function pickOf(model, filled) {
+export function modelToSave(model, filled) {
   const entry = entryOf(model, filled);
   const dialect = entry.kind === 'text' ? model.dialect : null;
   return { upstream: model.id, entry, dialect, byId: model.by_id && isAsFound(model, filled) };

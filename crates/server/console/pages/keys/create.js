@@ -4,7 +4,7 @@ import { html, useState } from '../../preact.js';
 import { get, post } from '../../api.js';
 import { useLoad, useSession } from '../../load.js';
 import { Dialog, FormDialog } from '../../ui/dialog.js';
-import { Button, Field, Problem, Secret, Tabs, Code } from '../../ui/parts.js';
+import { Button, Field, Problem, Secret, Tabs, Code } from '../../ui/components.js';
 import { firstCalls } from '../../snippets.js';
 import { LimitFields, limitsOf } from './limits.js';
 

@@ -8,7 +8,7 @@ import { address } from '../../router.js';
 import { CallTable } from '../../ui/call-table.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { KeyStatus, Limit } from '../../ui/key-table.js';
-import { Button, Card, Facts, Field, Problem, Skeleton, Time } from '../../ui/parts.js';
+import { Button, Card, Facts, Field, Problem, Skeleton, Time } from '../../ui/components.js';
 import { toast } from '../../ui/toast.js';
 import { NewSecret } from './create.js';
 import { LimitFields, limitsOf } from './limits.js';
@@ -27,9 +27,9 @@ export function KeyView({ id }) {
   const [secret, setSecret] = useState(null);
   if (!row) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
   const close = () => setDialog(null);
-  const change = async (body, said) => {
+  const change = async (body, message) => {
     await patch(`/keys/${row.id}`, body);
-    toast(said);
+    toast(message);
     close();
     reload();
   };

@@ -1,7 +1,7 @@
 // The form of a key's limits, for a new key and for a change.
 
 import { html } from '../../preact.js';
-import { Field } from '../../ui/parts.js';
+import { Field } from '../../ui/components.js';
 
 /** The fields of the form. `row` is the current key, or nothing for a new key. */
 export function LimitFields({ row, error }) {
@@ -17,7 +17,7 @@ export function LimitFields({ row, error }) {
     <${Field} label="Tokens per minute" problem=${problem('tpm')}><input name="tpm" inputmode="numeric" value=${row?.tpm_limit ?? ''} /><//>
     <${Field} label="Calls at a time" problem=${problem('concurrency')}><input name="concurrency" inputmode="numeric" value=${row?.concurrency_limit ?? ''} /><//>
     <${Field} label="Expires" problem=${problem('expires_at')}><input name="expires_at" type="datetime-local" value=${row?.expires_at ? new Date(row.expires_at - new Date().getTimezoneOffset() * 60000).toISOString().slice(0, 16) : ''} /><//>
-    <${Field} label="Tags" whole hint="Words with commas, for search and reports." problem=${problem('tags')}><input name="tags" value=${row?.tags?.join(', ') ?? ''} /><//>
+    <${Field} label="Tags" fullWidth hint="Words with commas, for search and reports." problem=${problem('tags')}><input name="tags" value=${row?.tags?.join(', ') ?? ''} /><//>
   </div>`;
 }
 

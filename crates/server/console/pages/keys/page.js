@@ -4,7 +4,7 @@ import { html, useState } from '../../preact.js';
 import { useList, useSession } from '../../load.js';
 import { refine } from '../../router.js';
 import { KeyTable } from '../../ui/key-table.js';
-import { Button, Card } from '../../ui/parts.js';
+import { Button, Card } from '../../ui/components.js';
 import { CreateDialog } from './create.js';
 import { KeyView } from './key.js';
 

@@ -6,7 +6,7 @@ import { count } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Icon } from '../../ui/icon.js';
-import { Badge, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/parts.js';
+import { Badge, Card, Code, Empty, Facts, Problem, Skeleton } from '../../ui/components.js';
 import { PriceShort, PriceTable } from '../../ui/price.js';
 import { Table } from '../../ui/table.js';
 

@@ -7,7 +7,7 @@ import { useLive, useLoad, usePolling } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Chart, Spark } from '../../ui/chart.js';
 import { Icon } from '../../ui/icon.js';
-import { Bar, Card, Code, Empty, Problem, Skeleton, Tabs } from '../../ui/parts.js';
+import { Bar, Card, Code, Empty, Problem, Skeleton, Tabs } from '../../ui/components.js';
 import { CallTable } from '../../ui/call-table.js';
 
 const HOUR = 3_600_000;
@@ -46,10 +46,10 @@ export function filled(rows, from, to, step) {
 async function fetchOverview(query) {
   const { from, to, step } = spanOf(query);
   const series = (by, more) => get('/usage', { from, to, by, ...more });
-  const [now, whole, before, models, wallets, channels, attention] = await Promise.all([
+  const [now, totals, before, models, wallets, channels, attention] = await Promise.all([
     series('', { step }), series(''), get('/usage', { from: from - (to - from), to: from }), series('model'), series('wallet'), series('channel'), get('/attention'),
   ]);
-  return { rows: filled(now.data, from, to, step), whole: whole.data[0], before: before.data[0], models: models.data, wallets: wallets.data, channels: channels.data, attention: attention.data };
+  return { rows: filled(now.data, from, to, step), totals: totals.data[0], before: before.data[0], models: models.data, wallets: wallets.data, channels: channels.data, attention: attention.data };
 }
 
 function Attention({ rows }) {
@@ -73,8 +73,8 @@ function changeOf(now, before) {
   return `${share > 0 ? '▲' : '▼'} ${Math.abs(share).toLocaleString('en', { maximumFractionDigits: 0 })} % from the previous period`;
 }
 
-function Figures({ rows, whole, before }) {
-  const of = (member) => [Number(whole?.[member] ?? 0), Number(before?.[member] ?? 0)];
+function Figures({ rows, totals, before }) {
+  const of = (member) => [Number(totals?.[member] ?? 0), Number(before?.[member] ?? 0)];
   const [requests, requestsBefore] = of('requests');
   const [charge, chargeBefore] = of('charge_micro');
   const [errors, errorsBefore] = of('errors');
@@ -83,7 +83,7 @@ function Figures({ rows, whole, before }) {
     <${Figure} name="Requests" value=${countShort(requests)} change=${changeOf(requests, requestsBefore)} values=${rows.map((row) => row.requests)} />
     <${Figure} name="Charged" value=${creditsShort(charge)} unit="credits" change=${changeOf(charge, chargeBefore)} values=${rows.map((row) => Number(row.charge_micro))} />
     <${Figure} name="Error rate" value=${percent(errors, requests)} change=${changeOf(errors / Math.max(1, requests), errorsBefore / Math.max(1, requestsBefore))} values=${rows.map((row) => row.errors / Math.max(1, row.requests))} />
-    <${Figure} name="First byte, 95th percentile" value=${duration(whole?.first_byte_p95_ms)} change=${changeOf(wait, waitBefore)} values=${rows.map((row) => row.first_byte_p95_ms ?? 0)} />
+    <${Figure} name="First byte, 95th percentile" value=${duration(totals?.first_byte_p95_ms)} change=${changeOf(wait, waitBefore)} values=${rows.map((row) => row.first_byte_p95_ms ?? 0)} />
   </div>`;
 }
 
@@ -101,7 +101,7 @@ function Ranking({ value, chosen }) {
   return html`<${Card} pad=${false}>
     <${Tabs} tabs=${Object.entries(RANKS).map(([id, [title]]) => [id, title])} chosen=${chosen} choose=${(id) => refine({ rank: id })} />
     ${rows.length ? html`<table aria-label=${`${RANKS[chosen][0]} by credits`}><thead><tr><th scope="col">Name</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Credits</th></tr></thead>
-      <tbody>${rows.map((row) => html`<tr key=${name(row)}><td class="fill"><a class="cut" href=${link(row)} title=${name(row)}>${name(row)}</a><${Bar} label="Share of the first" progress part=${Number(row.charge_micro)} whole=${top} /></td><td class="number">${count(row.requests)}</td><td class="number" title=${`${creditsOfMicro(row.charge_micro)} credits`}>${creditsShort(row.charge_micro)}</td></tr>`)}</tbody>
+      <tbody>${rows.map((row) => html`<tr key=${name(row)}><td class="fill"><a class="cut" href=${link(row)} title=${name(row)}>${name(row)}</a><${Bar} label="Share of the first" progress part=${Number(row.charge_micro)} total=${top} /></td><td class="number">${count(row.requests)}</td><td class="number" title=${`${creditsOfMicro(row.charge_micro)} credits`}>${creditsShort(row.charge_micro)}</td></tr>`)}</tbody>
     </table>` : html`<${Empty} title="Nothing in this span of time" />`}
   <//>`;
 }
@@ -140,13 +140,13 @@ function Series({ rows, chosen, brush }) {
 
 /** The newest calls, kept current by live events. */
 function Tail() {
-  const [fresh, setFresh] = useState([]);
+  const [newCalls, setNewCalls] = useState([]);
   const { value, error } = useLoad(() => get('/calls', { limit: TAIL }), [], { every: usePolling() });
-  useLive((name, call) => { if (name === 'call') setFresh((before) => [call, ...before].slice(0, TAIL)); });
+  useLive((name, call) => { if (name === 'call') setNewCalls((before) => [call, ...before].slice(0, TAIL)); });
   if (error) return html`<${Problem} error=${error} />`;
   if (!value) return html`<${Skeleton} />`;
-  const known = new Set(fresh.map((call) => call.request_id));
-  const rows = [...fresh, ...value.data.filter((call) => !known.has(call.request_id))].sort((one, other) => other.at - one.at).slice(0, TAIL);
+  const known = new Set(newCalls.map((call) => call.request_id));
+  const rows = [...newCalls, ...value.data.filter((call) => !known.has(call.request_id))].sort((one, other) => other.at - one.at).slice(0, TAIL);
   return html`<${CallTable} list=${{ rows, cursor: null }} keys=${false} />`;
 }
 
@@ -158,12 +158,12 @@ export function View({ query }) {
     ${Object.entries(RANGES).map(([id, [title]]) => html`<option key=${id} value=${id}>${title}</option>`)}
   </select>`;
   if (!value) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
-  const { rows, whole, before, attention } = value;
-  const total = whole?.requests ?? 0;
+  const { rows, totals, before, attention } = value;
+  const total = totals?.requests ?? 0;
   return html`<div class="page">
     <div class="row wrap top-aligned"><div class="grow"><${Attention} rows=${attention} /></div><div>${choice}</div></div>
     <${Problem} error=${error} retry=${reload} />
-    <${Figures} rows=${rows} whole=${whole} before=${before} />
+    <${Figures} rows=${rows} totals=${totals} before=${before} />
     ${total === 0 ? html`<${Card}><${Empty} title="No calls in this span of time">
         <p>Create a key, then send a first call. It appears here at once.</p>
         <${Code} text=${'curl "$TOLLGATE/v1/chat/completions" -H "authorization: Bearer $KEY" \\\n  -H "content-type: application/json" \\\n  -d \'{"model": "MAKER/MODEL", "messages": [{"role": "user", "content": "Hello"}]}\''} />

@@ -5,7 +5,7 @@ import { get } from '../../api.js';
 import { count, credits, duration } from '../../format.js';
 import { address } from '../../router.js';
 import { Result } from '../../ui/media.js';
-import { Badge, Bar, Card, Empty, Problem } from '../../ui/parts.js';
+import { Badge, Bar, Card, Empty, Problem } from '../../ui/components.js';
 
 /** The polling interval of a task. */
 const TASK_POLL_MS = 1500;
@@ -51,7 +51,7 @@ function Task({ id }) {
     return () => { gone = true; clearTimeout(timer); };
   }, [id]);
   return html`<div class="stack tight"><p>Task <a class="link mono" href=${address(['tasks', id])}>${id}</a> ${task ? html`<${Badge} tone=${task.status === 'done' ? 'good' : task.ended_at ? 'bad' : ''}>${task.status}<//>` : 'was created.'}</p>
-    ${task && !task.ended_at && task.progress !== null && html`<${Bar} label="Progress" progress part=${task.progress} whole=${100} />`}
+    ${task && !task.ended_at && task.progress !== null && html`<${Bar} label="Progress" progress part=${task.progress} total=${100} />`}
     ${(task?.results ?? []).map((result) => html`<${Result} key=${result.url} result=${result} />`)}${task?.error && html`<div class="problem-box">${task.error}</div>`}<${Problem} error=${error} /></div>`;
 }
 

@@ -111,8 +111,8 @@ export function dialectOf(endpoint) {
 }
 
 /** Removes members without a value from a request. */
-export function tidy(value) {
-  if (Array.isArray(value)) return value.map(tidy);
+export function withoutEmpty(value) {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== '' && !Number.isNaN(inner)).map(([name, inner]) => [name, tidy(inner)]).filter(([, inner]) => !(inner && typeof inner === 'object' && !Array.isArray(inner) && !Object.keys(inner).length)));
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== '' && !Number.isNaN(inner)).map(([name, inner]) => [name, withoutEmpty(inner)]).filter(([, inner]) => !(inner && typeof inner === 'object' && !Array.isArray(inner) && !Object.keys(inner).length)));
 }

@@ -4,9 +4,9 @@ import { html, useEffect, useMemo, useRef, useState } from '../../preact.js';
 import { get } from '../../api.js';
 import { useLoad, useSession } from '../../load.js';
 import { asCode } from '../../snippets.js';
-import { Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/parts.js';
+import { Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/components.js';
 import { Answer, Events, Headers } from './answer.js';
-import { DIALECTS, dialectOf, tidy } from './dialects.js';
+import { DIALECTS, dialectOf, withoutEmpty } from './dialects.js';
 import { Realtime } from './realtime.js';
 import { run } from './run.js';
 
@@ -66,12 +66,12 @@ function Fields({ form, set, dialect, choices, keys }) {
     <${Field} label="Pays"><select value=${form.key} onChange=${change('key')}>${keys.map(({ id, name, prefix, wallet_name: wallet }) => html`<option key=${id} value=${id}>${name ?? prefix} (${wallet})</option>`)}</select><//>
     <${Field} label="Model" problem=${!choices.length && 'No model is for this endpoint.'}><select value=${form.model} onChange=${change('model')}>${choices.map(option)}</select><//>
     ${!dialect.isSession && html`<${Field} label="Beside it"><select value=${form.other} onChange=${change('other')}><option value="">No second model</option>${choices.map(option)}</select><//>`}
-    ${isText && html`<${Field} label="System" whole><textarea rows="2" value=${form.system} onInput=${change('system')}></textarea><//>`}
-    ${dialect.isSession ? null : dialect.takesFile ? html`<div class="field whole"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
-      : html`<${Field} label=${dialect.kinds.includes('audio') || dialect.kinds.includes('embedding') ? 'Text' : 'Prompt'} whole><textarea rows="4" value=${form.prompt} onInput=${change('prompt')}></textarea><//>`}
+    ${isText && html`<${Field} label="System" fullWidth><textarea rows="2" value=${form.system} onInput=${change('system')}></textarea><//>`}
+    ${dialect.isSession ? null : dialect.takesFile ? html`<div class="field full-width"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
+      : html`<${Field} label=${dialect.kinds.includes('audio') || dialect.kinds.includes('embedding') ? 'Text' : 'Prompt'} fullWidth><textarea rows="4" value=${form.prompt} onInput=${change('prompt')}></textarea><//>`}
     ${isText && html`<${Field} label="Output tokens at most"><input inputmode="numeric" value=${form.outputMax} onInput=${change('outputMax')} /><//>
       <${Field} label="Temperature"><input inputmode="decimal" value=${form.temperature} onInput=${change('temperature')} placeholder="the model's own" /><//>
-      ${form.dialect !== 'interactions' && html`<${Field} label="Picture" whole hint="For models that read images."><input type="file" accept="image/png,image/jpeg,image/webp" onChange=${async (event) => { const [file] = event.target.files; set({ picture: file ? await asDataUrl(file) : null }); }} /><//>`}`}
+      ${form.dialect !== 'interactions' && html`<${Field} label="Picture" fullWidth hint="For models that read images."><input type="file" accept="image/png,image/jpeg,image/webp" onChange=${async (event) => { const [file] = event.target.files; set({ picture: file ? await asDataUrl(file) : null }); }} /><//>`}`}
   </div>`;
 }
 
@@ -158,7 +158,7 @@ function Playground({ query }) {
   const [tab, setTab] = useState('answer');
   const dialect = DIALECTS[form.dialect];
   const protocols = (id) => all.find((model) => model.id === id)?.protocols;
-  const bodyFor = (model) => tidy(dialect.body({ ...form, model, outputMax: number(form.outputMax), temperature: number(form.temperature) }, protocols(model)));
+  const bodyFor = (model) => withoutEmpty(dialect.body({ ...form, model, outputMax: number(form.outputMax), temperature: number(form.temperature) }, protocols(model)));
   const chosen = [form.model, form.other].filter((model, index, list) => model && list.indexOf(model) === index);
   const send = () => calls.send(chosen.map((model) => ({
     model,

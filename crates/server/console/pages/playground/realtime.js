@@ -5,8 +5,8 @@ import { get } from '../../api.js';
 import { credits, duration } from '../../format.js';
 import { address } from '../../router.js';
 import { sessionCode } from '../../snippets.js';
-import { Badge, Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/parts.js';
-import { EMPTY, decodeSound, encodeSound, heard, openSession, said, setup, textEvents } from './session.js';
+import { Badge, Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/components.js';
+import { EMPTY, decodeSound, encodeSound, withEvent, openSession, withUserText, setup, textEvents } from './session.js';
 import { Player, listenToMicrophone } from './sound.js';
 
 /** The maximum number of events that are kept. A long conversation has thousands. */
@@ -46,7 +46,7 @@ function useSession({ model, keyId, instructions, spoken }) {
       event: (event, text, isOurs) => {
         setEvents((before) => [...before.slice(1 - EVENTS_MAX), { at: performance.now() - begun, data: shortened(text), isOurs }]);
         if (isOurs) return;
-        setTalk((before) => heard(before, event));
+        setTalk((before) => withEvent(before, event));
         if (/^response\.(output_)?audio\.delta$/.test(event.type)) player.current.play(decodeSound(event.delta ?? ''));
         // The user begins to speak, so stop playing the previous answer.
         if (event.type === 'input_audio_buffer.speech_started') player.current.stop();
@@ -60,7 +60,7 @@ function useSession({ model, keyId, instructions, spoken }) {
       },
     });
   };
-  const say = (text) => { setTalk((before) => said(before, text)); textEvents(text).forEach((event) => session.current?.send(event)); };
+  const say = (text) => { setTalk((before) => withUserText(before, text)); textEvents(text).forEach((event) => session.current?.send(event)); };
   const hear = (samples) => session.current?.send({ type: 'input_audio_buffer.append', audio: encodeSound(samples) });
   return { state, talk, events, ended, call, open, say, hear, close: () => session.current?.close() };
 }
@@ -111,7 +111,7 @@ export function Realtime({ model, keyId, url, children }) {
     <div class="stack">
       ${children}
       <div class="form">
-        <${Field} label="Instructions" whole><textarea rows="2" value=${instructions} disabled=${state !== 'closed'} onInput=${(event) => setInstructions(event.target.value)}></textarea><//>
+        <${Field} label="Instructions" fullWidth><textarea rows="2" value=${instructions} disabled=${state !== 'closed'} onInput=${(event) => setInstructions(event.target.value)}></textarea><//>
         <${Field} label="Answers"><select value=${spoken ? 'audio' : 'text'} disabled=${state !== 'closed'} onChange=${(event) => setSpoken(event.target.value === 'audio')}><option value="audio">spoken</option><option value="text">written</option></select><//>
       </div>
       <div class="row end">${state === 'closed' ? html`<${Button} kind="primary" icon="play" busy=${!model || !keyId} onClick=${session.open}>Connect<//>` : html`<${Button} onClick=${session.close}>Disconnect<//>`}</div>

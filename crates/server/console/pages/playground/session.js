@@ -8,7 +8,7 @@ export const SAMPLE_RATE = 24000;
 export const EMPTY = { turns: [], failure: null };
 
 /** The conversation after one more event of the upstream. A pure function, so that a test can drive it. */
-export function heard(state, event) {
+export function withEvent(state, event) {
   const say = (who, text, key) => {
     const last = state.turns.at(-1);
     if (last?.key === key) return { ...state, turns: [...state.turns.slice(0, -1), { ...last, text: last.text + text }] };
@@ -28,7 +28,7 @@ export function heard(state, event) {
 }
 
 /** The conversation after a text that the user typed. */
-export function said(state, text) {
+export function withUserText(state, text) {
   return { ...state, failure: null, turns: [...state.turns, { who: 'you', text, key: `said ${state.turns.length}` }] };
 }
 

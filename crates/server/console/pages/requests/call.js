@@ -5,7 +5,7 @@ import { get } from '../../api.js';
 import { count, credits, creditsOfMicro, duration } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
 import { address } from '../../router.js';
-import { Badge, Card, Code, CopyButton, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
+import { Badge, Card, Code, CopyButton, Facts, Json, Problem, Skeleton, Time } from '../../ui/components.js';
 import { Status } from '../../ui/call-table.js';
 
 /** The spans of a call, in milliseconds from its arrival. */

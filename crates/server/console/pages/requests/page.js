@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from '../../preact.js';
 import { useList, useLive } from '../../load.js';
 import { when } from '../../format.js';
 import { refine } from '../../router.js';
-import { Button, Card, Code, Empty } from '../../ui/parts.js';
+import { Button, Card, Code, Empty } from '../../ui/components.js';
 import { CallTable } from '../../ui/call-table.js';
 import { Call } from './call.js';
 
@@ -12,7 +12,7 @@ const FILTERS = { wallet: 'Wallet', key: 'Key', model: 'Model', channel: 'Channe
 const HOUR = 3_600_000;
 const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR], '30d': ['Last 30 days', 720 * HOUR] };
 /** The maximum number of live rows above the fetched ones. */
-const FRESH_MAX = 200;
+const NEW_CALLS_MAX = 200;
 const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)']];
 
 function Filters({ query }) {
@@ -55,12 +55,12 @@ function List({ query }) {
   const since = useMemo(() => (SPANS[span] ? Date.now() - SPANS[span][1] : from), [span, from]);
   const filter = { q, status, wallet, key, model, channel, endpoint, from: since, to };
   const list = useList('/calls', filter);
-  const [fresh, setFresh] = useState([]);
+  const [newCalls, setNewCalls] = useState([]);
   const isOpen = Object.values(filter).every((value) => !value);
-  useEffect(() => setFresh([]), [list.first]);
-  useLive((name, call) => { if (name === 'call' && isOpen) setFresh((before) => [call, ...before].slice(0, FRESH_MAX)); });
+  useEffect(() => setNewCalls([]), [list.first]);
+  useLive((name, call) => { if (name === 'call' && isOpen) setNewCalls((before) => [call, ...before].slice(0, NEW_CALLS_MAX)); });
   const known = new Set(list.rows?.map((call) => call.request_id));
-  const rows = list.rows && [...fresh.filter((call) => !known.has(call.request_id)), ...list.rows];
+  const rows = list.rows && [...newCalls.filter((call) => !known.has(call.request_id)), ...list.rows];
   return html`<div class="page">
     <div class="row top-aligned"><div class="grow"><${Filters} query=${query} /></div><${Button} icon="refresh" aria-label="Fetch again" title="Fetch again" onClick=${list.reload} /></div>
     <${Card} pad=${false}><${CallTable} list=${{ ...list, rows }} empty=${isOpen && html`<${Empty} title="No call yet"><p>Create a key and send a first call, or use the <a class="link" href="#/playground">playground</a>. Calls appear here as they end.</p><${Code} text="tollgate key create --wallet NAME" /><//>`} /><//>

@@ -5,7 +5,7 @@ import { get, post, put, remove } from '../../api.js';
 import { useList, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Dialog, FormDialog } from '../../ui/dialog.js';
-import { Badge, Button, Card, Empty, Facts, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Badge, Button, Card, Empty, Facts, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/components.js';
 import { PriceShort } from '../../ui/price.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
@@ -58,12 +58,12 @@ const MODEL_COLUMNS = [
 ];
 
 /** A list whose rows are all loaded. */
-const whole = (rows) => ({ rows, loading: false });
+const loadedList = (rows) => ({ rows, loading: false });
 
 /** The entries as tables. A button shows the text in which they can be changed. */
 function Entries({ value }) {
-  return html`<${Card} title="Channels" pad=${false}><${Table} label="Channels" keys=${false} columns=${CHANNEL_COLUMNS} list=${whole(value.channels)} rowKey=${(channel) => channel.name} href=${() => address('channels')} empty=${html`<${Empty} title="No channel yet"><p>Add one on the page of channels.</p><//>`} /><//>
-    <${Card} title="Models" pad=${false}><${Table} label="Models" columns=${MODEL_COLUMNS} list=${whole(value.models)} rowKey=${(model) => model.id} href=${() => address('models')} empty=${html`<${Empty} title="No model yet"><p>Models come with their channels.</p><//>`} /><//>`;
+  return html`<${Card} title="Channels" pad=${false}><${Table} label="Channels" keys=${false} columns=${CHANNEL_COLUMNS} list=${loadedList(value.channels)} rowKey=${(channel) => channel.name} href=${() => address('channels')} empty=${html`<${Empty} title="No channel yet"><p>Add one on the page of channels.</p><//>`} /><//>
+    <${Card} title="Models" pad=${false}><${Table} label="Models" columns=${MODEL_COLUMNS} list=${loadedList(value.models)} rowKey=${(model) => model.id} href=${() => address('models')} empty=${html`<${Empty} title="No model yet"><p>Models come with their channels.</p><//>`} /><//>`;
 }
 
 function Configuration() {

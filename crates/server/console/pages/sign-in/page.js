@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../../preact.js';
 import { post } from '../../api.js';
 import { read } from '../../router.js';
 import { MARK } from '../../ui/icon.js';
-import { Button, Field, Problem } from '../../ui/parts.js';
+import { Button, Field, Problem } from '../../ui/components.js';
 
 export function SignIn({ begin }) {
   const [token, setToken] = useState('');

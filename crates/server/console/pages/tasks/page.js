@@ -6,7 +6,7 @@ import { credits, when } from '../../format.js';
 import { useList, useLive, useLoad, usePolling } from '../../load.js';
 import { address, refine } from '../../router.js';
 import { Result } from '../../ui/media.js';
-import { Badge, Bar, Card, Empty, Facts, Json, Problem, Skeleton, Time } from '../../ui/parts.js';
+import { Badge, Bar, Card, Empty, Facts, Json, Problem, Skeleton, Time } from '../../ui/components.js';
 import { Table } from '../../ui/table.js';
 
 const TONES = { done: 'good', failed: 'bad', cancelled: 'warn', running: '', queued: '' };
@@ -15,7 +15,7 @@ const STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'];
 const COLUMNS = [
   { title: 'Task', cell: (task) => html`${task.model}<span class="sub mono">${task.id}</span>` },
   { title: 'Status', cell: (task) => html`<${Badge} tone=${TONES[task.status] ?? ''}>${task.status}<//>${task.error && html`<span class="sub">${task.error}</span>`}` },
-  { title: 'Progress', minor: true, cell: (task) => (task.progress === null ? '–' : html`<${Bar} label="Progress" progress part=${task.progress} whole=${100} />`) },
+  { title: 'Progress', minor: true, cell: (task) => (task.progress === null ? '–' : html`<${Bar} label="Progress" progress part=${task.progress} total=${100} />`) },
   { title: 'Wallet', minor: true, cell: (task) => task.wallet_name ?? task.wallet },
   { title: 'Channel', minor: true, cell: (task) => task.channel },
   { title: 'Credits', minor: true, number: true, cell: (task) => credits(task.charge) },
@@ -43,10 +43,10 @@ function List({ query }) {
   const [moved, setMoved] = useState({});
   useLive((name, task) => { if (name === 'task') setMoved((before) => ({ ...before, [task.id]: task })); });
   const rows = list.rows?.map((task) => ({ ...task, ...moved[task.id] }));
-  const fresh = Object.values(moved).filter((task) => !query.status && rows && !rows.some(({ id }) => id === task.id));
+  const newTasks = Object.values(moved).filter((task) => !query.status && rows && !rows.some(({ id }) => id === task.id));
   return html`<div class="page">
     <div class="filters"><select aria-label="Status" value=${query.status ?? ''} onChange=${(event) => refine({ status: event.target.value })}><option value="">Every status</option>${STATUSES.map((status) => html`<option key=${status} value=${status}>${status}</option>`)}</select></div>
-    <${Card} pad=${false}><${Table} label="Tasks" columns=${COLUMNS} list=${{ ...list, rows: rows && [...fresh, ...rows] }} rowKey=${(task) => task.id} href=${(task) => address(['tasks', task.id])}
+    <${Card} pad=${false}><${Table} label="Tasks" columns=${COLUMNS} list=${{ ...list, rows: rows && [...newTasks, ...rows] }} rowKey=${(task) => task.id} href=${(task) => address(['tasks', task.id])}
       empty=${html`<${Empty} title="No task"><p>Video calls make tasks. Try one in the <a class="link" href=${address('playground', { kind: 'video' })}>playground</a>.</p><//>`} /><//>
   </div>`;
 }

@@ -6,7 +6,7 @@ import { credits } from '../../format.js';
 import { useList, useSession } from '../../load.js';
 import { address, go, refine } from '../../router.js';
 import { FormDialog } from '../../ui/dialog.js';
-import { Badge, Bar, Button, Card, Code, Empty, Field } from '../../ui/parts.js';
+import { Badge, Bar, Button, Card, Code, Empty, Field } from '../../ui/components.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
 import { Wallet } from './wallet.js';
@@ -22,8 +22,8 @@ const COLUMNS = [
   { title: 'Status', minor: true, cell: (wallet) => html`<${WalletStatus} wallet=${wallet} />` },
   { title: 'Available', number: true, cell: (wallet) => credits(wallet.total_available) },
   { title: 'Frozen', minor: true, number: true, cell: (wallet) => credits(wallet.frozen) },
-  { title: 'Credit line', minor: true, number: true, cell: (wallet) => html`${credits(wallet.credit_limit)}${Number(wallet.credit_limit_micro) > 0 && html`<${Bar} label="Credit used" part=${Number(wallet.credit_used_micro)} whole=${Number(wallet.credit_limit_micro)} />`}` },
-  { title: 'Spent today', minor: true, number: true, cell: (wallet) => html`${credits(wallet.spent_today)}${Number(wallet.spent_this_month_micro) > 0 && html`<${Bar} progress label="Spent today, of this month" part=${Number(wallet.spent_today_micro)} whole=${Number(wallet.spent_this_month_micro)} />`}` },
+  { title: 'Credit line', minor: true, number: true, cell: (wallet) => html`${credits(wallet.credit_limit)}${Number(wallet.credit_limit_micro) > 0 && html`<${Bar} label="Credit used" part=${Number(wallet.credit_used_micro)} total=${Number(wallet.credit_limit_micro)} />`}` },
+  { title: 'Spent today', minor: true, number: true, cell: (wallet) => html`${credits(wallet.spent_today)}${Number(wallet.spent_this_month_micro) > 0 && html`<${Bar} progress label="Spent today, of this month" part=${Number(wallet.spent_today_micro)} total=${Number(wallet.spent_this_month_micro)} />`}` },
   { title: 'This month', minor: true, number: true, cell: (wallet) => credits(wallet.spent_this_month) },
 ];
 
@@ -36,7 +36,7 @@ function CreateDialog({ close }) {
     go(['wallets', wallet.id]);
   };
   return html`<${FormDialog} title="Create a wallet" action="Create wallet" send=${send} close=${close}>${(error) => html`<div class="form">
-    <${Field} label="Name" whole problem=${error?.param === 'name' && error.message}><input name="name" required autofocus maxlength="200" /><//>
+    <${Field} label="Name" fullWidth problem=${error?.param === 'name' && error.message}><input name="name" required autofocus maxlength="200" /><//>
     <${Field} label="Balance" hint="Credits that it starts with." problem=${error?.param === 'balance' && error.message}><input name="balance" inputmode="decimal" placeholder="0" /><//>
     <${Field} label="Credit line" hint="How far it may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" placeholder="0" /><//>
   </div>`}<//>`;

@@ -5,7 +5,7 @@ import { get, withQuery } from '../../api.js';
 import { count, credits } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { refine } from '../../router.js';
-import { Card, Empty, Facts, Field, Problem, Skeleton } from '../../ui/parts.js';
+import { Card, Empty, Facts, Field, Problem, Skeleton } from '../../ui/components.js';
 
 const DAY = 86_400_000;
 const two = (value) => String(value).padStart(2, '0');

@@ -8,10 +8,10 @@ import { address, refine } from '../../router.js';
 import { Chart } from '../../ui/chart.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { KeyTable } from '../../ui/key-table.js';
-import { Button, Card, Code, Empty, Facts, Field, Problem, Skeleton, Tabs, Time } from '../../ui/parts.js';
+import { Button, Card, Code, Empty, Facts, Field, Problem, Skeleton, Tabs, Time } from '../../ui/components.js';
 import { Table } from '../../ui/table.js';
 import { toast } from '../../ui/toast.js';
-import { MoneyDialog } from './money.js';
+import { ManualEntryDialog } from './manual-entry.js';
 import { Statement } from './statement.js';
 
 const KINDS = {
@@ -70,9 +70,9 @@ function EditDialog({ wallet, close, done }) {
     done();
   };
   return html`<${FormDialog} title="Change wallet" action="Save" send=${send} close=${close}>${(error) => html`<div class="form">
-    <${Field} label="Name" whole problem=${error?.param === 'name' && error.message}><input name="name" value=${wallet.name} required /><//>
-    <${Field} label="Credit line" whole hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" value=${wallet.credit_limit} /><//>
-    <${Field} label="Alert below" whole hint="An alert tells when the balance is below this. Empty: only rules for all wallets say so." problem=${error?.param === 'alerts.below' && error.message}><input name="below" inputmode="decimal" value=${wallet.alerts?.below ?? ''} /><//>
+    <${Field} label="Name" fullWidth problem=${error?.param === 'name' && error.message}><input name="name" value=${wallet.name} required /><//>
+    <${Field} label="Credit line" fullWidth hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" value=${wallet.credit_limit} /><//>
+    <${Field} label="Alert below" fullWidth hint="An alert tells when the balance is below this. Empty: only rules for all wallets say so." problem=${error?.param === 'alerts.below' && error.message}><input name="below" inputmode="decimal" value=${wallet.alerts?.below ?? ''} /><//>
   </div>`}<//>`;
 }
 
@@ -109,7 +109,7 @@ export function Wallet({ id, query }) {
     </div>
     <${Tabs} tabs=${[['entries', 'Entries'], ['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
     ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : tab === 'statement' ? html`<${Statement} wallet=${wallet} query=${query} />` : html`<${Entries} key=${wallet.balance_micro + wallet.credit_used_micro} wallet=${wallet} />`}
-    ${dialog === 'money' && html`<${MoneyDialog} wallet=${wallet} close=${close} done=${done} />`}
+    ${dialog === 'money' && html`<${ManualEntryDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'edit' && html`<${EditDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'disable' && html`<${DisableDialog} wallet=${wallet} close=${close} done=${done} />`}
   </div>`;

@@ -1,8 +1,8 @@
 // The models that the vendor lists, the catalog knows or the operator has typed in, to be picked with an id and a price.
 
 import { html, useState } from '../../preact.js';
-import { Badge, Button, Field } from '../../ui/parts.js';
-import { PRICES, entryOf, lacks, sourceOf } from './save.js';
+import { Badge, Button, Field } from '../../ui/components.js';
+import { PRICES, entryOf, missingMembers, sourceOf } from './save.js';
 
 const KINDS = ['text', 'embedding', 'image', 'video', 'audio'];
 /** The maximum number of names that are listed at once. A search finds the others. */
@@ -17,7 +17,7 @@ function Known({ model }) {
 function Details({ model, filled, fill }) {
   const entry = entryOf(model, filled);
   const source = sourceOf(model, filled);
-  const missing = lacks(entry, source);
+  const missing = missingMembers(entry, source);
   const input = (member, more) => html`<input value=${filled?.[member] ?? ''} onInput=${(event) => fill({ [member]: event.target.value })} ...${more} />`;
   return html`<fieldset class="picked">
     <legend class="row"><span class="mono">${model.id}</span>${missing.length ? html`<${Badge} tone="warn">not callable yet<//>` : html`<${Badge} tone="good">complete<//>`}</legend>
@@ -32,7 +32,7 @@ function Details({ model, filled, fill }) {
 }
 
 /** `picked` maps the upstream's names to the filled-in fields; `change` gets the new map. `type` adds an unlisted name. */
-export function Found({ models, listed, complete, picked, change, type }) {
+export function ModelPicker({ models, listed, complete, picked, change, type }) {
   const [search, setSearch] = useState('');
   const wanted = search.trim().toLowerCase();
   const matching = models.filter(({ id, title }) => `${id} ${title ?? ''}`.toLowerCase().includes(wanted));

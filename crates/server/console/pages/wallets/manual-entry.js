@@ -5,7 +5,7 @@ import { post } from '../../api.js';
 import { credits, creditsOfMicro } from '../../format.js';
 import { useSession } from '../../load.js';
 import { FormDialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/parts.js';
+import { Field } from '../../ui/components.js';
 import { toast } from '../../ui/toast.js';
 
 /** Kind, title, sign of the change (0: as typed), and the required role. */
@@ -22,7 +22,7 @@ export function microOf(text) {
   return match[1] ? -micro : micro;
 }
 
-export function MoneyDialog({ wallet, close, done }) {
+export function ManualEntryDialog({ wallet, close, done }) {
   const session = useSession();
   const [kind, setKind] = useState('top_up');
   const [amount, setAmount] = useState('');
@@ -42,9 +42,9 @@ export function MoneyDialog({ wallet, close, done }) {
     <div class="form">
       <${Field} label="What"><select value=${kind} onChange=${(event) => setKind(event.target.value)}>${KINDS.filter(([, , , role]) => session.can(role)).map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
       <${Field} label="Amount" hint="Credits, up to six decimals." problem=${amount && !valid ? 'This is not an amount.' : error?.param === 'amount' && error.message}><input autofocus inputmode="decimal" value=${amount} onInput=${(event) => setAmount(event.target.value)} /><//>
-      <${Field} label="Reference" whole hint="The number of the payment or ticket. Sending it again changes nothing." problem=${error?.code === 'reference_conflict' && error.message}><input value=${reference} onInput=${(event) => setReference(event.target.value)} maxlength="200" /><//>
-      ${kind === 'refund' && html`<${Field} label="Of the top-up" whole hint="Its reference or number. Refunds of a top-up never exceed it. Empty: of any." problem=${error?.param === 'refund_of' && error.message}><input name="refund_of" maxlength="200" /><//>`}
-      <${Field} label="Note" whole><input name="note" maxlength="500" placeholder=${sign < 0 ? 'Why' : 'Optional'} /><//>
+      <${Field} label="Reference" fullWidth hint="The number of the payment or ticket. Sending it again changes nothing." problem=${error?.code === 'reference_conflict' && error.message}><input value=${reference} onInput=${(event) => setReference(event.target.value)} maxlength="200" /><//>
+      ${kind === 'refund' && html`<${Field} label="Of the top-up" fullWidth hint="Its reference or number. Refunds of a top-up never exceed it. Empty: of any." problem=${error?.param === 'refund_of' && error.message}><input name="refund_of" maxlength="200" /><//>`}
+      <${Field} label="Note" fullWidth><input name="note" maxlength="500" placeholder=${sign < 0 ? 'Why' : 'Optional'} /><//>
     </div>
     <div class="outcome">${valid ? html`The balance goes from <strong>${creditsOfMicro(before)}</strong> to <strong>${creditsOfMicro(after)}</strong> credits.` : 'Type an amount to see the new balance.'}</div>`}<//>`;
 }

@@ -13,8 +13,8 @@ export function Button({ kind = '', icon, small, busy, children, ...rest }) {
 }
 
 /** A label with its control, a hint and an error message. */
-export function Field({ label, hint, problem, whole, children }) {
-  return html`<label class="field ${whole ? 'whole' : ''}">
+export function Field({ label, hint, problem, fullWidth, children }) {
+  return html`<label class="field ${fullWidth ? 'full-width' : ''}">
     <span class="label">${label}</span>${children}
     ${problem ? html`<span class="problem" role="alert">${problem}</span>` : hint && html`<span class="hint">${hint}</span>`}
   </label>`;
@@ -80,8 +80,8 @@ export function Facts({ rows }) {
 }
 
 /** A bar for the used part of a limit or, with `progress`, for the progress of a task. */
-export function Bar({ part, whole, label, progress }) {
-  const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
+export function Bar({ part, total, label, progress }) {
+  const share = total > 0 ? Math.min(1, Math.max(0, part / total)) : 0;
   const tone = progress ? '' : share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : '';
   const fill = useRef(null);
   useEffect(() => { fill.current.style.width = `${share * 100}%`; }, [share]);

@@ -53,7 +53,7 @@ impl Decimal {
     }
 
     /// A whole number.
-    pub(crate) fn whole(number: i64) -> Self {
+    pub(crate) fn integer(number: i64) -> Self {
         Self {
             digits: number.into(),
             scale: 0,

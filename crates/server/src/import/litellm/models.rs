@@ -94,7 +94,7 @@ pub(super) fn read(
         let Some(price) = text(&params[member]).or_else(|| text(&info[member])) else {
             continue;
         };
-        let million = Decimal::whole(1_000_000);
+        let million = Decimal::integer(1_000_000);
         let price = Decimal::parse(&price).and_then(|price| price.times(million));
         match price
             .filter(|price| !price.is_zero())

@@ -33,7 +33,7 @@ struct Ratios {
 
 pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan: &mut ImportPlan) {
     let (group, ratio) = group_ratio(tables, options, group, plan);
-    let Some(unit) = Decimal::whole(1_000_000)
+    let Some(unit) = Decimal::integer(1_000_000)
         .over(options.quota_per_unit)
         .and_then(|unit| unit.times(ratio))
     else {
@@ -115,7 +115,7 @@ fn group_ratio(
         }
     }
     let ratio = ratios.get(&group).copied();
-    (group, ratio.unwrap_or(Decimal::whole(1)))
+    (group, ratio.unwrap_or(Decimal::integer(1)))
 }
 
 type Prices = BTreeMap<&'static str, String>;
@@ -160,7 +160,7 @@ impl Ratios {
         }
         if let Some(audio) = audio {
             put("audio_input", Some(audio))?;
-            let one = Decimal::whole(1);
+            let one = Decimal::integer(1);
             let ratio = self.audio_completion.get(name).copied().unwrap_or(one);
             put("audio_output", audio.times(ratio))?;
         }
@@ -171,7 +171,7 @@ impl Ratios {
     /// The output ratio, and a note for the review if one is needed.
     fn completion(&self, name: &str) -> (Decimal, Option<String>) {
         let option = self.completion.get(name).copied();
-        let built_in = built_in(name).map(Decimal::whole);
+        let built_in = built_in(name).map(Decimal::integer);
         match (option, built_in) {
             (Some(option), Some(built_in)) if option != built_in => (
                 built_in,
@@ -180,7 +180,7 @@ impl Ratios {
             (_, Some(built_in)) => (built_in, None),
             (Some(option), None) => (option, None),
             (None, None) => (
-                Decimal::whole(1),
+                Decimal::integer(1),
                 Some("It has no CompletionRatio; new-api may have one built in: check the output price.".to_owned()),
             ),
         }
@@ -226,7 +226,7 @@ mod tests {
             audio: table(&[("m", "8")]),
             audio_completion: table(&[("m", "2")]),
             price: table(&[("drawing", "0.04")]),
-            unit: Decimal::whole(2),
+            unit: Decimal::integer(2),
         };
         let (prices, comments) = ratios.prices("m").unwrap();
         let expected = [

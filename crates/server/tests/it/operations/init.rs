@@ -56,18 +56,14 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
         &admin,
     ];
 
-    let output = run_in(&[&words[..], &["--dry-run"]].concat(), path, &environment).await;
-    assert!(output.status.success(), "{}", output.stderr);
-    assert!(
-        output.stdout.contains("models = \"all\""),
-        "{}",
-        output.stdout
-    );
+    let ran = run_in(&[&words[..], &["--dry-run"]].concat(), path, &environment).await;
+    assert!(ran.status.success(), "{}", ran.stderr);
+    assert!(ran.stdout.contains("models = \"all\""), "{}", ran.stdout);
     assert_eq!(names(path), [""; 0]);
 
-    let output = run_in(&[&words[..], &["--json"]].concat(), path, &environment).await;
-    assert!(output.status.success(), "{}", output.stderr);
-    let created: Value = serde_json::from_str(&output.stdout).unwrap();
+    let ran = run_in(&[&words[..], &["--json"]].concat(), path, &environment).await;
+    assert!(ran.status.success(), "{}", ran.stderr);
+    let created: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(names(path), ["tollgate-data", "tollgate.toml"]);
     let text = std::fs::read_to_string(path.join("tollgate.toml")).unwrap();
     for (name, secret) in SECRETS {

@@ -81,7 +81,7 @@ impl TestDatabase {
     }
 
     /// Selects the SQL text for this kind of database.
-    pub(crate) fn says<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
+    pub(crate) fn sql_for<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
         match self {
             Self::Sqlite(_) => sqlite,
             Self::Postgres(_) => postgres,

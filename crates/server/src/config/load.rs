@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toml::de::DeTable;
 
-use super::catalog::{channel, channel_models, model, plan};
+use super::catalog::{channel, channel_models, live_plan, model};
 use super::document::{Environment, Log, Problem, Section, process_environment};
 use super::entries::{Entries, EntriesError};
 use super::settings::{

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of its arguments. The crate has no clock, socket, thread,
 //! database or random source: `now` is an argument. The store runs these functions inside its
-//! transaction and writes the result, so SQLite and PostgreSQL share the same arithmetic.
+//! transaction and writes the result, so `SQLite` and `PostgreSQL` share the same arithmetic.
 //!
 //! Amounts are whole micro-credits in an `i64` ([`Micro`]), products are `i128`, and floats are not
 //! used. Overflow is an error: nothing wraps and nothing is clamped.

@@ -1,4 +1,4 @@
-//! Dispatches the operations of a store to its database, SQLite or PostgreSQL.
+//! Dispatches the operations of a store to its database, `SQLite` or `PostgreSQL`.
 
 use std::sync::Arc;
 

@@ -170,7 +170,7 @@ impl StoreNames {
         reads
     }
 
-    /// The timed reads, and the paths of all other reads that the gateway's OpenAPI description
+    /// The timed reads, and the paths of all other reads that the gateway's `OpenAPI` description
     /// lists.
     pub(super) async fn timed_and_other_reads(
         &self,

@@ -22,7 +22,7 @@ async fn get(gateway: &TestGateway, path: &str) -> Answer {
     send(gateway, Request::get(path)).await
 }
 
-/// Checks that a matching ETag is answered with 304 and no body, so that the next answer follows directly.
+/// Checks that a matching `ETag` is answered with 304 and no body, so that the next answer follows directly.
 async fn assert_not_modified(gateway: &TestGateway, path: &str, tag: &str) {
     let mut connection = Connection::open(gateway.admin()).await;
     let request = Request::get(path).header("if-none-match", tag);

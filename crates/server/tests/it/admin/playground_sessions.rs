@@ -1,4 +1,4 @@
-//! Playground sessions: WebSockets of the public API, opened on the admin listener on behalf of a key.
+//! Playground sessions: `WebSockets` of the public API, opened on the admin listener on behalf of a key.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};

@@ -77,14 +77,14 @@ impl Answer {
         self
     }
 
-    /// Status and code of an error in the OpenAI envelope, whose shape is checked.
+    /// Status and code of an error in the `OpenAI` envelope, whose shape is checked.
     #[track_caller]
     pub(crate) fn failure(&self) -> (u16, String) {
         let error = self.openai_error();
         (self.status(), error["code"].as_str().unwrap().to_owned())
     }
 
-    /// The error object of the OpenAI envelope.
+    /// The error object of the `OpenAI` envelope.
     #[track_caller]
     pub(crate) fn openai_error(&self) -> Value {
         let whole = self.json();
@@ -103,7 +103,7 @@ impl Answer {
     }
 }
 
-/// Checks the members that clients of the OpenAI envelope read.
+/// Checks the members that clients of the `OpenAI` envelope read.
 #[track_caller]
 pub(crate) fn assert_openai_error(error: &Value) {
     let mut members: Vec<_> = error.as_object().unwrap().keys().collect();

@@ -95,7 +95,7 @@ fn handshake(method: &str, target: &str, key: &Key) -> Request {
         .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
 }
 
-/// On 426, clients that prefer WebSockets fall back to plain HTTP; on 404 they retry.
+/// On 426, clients that prefer `WebSockets` fall back to plain HTTP; on 404 they retry.
 #[tokio::test]
 async fn a_handshake_where_no_socket_is_gets_426() {
     let (gateway, key) = TestGateway::funded().await;

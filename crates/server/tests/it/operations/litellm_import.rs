@@ -1,11 +1,11 @@
-//! `tollgate import litellm`: imports LiteLLM's database and its configuration file.
+//! `tollgate import litellm`: imports `LiteLLM`'s database and its configuration file.
 
 use serde_json::{Value, json};
 
 use super::imports::{net_worth, text_of};
 use crate::harness::{Database, Key, Output, TestGateway, ask, run, run_in};
 
-/// The tables that the import reads, with the column types of LiteLLM's schema.
+/// The tables that the import reads, with the column types of `LiteLLM`'s schema.
 const TABLES: &str = r#"
 CREATE TABLE "LiteLLM_BudgetTable" ("budget_id" text PRIMARY KEY, "max_budget" double precision, "soft_budget" double precision,
   "max_parallel_requests" integer, "tpm_limit" bigint, "rpm_limit" bigint, "budget_duration" text, "budget_reset_at" timestamp(3),
@@ -29,7 +29,7 @@ CREATE TABLE "LiteLLM_ProxyModelTable" ("model_id" text PRIMARY KEY, "model_name
 CREATE TABLE "LiteLLM_Config" ("param_name" text PRIMARY KEY, "param_value" jsonb);
 "#;
 
-/// The digest of `sk-1234` is the example in LiteLLM's documentation.
+/// The digest of `sk-1234` is the example in `LiteLLM`'s documentation.
 const ROWS: &str = r#"
 INSERT INTO "LiteLLM_Config" VALUES ('litellm_settings', '{"timezone": "Europe/Berlin"}');
 INSERT INTO "LiteLLM_BudgetTable" ("budget_id", "max_budget", "rpm_limit") VALUES ('shared', 20, 7);

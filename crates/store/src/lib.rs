@@ -27,6 +27,7 @@ mod postgres;
 mod queue;
 mod records;
 mod settings;
+mod sha256;
 mod sqlite;
 mod stats;
 mod store;

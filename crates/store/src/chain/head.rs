@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use arrayvec::ArrayVec;
-use sha2::{Digest as _, Sha256};
 
 use crate::records::columns::EntryColumns;
 use crate::records::ids::{KeyId, WalletId};
+use crate::sha256::Sha256;
 
 /// The prefixes of hashed bytes. They state whether a wallet or an entry is hashed, and the version of the encoding.
 const WALLET: &[u8] = b"tollgate ledger wallet 1";
@@ -226,7 +226,7 @@ impl Encoder {
 
     fn finish(mut self) -> Head {
         self.hasher.update(&self.buffer);
-        Head(self.hasher.finalize().into())
+        Head(self.hasher.finish())
     }
 }
 

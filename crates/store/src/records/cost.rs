@@ -1,7 +1,8 @@
 //! The cost of a call at its upstream, and the card by which it was computed.
 
 use ledger::{Micro, UnixMs};
-use sha2::{Digest as _, Sha256};
+
+use crate::sha256::Sha256;
 
 /// The cost of a call on the route that answered it. For a session, the cost since its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl CostVersion {
         digest.update(card);
         Self {
             number: CostNumber(number),
-            digest: digest.finalize().into(),
+            digest: digest.finish(),
         }
     }
 

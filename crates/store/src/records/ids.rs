@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use arrayvec::ArrayString;
 use rand::RngExt as _;
-use sha2::{Digest as _, Sha256};
+
+use crate::sha256::Sha256;
 
 /// The number of random characters after the prefix: 16 of 62, about 95 bits.
 const RANDOM_CHARS: usize = 16;
@@ -42,7 +43,7 @@ macro_rules! text_id {
             /// The id that is derived from a text. The same text always gives the same id.
             #[allow(dead_code, reason = "only wallets and keys are imported")]
             pub fn derived(text: &str) -> Self {
-                let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+                let digest: [u8; 32] = Sha256::digest(text);
                 Self(std::array::from_fn(|at| {
                     // Two bytes for each character make all characters almost equally likely.
                     let pair = digest.chunks_exact(2).nth(at).map(|pair| {
@@ -171,7 +172,7 @@ pub struct Digest([u8; 32]);
 impl Digest {
     /// The digest of a secret as a caller sends it.
     pub fn of(secret: &[u8]) -> Self {
-        Self(Sha256::digest(secret).into())
+        Self(Sha256::digest(secret))
     }
 
     /// A digest that was computed elsewhere.
@@ -287,7 +288,7 @@ impl PriceVersion {
         digest.update(card);
         Self {
             number: PriceNumber(number),
-            digest: digest.finalize().into(),
+            digest: digest.finish(),
         }
     }
 

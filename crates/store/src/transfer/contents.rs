@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use sha2::{Digest as _, Sha256};
-
 use super::error::TransferError;
 use super::report::TransferTotals;
 use super::side::Side;
 use super::tables::TABLES;
+
+use crate::sha256::Sha256;
 
 /// The row counts of all tables and a digest of all wallets. Every change of a store adds a row to one of its tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl StoreContents {
         }
         Ok(Self {
             counts,
-            wallets: wallets.finalize().into(),
+            wallets: wallets.finish(),
             totals,
         })
     }
@@ -73,7 +73,7 @@ impl StoreContents {
         for count in &self.counts {
             hasher.update(count.to_be_bytes());
         }
-        hex(&hasher.finalize())
+        hex(&hasher.finish())
     }
 
     /// The names of the tables that contain rows.

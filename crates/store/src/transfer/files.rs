@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
-use sha2::{Digest as _, Sha256};
-
 use super::error::TransferError;
+
+use crate::sha256::Sha256;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -52,7 +52,7 @@ fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<(u64, String)> {
         to.write_all(read)?;
         bytes += count as u64;
     }
-    Ok((bytes, super::contents::hex(&hasher.finalize())))
+    Ok((bytes, super::contents::hex(&hasher.finish())))
 }
 
 /// Syncs all files below a folder, and the folders themselves.

@@ -1,7 +1,7 @@
 //! Assigns numbers to rows, and to names that repeat in many rows.
 
 use ledger::{DAY_MS, UnixMs};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::cache::GenerationalCache;
 use crate::records::ids::{KeyId, WalletId};
@@ -120,12 +120,27 @@ impl<'c> Names<'c> {
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        // Runs once a day for each name, because names are cached until the day changes.
-        let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
-                      ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
-        self.connection
-            .prepare_cached(upsert)?
-            .query_row(params![name, wallet, self.day], |row| row.get(0))
+        // Reads first: with more names in use than fit into the cache, most of them were already seen today. One
+        // statement with `ON CONFLICT` and `RETURNING` would cost several times more for each of them.
+        let mut find = self
+            .connection
+            .prepare_cached("SELECT n, seen FROM names WHERE name = ?1")?;
+        let found: Option<(i64, i64)> = find
+            .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((n, seen)) = found else {
+            let insert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)";
+            self.connection
+                .prepare_cached(insert)?
+                .execute(params![name, wallet, self.day])?;
+            return Ok(self.connection.last_insert_rowid());
+        };
+        if seen < self.day {
+            self.connection
+                .prepare_cached("UPDATE names SET seen = ?2 WHERE n = ?1")?
+                .execute([n, self.day])?;
+        }
+        Ok(n)
     }
 }
 

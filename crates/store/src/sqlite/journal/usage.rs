@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::cache::IdSet;
+use crate::cache::{IdMap, IdSet};
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
 use crate::usage::{
@@ -25,8 +25,10 @@ const LOOKUPS_MAX: usize = 200_000;
 const SERIES: &str = "SELECT n FROM usage_series
     WHERE wallet = ?1 AND key = ?2 AND model = ?3 AND channel = ?4 AND endpoint = ?5";
 const NEW_SERIES: &str = "INSERT INTO usage_series (wallet, key, model, channel, endpoint)
-    VALUES (?1, ?2, ?3, ?4, ?5) RETURNING n";
+    VALUES (?1, ?2, ?3, ?4, ?5)";
 const TOTALS: &str = "SELECT totals FROM usage_totals WHERE grain = ?1 AND at = ?2 AND series = ?3";
+/// The maximum number of cached series without a key.
+const SHARED_MAX: usize = 16_384;
 /// How long pending counts wait for those of further batches.
 const PENDING_FOR: Duration = Duration::from_secs(5);
 /// With this many pairs of series and minute, pending counts are added at once, because a report has to read them all.
@@ -34,13 +36,17 @@ const PENDING_MAX: usize = 4_096;
 /// The pause before a retry, if pending counts could not be added.
 const PENDING_AGAIN: Duration = Duration::from_secs(60);
 
-const PUT: &str = "INSERT INTO usage_totals (grain, at, series, totals) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT DO UPDATE SET totals = excluded.totals";
+const NEW_TOTALS: &str =
+    "INSERT INTO usage_totals (grain, at, series, totals) VALUES (?1, ?2, ?3, ?4)";
+const CHANGED_TOTALS: &str =
+    "UPDATE usage_totals SET totals = ?4 WHERE grain = ?1 AND at = ?2 AND series = ?3";
 
 /// Adds journal rows to the roll-ups.
 pub(super) struct UsageWriter<'c> {
     connection: &'c Connection,
     known: KnownSeries,
+    /// The numbers of series without a key, which calls of many keys share.
+    shared: IdMap<Series, i64>,
     /// The pending counts in `usage_pending`, as far as this writer knows.
     pending: IdSet<(SeriesNumbers, UnixMs)>,
     /// When to add the pending counts. `None` if there are none.
@@ -52,6 +58,7 @@ impl<'c> UsageWriter<'c> {
         Self {
             connection,
             known: KnownSeries::default(),
+            shared: IdMap::default(),
             pending: IdSet::default(),
             // An earlier process may have left pending counts.
             pending_due: Some(Instant::now()),
@@ -66,6 +73,7 @@ impl<'c> UsageWriter<'c> {
     /// Forgets all known series, because those of a rolled-back transaction are not in the table.
     pub(super) fn forget(&mut self) {
         self.known.forget();
+        self.shared.clear();
     }
 
     /// Counts rows, within the transaction that writes them.
@@ -73,7 +81,7 @@ impl<'c> UsageWriter<'c> {
         let counts = UsageCounts::of(rows);
         for series in counts.series() {
             if self.known.get(series).is_none() {
-                let numbers = SeriesNumbers::find(series, |part| self.number(&part))?;
+                let numbers = SeriesNumbers::find(series, |part| self.number(part))?;
                 self.known.insert(series.clone(), numbers);
             }
         }
@@ -105,7 +113,22 @@ impl<'c> UsageWriter<'c> {
         };
     }
 
-    fn number(&self, series: &Series) -> rusqlite::Result<i64> {
+    fn number(&mut self, series: Series) -> rusqlite::Result<i64> {
+        if let Some(number) = self.shared.get(&series) {
+            return Ok(*number);
+        }
+        let number = self.stored_number(&series)?;
+        if series.key.is_none() {
+            if self.shared.len() >= SHARED_MAX {
+                self.shared.clear();
+            }
+            self.shared.insert(series, number);
+        }
+        Ok(number)
+    }
+
+    /// The number of a series in the table, where it is added if it is new.
+    fn stored_number(&self, series: &Series) -> rusqlite::Result<i64> {
         let names = (
             id_text(series.wallet),
             id_text(series.key),
@@ -117,8 +140,9 @@ impl<'c> UsageWriter<'c> {
         if let Some(number) = find.query_row(names.clone(), |row| row.get(0)).optional()? {
             return Ok(number);
         }
-        let mut new = self.connection.prepare_cached(NEW_SERIES)?;
-        new.query_row(names, |row| row.get(0))
+        // Not `RETURNING`: SQLite makes a temporary table for the rows that it returns.
+        self.connection.prepare_cached(NEW_SERIES)?.execute(names)?;
+        Ok(self.connection.last_insert_rowid())
     }
 }
 
@@ -148,13 +172,19 @@ fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> {
 
 fn add_to_totals(on: &Connection, slots: Vec<(Slot, Totals)>) -> rusqlite::Result<()> {
     let mut find = on.prepare_cached(TOTALS)?;
-    let mut put = on.prepare_cached(PUT)?;
+    // Not one statement with `ON CONFLICT`: to be able to undo itself, it would copy every page that it changes.
+    let mut insert = on.prepare_cached(NEW_TOTALS)?;
+    let mut update = on.prepare_cached(CHANGED_TOTALS)?;
     for (slot, mut totals) in slots {
         let (grain, at) = (slot.grain.number(), slot.at.get());
         let mut found = find.query(params![grain, at, slot.series])?;
-        if let Some(row) = found.next()? {
-            totals.merge(&Totals::stored(row.get_ref(0)?.as_blob()?));
-        }
+        let put = match found.next()? {
+            Some(row) => {
+                totals.merge(&Totals::stored(row.get_ref(0)?.as_blob()?));
+                &mut update
+            }
+            None => &mut insert,
+        };
         drop(found);
         put.execute(params![grain, at, slot.series, totals.encode()])?;
     }

@@ -23,7 +23,7 @@ pub struct Rate {
     pub reset_ms: u64,
 }
 
-/// The reason why nothing was taken.
+/// How long to wait until a bucket has enough tokens for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// There will be enough tokens after this many milliseconds, if no other request takes any.

@@ -32,7 +32,7 @@ const LATELY_MS: i64 = 15 * MINUTE_MS;
 const USUAL_MS: i64 = DAY_MS;
 /// The end of the baseline period is rounded to a multiple of this. Alerts that began together then share one count.
 const ROUND_MS: i64 = 5 * MINUTE_MS;
-/// How long the counts of the day before are reused.
+/// How long the call counts of the baseline day (the 24 hours before the recent period) are reused.
 const USUAL_FOR: Duration = Duration::from_secs(300);
 /// Calls are counted at every n-th check only, because counting them reads more rows than anything else.
 const COUNT_EVERY: u32 = 6;

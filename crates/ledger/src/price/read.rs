@@ -120,8 +120,9 @@ impl PriceCard {
                 _ => faults.add(&path, CardFault::Unknown),
             }
         }
-        // Above a threshold, all token prices of the call are replaced. Only `input` and `output` are inherited from
-        // the card. A special class without its own price costs as much as `input` or `output` above the threshold.
+        // Above a threshold, these prices replace all token prices of the card. Only `input` and `output` are taken
+        // from the card if they are missing here. Any other token class without a price here costs as much as `input`
+        // or `output` here, whatever the card says about that class.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }

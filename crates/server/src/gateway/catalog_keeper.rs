@@ -337,7 +337,7 @@ impl InForce {
         }
     }
 
-    /// The models with a route to this channel that cannot be called.
+    /// The models that have a route to this channel but cannot be called.
     pub(crate) fn uncallable_models(&self, channel: &str) -> Vec<String> {
         let is_out = |id: &str| self.unlisted.iter().any(|(unlisted, _)| unlisted == id);
         let models = self.config.models.iter().filter(|model| {

@@ -48,7 +48,7 @@ impl RollUpSubject {
     }
 }
 
-/// The numbers of a call's series, one for each subject.
+/// The ids of the series that a call is counted in, one series for each subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct SeriesNumbers([i64; RollUpSubject::ALL.len()]);
 

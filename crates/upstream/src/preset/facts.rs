@@ -22,7 +22,7 @@ const FILE: &str = include_str!("../../../../catalog/presets.toml");
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) title: String,
-    /// The maker in the public ids of the vendor's models; absent if the vendor has no models of its own.
+    /// The first part of the public ids (`maker/model`) of the vendor's own models; absent if the vendor has none.
     pub(super) maker: Option<String>,
     /// Absent if there is no single address. Here and below, `{name}` is a placeholder for an account setting of the
     /// channel.

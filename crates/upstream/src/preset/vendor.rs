@@ -34,7 +34,7 @@ impl Preset {
         &self.0.title
     }
 
-    /// The maker in the public ids of the vendor's own models.
+    /// The first part of the public ids (`maker/model`) of the vendor's own models.
     pub fn maker(self) -> Option<&'static str> {
         self.0.maker.as_deref()
     }

@@ -245,7 +245,7 @@ async fn equal_routes_share_calls_by_weight() {
     }
     let (first, second) = tried(&gateway);
     assert_eq!(first + second, 80);
-    // Weights of three to one: a correct implementation leaves these bounds less than once in a million runs.
+    // Weights of three to one: a correct implementation falls outside these bounds in fewer than one of a million runs.
     assert!((40..=76).contains(&first), "{first}");
 }
 

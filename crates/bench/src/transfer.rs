@@ -19,8 +19,7 @@ use crate::run::{Program, Schema};
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// Kills a first move (SIGKILL) after this time and times the move that resumes it. By default
-    /// nothing is killed.
+    /// Kills a first move (SIGKILL) after this time and times the move that resumes it. Without this, nothing is killed.
     #[arg(long, value_name = "MS")]
     kill_after_ms: Option<u64>,
     #[command(flatten)]

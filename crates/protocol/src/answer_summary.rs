@@ -4,12 +4,12 @@ use crate::images::Pictures;
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
-/// What is known about an answer, or about a stream so far.
+/// The contents of an answer, or of a stream so far, that matter for billing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerSummary {
     /// The last usage report that is not interim.
     pub usage: Option<Usage>,
-    /// The last interim report of a stream, which must not be charged as it is.
+    /// The last interim report of a stream. Billing combines it with our own counts.
     pub interim_usage: Option<Usage>,
     /// Whether there was a report that cannot be used for billing. This is worth an alert.
     pub usage_malformed: bool,
@@ -25,8 +25,8 @@ pub struct AnswerSummary {
     pub pictures: Option<Box<Pictures>>,
     /// Seconds of transcribed audio, rounded up, if the call is a transcription.
     pub seconds: Option<u64>,
-    /// Text in which the upstream identifies itself, and which the client does not see. For the
-    /// operator.
+    /// Text in which the upstream identifies itself. It is kept for the operator and hidden from
+    /// the client.
     pub withheld: Option<Box<str>>,
 }
 
@@ -47,15 +47,15 @@ impl AnswerSummary {
         })
     }
 
-    /// Whether a report says 0 for the input or the output of an answer with text. Every request
-    /// has input, so the upstream does not know that number.
+    /// Whether a report says 0 for the input or the output of an answer that has text. Neither can
+    /// be 0, so the upstream did not count it.
     fn is_partial(&self, usage: Usage) -> bool {
         let is_partial = usage.total() > 0 && !usage.has_both_parts();
         // A report with an absurd number is not a partial report. It is rejected as a whole.
         is_partial && usage.is_believable() && self.output_tokens_counted > 0
     }
 
-    /// Whether there was output that cannot have been free.
+    /// Whether there was output that a correct report cannot count as 0.
     fn has_output(&self) -> bool {
         let pictures = self.pictures.as_deref();
         self.output_tokens_counted > 0

@@ -29,7 +29,7 @@ impl ByteQueue {
         self.len = self.len.saturating_add(piece.len());
     }
 
-    /// Appends a piece. A large one is not copied.
+    /// Appends a piece. Large pieces are not copied.
     pub fn push(&mut self, piece: Bytes) {
         if piece.len() <= COPY_BYTES_MAX {
             self.copy(&piece);
@@ -40,7 +40,7 @@ impl ByteQueue {
         self.ready.push_back(piece);
     }
 
-    /// Appends a part of `whole`. A large one is not copied.
+    /// Appends a part of `whole`. Large parts are not copied.
     pub fn share(&mut self, whole: &Bytes, span: Range<usize>) {
         match whole.get(span.clone()) {
             Some(part) if part.len() <= COPY_BYTES_MAX => self.copy(part),
@@ -100,7 +100,7 @@ impl ByteQueue {
         whole.freeze()
     }
 
-    /// All buffers in order. Large ones are not copied.
+    /// All buffers in order, without copying large ones.
     pub fn into_pieces(mut self) -> Vec<Bytes> {
         self.close_tail();
         self.ready.into()
@@ -114,7 +114,7 @@ impl ByteQueue {
 }
 
 impl From<Vec<u8>> for ByteQueue {
-    /// A queue with one buffer, which is sent as it is.
+    /// A queue with one buffer, which is sent without a copy.
     fn from(whole: Vec<u8>) -> Self {
         if whole.is_empty() {
             return Self::default();

@@ -1,4 +1,5 @@
-//! Refusals that are the same on every endpoint: what a client may not choose or store.
+//! Refuses request members that no endpoint allows: routing controls, paid tiers and stored
+//! objects.
 //!
 //! An explicit `null` means absent, because some SDKs send every unset member as `null`. So only
 //! other values are refused.
@@ -72,7 +73,7 @@ pub(crate) fn refuse_storing(members: &Members<'_>, name: &'static str) -> Resul
     Ok(())
 }
 
-/// Refuses a member that refers to a stored object, whatever its value.
+/// Refuses a member that refers to a stored object, unless it is absent or `null`.
 pub(crate) fn refuse_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
     if members.get(name)?.is_some() {
         return Err(Failure::stateful_not_supported(format!(
@@ -83,9 +84,9 @@ pub(crate) fn refuse_reference(members: &Members<'_>, name: &'static str) -> Res
     Ok(())
 }
 
-/// Removes routing controls and the members in `also` from `body` if they are `null`. They have no
-/// effect here, and an upstream may refuse an unknown name whatever its value. `members` were read
-/// from `body`.
+/// Removes routing controls and the members in `also` from `body` if they are `null`, because an
+/// upstream may refuse a name that it does not know, even with `null`. `members` were read from
+/// `body`.
 pub(crate) fn without_nulls<'a>(
     members: &'a Members<'_>,
     body: &'a [u8],
@@ -102,8 +103,8 @@ pub(crate) fn without_nulls<'a>(
         if !is_cut {
             return None;
         }
-        // A comma is removed with the member: the one before it, or the one after it if no member
-        // remains before.
+        // A comma is removed with the member: the comma before it, or the one after it if no
+        // earlier member remains.
         if !is_leading {
             return start.map(|start| Edit::remove(start..end));
         }
@@ -114,8 +115,8 @@ pub(crate) fn without_nulls<'a>(
     })
 }
 
-/// The output limit that applies. Zero and negative numbers limit nothing: some servers read them
-/// as "no limit", and a hold for no output would admit calls without payment.
+/// The output limit, unless it is zero or negative: some servers read those as "no limit", and a
+/// hold for no output would admit calls without payment.
 pub(crate) fn output_limit(limit: Option<Integer>) -> Option<u64> {
     match limit? {
         Integer::Negative | Integer::Value(0) => None,
@@ -123,7 +124,7 @@ pub(crate) fn output_limit(limit: Option<Integer>) -> Option<u64> {
     }
 }
 
-/// Refuses texts that cannot be model ids, before they are looked up or repeated anywhere.
+/// Refuses texts that cannot be model ids, before they are looked up or echoed.
 pub fn model_id(id: &str) -> Result<(), Failure> {
     let wrong = if id.is_empty() {
         "must not be empty"
@@ -141,8 +142,8 @@ pub fn model_id(id: &str) -> Result<(), Failure> {
     Err(Failure::invalid(format!("The model id {wrong}.")).param("model"))
 }
 
-/// Refuses texts that cannot be the name of a voice. The name is part of the path of the upstream's
-/// URL, and must not lead to another path, however often a server on the way decodes it.
+/// Refuses texts that cannot be the name of a voice. The name becomes part of the path of an
+/// upstream URL. It must not change that path, even if servers on the way decode it several times.
 pub fn voice_id(id: &str) -> Result<(), Failure> {
     let is_named = |sign: char| sign.is_alphanumeric() || "-_.: ()'~+@,!".contains(sign);
     let is_path = id.contains("..") || id.chars().all(|sign| sign == '.');
@@ -152,7 +153,8 @@ pub fn voice_id(id: &str) -> Result<(), Failure> {
     Err(Failure::invalid("The voice id is not one.").param("voice_id"))
 }
 
-/// Whether a text is an `http` or `https` URL, by its scheme. Whoever fetches it checks the rest.
+/// Whether a text has the scheme of an `http` or `https` URL. The code that fetches the URL checks
+/// the rest.
 pub(crate) fn is_web_url(url: &str) -> bool {
     ["https://", "http://"].iter().any(|scheme| {
         let start = url.get(..scheme.len());

@@ -19,20 +19,20 @@ pub struct ModelList {
     pub is_complete: bool,
 }
 
-/// One model, with what the upstream says about it.
+/// One model, as the upstream describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
-    /// The upstream's name, as calls must name it.
+    /// The name that calls to the upstream use.
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What it produces, if the upstream says so.
+    /// The kind of its output, if the upstream reports it.
     pub kind: Option<Kind>,
     pub context_tokens: Option<u64>,
     pub output_tokens_max: Option<u64>,
 }
 
-/// The envelopes: `data` of most vendors, `models` of Google.
+/// The envelope of the list. Most vendors use `data`, Google uses `models`.
 #[derive(Deserialize)]
 struct Envelope {
     data: Option<Vec<Value>>,

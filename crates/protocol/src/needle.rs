@@ -1,4 +1,4 @@
-//! A substring search that is used on many texts.
+//! Searches many texts for the same string.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ impl Needle {
         }
     }
 
-    /// Whether the bytes contain it.
+    /// Whether the bytes contain the string.
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         let finder = self.finder.get_or_init(|| Finder::new(self.text));
         finder.find(bytes).is_some()

@@ -1,4 +1,4 @@
-//! What a model can do, as data.
+//! Profiles: the capabilities of models, as data.
 //!
 //! A profile belongs to a model in the configuration. No code depends on the name of a model.
 //! `base` names a built-in profile whose values the entry may override.
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canon::Effort;
 
-/// What a model produces. It decides which endpoints serve the model and the unit of its price.
+/// What a model produces. This determines the endpoints that serve the model and the unit of its
+/// price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -95,7 +96,7 @@ pub enum Thinking {
     Budget,
     /// A named level.
     Level,
-    /// Not at all.
+    /// The model has no thinking to configure.
     None,
 }
 
@@ -109,9 +110,9 @@ pub enum Allowed {
     Numbers(Vec<i64>),
     /// All numbers between two bounds, inclusive.
     Bounds {
-        /// The least value.
+        /// The smallest value.
         min: i64,
-        /// The greatest value.
+        /// The largest value.
         max: i64,
     },
     /// Up to this number.
@@ -119,12 +120,12 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// Whether a word is allowed. Numbers allow no words.
+    /// Whether a word is allowed. Always `false` for numbers and bounds.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         matches!(self, Self::Words(words) if words.iter().any(|known| known == word))
     }
 
-    /// Whether a number is allowed. Words allow no numbers.
+    /// Whether a number is allowed. Always `false` for words.
     pub(crate) fn has_number(&self, number: i64) -> bool {
         match self {
             Self::Words(_) => false,
@@ -134,7 +135,7 @@ impl Allowed {
         }
     }
 
-    /// The greatest number.
+    /// The largest allowed number.
     pub fn largest(&self) -> Option<i64> {
         match self {
             Self::Words(_) => None,
@@ -144,7 +145,7 @@ impl Allowed {
     }
 }
 
-/// The text in error messages.
+/// Writes the allowed values for error messages.
 impl std::fmt::Display for Allowed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -246,7 +247,7 @@ pub struct Profile {
     /// Video durations in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durations: Option<Allowed>,
-    /// Video durations in seconds for single resolutions, if they differ.
+    /// Video durations in seconds for single resolutions, where they differ from `durations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolution_durations: Option<std::collections::BTreeMap<String, Allowed>>,
     /// Durations in seconds by which a video can be extended.
@@ -258,7 +259,7 @@ pub struct Profile {
     /// The longest source video, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_seconds_max: Option<u64>,
-    /// Resolutions of videos made from references, if they differ.
+    /// Resolutions of videos made from references, if they differ from `resolutions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_resolutions: Option<Allowed>,
     /// Aspect ratios.
@@ -297,7 +298,7 @@ pub struct Profile {
     /// Whether the model accepts a seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
-    /// Limits for reference media, by kind or for all.
+    /// The maximum number of reference media, for all kinds or for each kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub references_max: Option<References>,
 }
@@ -342,8 +343,8 @@ impl Profile {
         }
     }
 
-    /// The effort nearest to the requested one, among those that the model accepts or, if they are
-    /// not known, among `usual`: the next lower one, otherwise the next higher one.
+    /// The accepted effort nearest to `asked`: the next lower one, or the next higher one if none
+    /// is lower. `usual` applies if the model's efforts are not known.
     pub(crate) fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {
         let known = self.efforts.as_deref().unwrap_or(usual);
         let lower = known.iter().filter(|known| **known <= asked).max();
@@ -352,11 +353,11 @@ impl Profile {
     }
 }
 
-/// Limits for reference media.
+/// The maximum number of reference media.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum References {
-    /// One limit for all.
+    /// One limit for all kinds.
     All(u32),
     /// A limit for each kind of medium.
     ByKind(std::collections::BTreeMap<String, u32>),

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Words that say that the upstream rejected the gateway, not the client, because of its key or its balance.
-/// [`NO_SUCH_MODEL`] has the words about the model's name.
+/// Error codes that mean that the upstream rejected the gateway, not the client, because of the
+/// gateway's key or balance. [`NO_SUCH_MODEL`] has the phrases about the model's name.
 const GATEWAY_REJECTED: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
@@ -41,7 +41,7 @@ const GATEWAY_REJECTED: [&str; 24] = [
     "servicequotaexceededexception",
 ];
 
-/// Words that say that the upstream is overloaded.
+/// Error codes that mean that the upstream is overloaded.
 const OVERLOAD: [&str; 12] = [
     "rate_limit_exceeded",
     "rate_limit_error",
@@ -57,10 +57,10 @@ const OVERLOAD: [&str; 12] = [
     "modelnotreadyexception",
 ];
 
-/// Words that say that the model took too long.
+/// Error codes that mean that the model took too long.
 const TIMEOUT: [&str; 1] = ["modeltimeoutexception"];
 
-/// Words that say that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
+/// Error codes that mean that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
 const REFUSED: [&str; 7] = [
     "invalid_request_error",
     "invalid_request",
@@ -71,7 +71,7 @@ const REFUSED: [&str; 7] = [
     "validationexception",
 ];
 
-/// Words that say that the content of the request is not allowed.
+/// Error codes that mean that the content of the request is not allowed.
 const POLICY: [&str; 6] = [
     "content_policy_violation",
     "content_filter",
@@ -81,7 +81,7 @@ const POLICY: [&str; 6] = [
     "image_content_policy_violation",
 ];
 
-/// Words that say that an image cannot be used.
+/// Error codes that mean that an image cannot be used.
 const IMAGE: [&str; 12] = [
     "invalid_image",
     "invalid_image_format",
@@ -100,7 +100,7 @@ const IMAGE: [&str; 12] = [
 /// The member with the error's name, in bodies that contain it.
 const ERROR_NAME: &str = "__type";
 
-/// The longest message that is logged.
+/// Longer messages are truncated in the log.
 const LOG_CHARS_MAX: usize = 2_000;
 
 /// Reads the error response of an upstream.
@@ -117,7 +117,7 @@ pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failur
         429 | 529 => Fault::Overload,
         400..=498 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
         400..=498 => Fault::Request(status),
-        // Some servers report this as an internal error.
+        // Some servers report a context overflow as an internal error.
         500 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         _ if error_body.says(&OVERLOAD) => Fault::Overload,
         _ => Fault::Upstream,
@@ -199,7 +199,7 @@ pub(crate) fn is_error(value: Raw<'_>) -> bool {
 enum Fault {
     /// The request was rejected with this status.
     Request(u16),
-    /// The same, because the request exceeds the model's context window.
+    /// The request was rejected with this status because it exceeds the model's context window.
     ContextOverflow(u16),
     /// The gateway's credential, balance or configuration is wrong.
     Gateway,
@@ -208,7 +208,7 @@ enum Fault {
     Upstream,
 }
 
-/// An error body, as far as it could be read.
+/// The parts of an error body that could be read.
 #[derive(Default)]
 struct ErrorBody {
     message: Option<String>,
@@ -235,7 +235,7 @@ impl ErrorBody {
             .as_str()
             .or_else(|| text("message"))
             .or_else(|| text("detail"));
-        // If `error` is the message itself, the words are beside it.
+        // If `error` is the message itself, the words that classify it are members beside it.
         let around = if error.is_string() { &value } else { error };
         let mut words = Vec::new();
         for name in ["type", "code", "status"] {

@@ -20,12 +20,12 @@ pub struct TooLarge(pub usize);
 /// One frame: its lines and the blank line after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The bytes as they came.
+    /// The bytes as received.
     pub bytes: Bytes,
     lines: Lines,
 }
 
-/// What the splitter learns about the lines of a frame while it searches for the end.
+/// Facts about the lines of a frame, collected while the splitter searches for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Lines {
     count: usize,
@@ -124,7 +124,7 @@ impl Frame {
     pub(crate) fn is_without_metadata(&self) -> bool {
         match self.lines.count {
             1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
-            // Usually an event name and its data; the first bytes of both lines are enough to tell.
+            // Usually an event name and its data, which the first bytes of both lines show.
             2 if self.bytes.starts_with(b"event:") => {
                 let behind = self.bytes.get(self.lines.first..).unwrap_or_default();
                 behind.trim_ascii_start().starts_with(b"data:")
@@ -244,9 +244,11 @@ enum State {
     #[default]
     LineStart,
     InLine,
-    /// After a carriage return that ended a line. A line feed right after it belongs to it.
+    /// After a carriage return that ended a line. A line feed right after it is part of the same
+    /// line end.
     LineReturn,
-    /// After a carriage return that ended the frame. A line feed right after it belongs to it.
+    /// After a carriage return that ended the frame. A line feed right after it is part of the
+    /// frame.
     FrameReturn,
 }
 
@@ -256,7 +258,7 @@ pub struct Splitter {
     /// The start of a frame, from earlier chunks.
     carry: BytesMut,
     chunk: Bytes,
-    /// How far `chunk` was searched.
+    /// The number of bytes of `chunk` that were searched.
     scanned: usize,
     at: State,
     lines: Lines,
@@ -282,7 +284,7 @@ impl Splitter {
         }
     }
 
-    /// Takes the next chunk. The frames of the previous one must have been taken.
+    /// Takes the next chunk. The caller must have taken all frames of the previous chunk.
     pub fn push(&mut self, chunk: Bytes) {
         if self.chunk.is_empty() {
             self.chunk = chunk;

@@ -27,7 +27,7 @@ pub enum Tool {
     Maps,
     /// MCP servers that the upstream calls.
     Mcp,
-    /// Search for posts.
+    /// Search of posts on X.
     XSearch,
 }
 
@@ -151,7 +151,7 @@ impl fmt::Debug for ToolCalls {
 }
 
 impl ToolCalls {
-    /// The calls of one tool.
+    /// The number of calls of a tool.
     pub fn get(&self, tool: Tool) -> u32 {
         self.0.get(tool as usize).copied().unwrap_or(0)
     }
@@ -163,14 +163,14 @@ impl ToolCalls {
         }
     }
 
-    /// Takes the larger count of each tool, because the other list counts the same calls.
+    /// Raises each count to the count in `other`, which counts the same calls.
     pub fn raise(&mut self, other: &Self) {
         for (count, reported) in self.0.iter_mut().zip(other.0) {
             *count = (*count).max(reported);
         }
     }
 
-    /// The count of each tool, or the other's count where this one is zero.
+    /// These counts, or those of `other` where these are zero.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut calls = *self;

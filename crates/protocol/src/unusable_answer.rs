@@ -1,17 +1,17 @@
-//! Why an upstream's answer cannot be used.
+//! The errors of an upstream's answer that cannot be used.
 
 use crate::failure::Failure;
 use crate::json::SyntaxError;
 use crate::json::typed::Misread;
 use crate::sse::TooLarge;
 
-/// An upstream's answer that cannot be used.
+/// The reason why an upstream's answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableAnswer {
     /// An error instead of an answer.
     #[error("the upstream sent an error: {0}")]
     Failure(Failure),
-    /// Not JSON, or not of this protocol.
+    /// The answer is not JSON, or does not follow the protocol.
     #[error("the upstream's answer does not parse: {0}")]
     Malformed(String),
     /// An event that exceeds the size limit. The size is in bytes.

@@ -8,7 +8,7 @@ use crate::tool::ToolCalls;
 pub(crate) use count::count;
 
 /// Token counts of one call. No token is in two classes, so each is priced once. `reasoning` is an
-/// exception: it is part of `output` and only reported.
+/// exception: it is a part of `output` that is reported but not priced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Text input that is not cached.
@@ -84,8 +84,8 @@ impl Usage {
         self.total() <= TOKENS_MAX
     }
 
-    /// Whether every model can use this much. A larger report may exceed what its model can do, and
-    /// then our own count is needed.
+    /// Whether the report is within the limits of every model. To judge a larger report, our own
+    /// count is needed.
     pub(crate) fn is_small(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 14;
         self.total() <= TOKENS_MAX
@@ -119,8 +119,8 @@ pub(crate) struct InclusiveCounts {
 }
 
 impl From<InclusiveCounts> for Usage {
-    /// Each part is subtracted from what is left of its total, so that the classes never add up to
-    /// more than was reported, whatever the parts claim.
+    /// Subtracts each part from the rest of its total, so that the classes never add up to more
+    /// than the total, even if the parts are wrong.
     fn from(report: InclusiveCounts) -> Self {
         let mut input = report.input;
         let mut output = report.output;

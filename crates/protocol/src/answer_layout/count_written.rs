@@ -4,7 +4,7 @@
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 
-/// Counts the members with these names at any depth. Returns whether they contain any text.
+/// Counts the text in all members with these names, at any depth. Returns whether there is any.
 pub(crate) fn count_written(
     value: Raw<'_>,
     names: &[&str],

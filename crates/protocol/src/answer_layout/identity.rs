@@ -53,7 +53,7 @@ impl IdentitySet {
     }
 }
 
-/// The JSON values of our members, written once per stream.
+/// The JSON values of the identity members, written once per stream.
 #[derive(Debug)]
 pub(crate) struct IdentityJson {
     id: Vec<u8>,
@@ -87,7 +87,7 @@ impl IdentityJson {
         })
     }
 
-    /// Those of the `members` that `found` does not contain, each followed by a comma.
+    /// The members that `found` does not contain, as JSON, each followed by a comma.
     #[cold]
     pub(crate) fn missing(
         &self,

@@ -93,7 +93,7 @@ pub(crate) fn fill_index(
     Ok(())
 }
 
-/// The output items of a stream, recorded from the first event that does not name its item.
+/// The output items of a stream. Recording starts at the first event that does not name its item.
 #[derive(Debug, Default)]
 pub(crate) struct Items(pub(crate) Vec<Item>);
 

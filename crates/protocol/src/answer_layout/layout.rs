@@ -1,4 +1,4 @@
-//! Where each dialect has the members that the native path must find or change in an answer.
+//! Describes where a dialect's answers hold the members that the native path must find or change.
 
 use super::identity::{FixedMember, IdentityMember, IdentitySet};
 use super::incomplete_event::FillIn;
@@ -7,7 +7,7 @@ use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::needle::Needle;
 use crate::usage::Usage;
 
-/// The members of one dialect, in an answer or an event.
+/// The members of one dialect's answers and events that the native path needs.
 #[derive(Debug)]
 pub(crate) struct AnswerLayout {
     /// The member of an event that contains the members of the answer, if there is one.
@@ -23,7 +23,7 @@ pub(crate) struct AnswerLayout {
     pub(crate) model: &'static str,
     /// The time at which the answer was created, in Unix seconds, if the dialect has it.
     pub(crate) created: Option<&'static str>,
-    /// A member that has the same value in every answer, whatever the upstream put there.
+    /// A member that is set to the same value in every answer.
     pub(crate) fixed: Option<FixedMember>,
     /// The usage report.
     pub(crate) usage: &'static str,

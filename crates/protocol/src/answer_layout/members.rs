@@ -1,6 +1,7 @@
-//! The members of an event that say where in its stream the event belongs.
+//! The members of an event that give its position in the stream.
 
-/// A set of such members. A required member that an event lacks is added before the event is relayed.
+/// A set of these members. A required member that an event lacks is added before the event is
+/// relayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemberSet(u8);
 

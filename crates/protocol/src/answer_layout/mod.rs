@@ -1,5 +1,4 @@
-//! What the native path must know about the answers of a dialect. Each dialect describes its own in
-//! one [`AnswerLayout`].
+//! Describes the answers of a dialect to the native path. Each dialect has one [`AnswerLayout`].
 //!
 //! The dialects use this module, and [`crate::native`] uses the dialects. Nothing here depends on a
 //! single dialect.

@@ -1,4 +1,4 @@
-//! What the native path learns about the output of an answer or a stream.
+//! Facts about the output of an answer or a stream, which the native path collects.
 
 use super::members::MemberSet;
 use crate::count::Counter;
@@ -11,10 +11,10 @@ use crate::usage::Usage;
 /// Whether a stream may end here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum StreamEnd {
-    /// More events must follow. A close would be a break.
+    /// More events must follow. A stream that closes here is broken.
     #[default]
     Open,
-    /// More events may follow. A close is an end.
+    /// More events may follow. A stream that closes here is complete.
     Closable,
     /// The last event was relayed.
     Reached,
@@ -23,7 +23,7 @@ pub(crate) enum StreamEnd {
 /// The maximum number of items that are recorded. A longer stream is not repaired any further.
 pub(crate) const ITEMS_MAX: usize = 1024;
 
-/// What the native path learns about the output while it relays it.
+/// Facts about the output, collected while the native path relays it.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -78,7 +78,7 @@ pub(crate) struct Output {
     pub(crate) deltas: usize,
     /// Data to repeat in the event that ends a failed stream, if the dialect has such data.
     pub(crate) opening: Opening,
-    /// Text in which the upstream speaks about itself, if there is any.
+    /// Text that the upstream wrote about itself, if there is any.
     pub(crate) upstream_text: Option<Box<Words>>,
 }
 
@@ -125,7 +125,8 @@ impl Output {
         }
     }
 
-    /// Records a value whose text is the upstream's, not the model's, so that the text is removed.
+    /// Records a value whose text was written by the upstream, not by the model, so that the text
+    /// is removed.
     // Cold, because few answers have such a value.
     #[cold]
     pub(crate) fn withhold(&mut self, value: Raw<'_>) {

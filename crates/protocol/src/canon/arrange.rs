@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(crate) struct Arranged<'a> {
     /// The system prompts, from anywhere in the conversation.
     pub system: Vec<&'a str>,
-    /// User and assistant alternating. None of them is empty.
+    /// The turns of user and assistant, alternating. No side is empty.
     pub sides: Vec<Side<'a>>,
 }
 

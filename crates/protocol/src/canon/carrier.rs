@@ -1,4 +1,4 @@
-//! Opaque data in the id of a tool call, for dialects that have no member for it.
+//! Encodes opaque data in the id of a tool call, for dialects that have no member for it.
 //!
 //! Every client sends the id of a tool call back with the result, unchanged. So if the client's
 //! dialect has no other place, the id carries the reasoning that a model needs back before its tool

@@ -1,4 +1,4 @@
-//! Decisions that several writers of requests share.
+//! Decisions about tools and sampling that several request writers share.
 
 use std::collections::BTreeSet;
 

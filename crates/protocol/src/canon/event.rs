@@ -9,7 +9,7 @@
 //!
 //! One block is open at a time, blocks are not nested, and nothing follows `Finish` or `Failed`.
 //! Readers buffer what their dialect interleaves, give a tool call its id and name at its start,
-//! and report usage before `Finish`, the last report winning.
+//! and report usage before `Finish`. The last report counts.
 
 use crate::failure::Failure;
 use crate::usage::Usage;
@@ -83,7 +83,7 @@ pub enum Delta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     End,
-    /// A stop sequence, if the dialect reports which.
+    /// The model wrote a stop sequence, which only some dialects name.
     Sequence(Option<String>),
     Length,
     /// The context window is full.

@@ -17,7 +17,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The first item of a top-level list, or the value in its place.
+    /// The first item of a top-level list, or the value that the client sent in place of the list.
     pub const fn first(list: &'static str) -> Self {
         Self {
             lists: [list, ""],
@@ -73,7 +73,7 @@ impl Path {
     }
 }
 
-/// An index as `u32`. No request has too many items for it.
+/// An index as `u32`, which is large enough for every request.
 fn short(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -220,7 +220,7 @@ pub enum ToolChoice {
     None,
     Required,
     Named(String),
-    /// Only these may be called. `required` says whether one must be.
+    /// Only these tools may be called. `required` says whether the model must call one of them.
     Allowed {
         names: Vec<String>,
         required: bool,

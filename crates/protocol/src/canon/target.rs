@@ -1,4 +1,4 @@
-//! What readers and writers need to know besides the request or the answer.
+//! The arguments of writers, besides the request or the answer itself.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Target<'a> {
     pub asks_for_usage: bool,
 }
 
-/// What the writer of an answer needs besides the answer.
+/// The values that the writer of an answer needs besides the answer.
 #[derive(Debug, Clone)]
 pub struct Echo {
     /// The gateway's response id.

@@ -1,8 +1,8 @@
-//! Members of a request that the common form does not have.
+//! Collects the names of request members that the common form does not have.
 
 use crate::json::Raw;
 
-/// Limit for the names that are kept. The header could not report more.
+/// The maximum number of names that are kept. The header could not report more.
 const UNKNOWN_MAX: usize = 1024;
 
 /// Notes the name of a member.

@@ -40,7 +40,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: Some(fill_in),
 };
 
-/// Reads a member that carries output. Returns whether it was one.
+/// Reads a member if it holds output. Returns whether it does.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -81,7 +81,7 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         if (is_delta || name.is("message")) && cursor.shape()? == Shape::Object {
             read_message(cursor, is_delta, output)
         } else if name.is("error") {
-            // Some routers report in this way that one of several choices failed.
+            // Some routers send an `error` in a choice if one of several choices failed.
             output.withhold(cursor.value()?);
             output.has_complete_item = true;
             Ok(())
@@ -186,7 +186,7 @@ fn count_text(value: Raw<'_>, counter: &mut Counter) {
     }
 }
 
-/// Counts the members, at any depth, that hold text of the model.
+/// Counts the model's text in all members that hold it, at any depth.
 fn count_members(value: Raw<'_>, counter: &mut Counter) -> Result<(), SyntaxError> {
     let names = ["text", "name", "arguments", "input", "transcript"];
     count_written(value, &names, counter).map(drop)

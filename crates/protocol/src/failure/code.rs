@@ -40,11 +40,11 @@ pub enum Code {
     KeyLimitReached,
     /// The wallet is disabled.
     WalletDisabled,
-    /// No such model.
+    /// The model does not exist.
     ModelNotFound,
-    /// No such task, or one of another wallet.
+    /// The task does not exist, or belongs to another wallet.
     TaskNotFound,
-    /// No such path.
+    /// The path does not exist.
     NotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
@@ -72,7 +72,7 @@ pub enum Code {
     ServiceUnavailable,
     /// The upstream rejected the request itself.
     UpstreamRejected,
-    /// The upstream rejected it because it exceeds the model's context window.
+    /// The upstream rejected the request because it exceeds the model's context window.
     ContextLengthExceeded,
     /// The upstream failed, or rejected the gateway rather than the client.
     UpstreamError,

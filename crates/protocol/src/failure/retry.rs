@@ -1,12 +1,12 @@
-//! How long a client is told to wait. Every `retry-after` value is computed here.
+//! Computes how long clients are asked to wait. Every `retry-after` value comes from here.
 
 use std::time::Duration;
 
-/// How long a client is told to wait if a problem of the gateway should pass soon.
+/// The wait after a problem of the gateway that should pass soon.
 pub const RETRY_SOON: Duration = Duration::from_secs(1);
 
-/// The seconds of a `retry-after` header: rounded up, so that a client that waits is not refused for coming too early,
-/// and at least one, because 0 would ask it to try again at once.
+/// The value of a `retry-after` header, in seconds. It is rounded up, so that a client that waits
+/// is not refused for coming too early. It is at least 1, because 0 means "at once".
 pub fn retry_after_seconds(wait: Duration) -> u32 {
     let started = u64::from(wait.subsec_nanos() > 0);
     let seconds = wait.as_secs().saturating_add(started).max(1);

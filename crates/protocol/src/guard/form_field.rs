@@ -1,13 +1,13 @@
-//! Names of fields in forms and queries.
+//! Checks the names of fields in forms and queries.
 //!
-//! Servers differ in which spellings they take for the same name: another case, surrounding blanks,
-//! `model[]`, an escaped name. A field that an upstream could take for one that the gateway writes
-//! is refused.
+//! Servers differ in the spellings that they accept for a name: another case, surrounding blanks,
+//! `model[]`, an escaped name. A field that an upstream could mistake for one that the gateway
+//! writes is refused.
 
 use crate::failure::Failure;
 use crate::guard;
 
-/// Names that upstreams use for the model, without the signs between words.
+/// Names that upstreams use for the model, without separators between words.
 const MODEL: [&str; 8] = [
     "model",
     "modelid",
@@ -19,8 +19,8 @@ const MODEL: [&str; 8] = [
     "upstreammodel",
 ];
 
-/// The normalized name, in which all spellings are equal: in lower case, without indexes and signs
-/// between words. Refuses invalid names, and other spellings of `model`.
+/// The normalized name, which is equal for all spellings: in lower case, without indexes and
+/// separators. Refuses invalid names, and other spellings of `model`.
 pub fn base(name: &str) -> Result<String, Failure> {
     let end = name.find('[').unwrap_or(name.len());
     let (word, indexes) = name.split_at(end);

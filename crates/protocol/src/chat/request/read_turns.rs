@@ -27,7 +27,7 @@ pub(super) struct History<'r> {
     answering: bool,
 }
 
-/// A message with all its members, in whatever order they came.
+/// The members of a message, which may arrive in any order.
 #[derive(Default)]
 struct Message {
     role: Option<String>,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::json::write::{Object, object};
 use crate::profile::Thinking;
 
-/// Upstreams accept this many stop sequences.
+/// The maximum number of stop sequences that upstreams accept.
 const STOPS_MAX: usize = 4;
 /// The name for a schema that has none, because chat requires one.
 const SCHEMA_NAME: &str = "response";
@@ -132,8 +132,8 @@ fn function_named(it: &mut Object<'_>, name: &str) {
     });
 }
 
-/// Refuses a choice of a tool that is not declared, because a request without it would mean
-/// something else.
+/// Refuses a choice of a tool that is not declared, because dropping the choice would change the
+/// meaning of the request.
 fn declared(request: &Request, names: &[String], dropped: &Dropped) -> Result<(), Failure> {
     let is_declared = |name: &&String| request.tools.iter().any(|tool| tool.name == **name);
     match names.iter().find(|name| !is_declared(name)) {

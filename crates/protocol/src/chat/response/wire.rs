@@ -61,7 +61,7 @@ pub(in crate::chat) struct Citation<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads a completion or a chunk. Returns an error that was sent in place of one as a failure.
+    /// Reads a completion or a chunk. An error sent in its place becomes a failure.
     pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, UnusableAnswer> {
         let text = utf8(data)?;
         let mut answer = Self::default();

@@ -79,7 +79,7 @@ impl<'r> Message<'r> {
                     },
                     signature: folded.opaque.as_ref(),
                 }),
-                // `convert/pictures.rs` has replaced it by a text.
+                // `convert/pictures.rs` has replaced the image with a text.
                 Block::Image { .. } => {}
             }
         }

@@ -118,7 +118,7 @@ impl Assembler {
         self.pass_usage_on(out);
     }
 
-    /// Takes the upstream's id of the answer.
+    /// Takes the upstream's id of the answer, from which generated call ids are derived.
     pub(in crate::chat) fn seed(&mut self, id: &str) {
         if self.seed == 0 {
             self.seed = fnv1a(id.as_bytes());

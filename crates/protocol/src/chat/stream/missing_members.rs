@@ -145,7 +145,7 @@ fn each_object<'a>(
 
 /// An object that should have an `index`.
 struct Numbered<'a> {
-    /// The position of its opening bracket.
+    /// The position of its opening brace.
     start: usize,
     is_empty: bool,
     index: Option<Raw<'a>>,

@@ -66,7 +66,7 @@ impl Reader {
             self.ended = true;
             return Ok(());
         }
-        // An event named `error` is an error, whatever its data looks like.
+        // An event named `error` is an error, even if its data does not look like one.
         if !frame.is_one_line() && frame.event() == Some(b"error") {
             let failure = rejection::read_event(data, &self.model);
             return Err(UnusableAnswer::Failure(failure));

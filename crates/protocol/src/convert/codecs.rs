@@ -24,7 +24,7 @@ pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Reque
 }
 
 /// Writes a request for an upstream of this dialect. Dropped members are listed in `dropped`. The
-/// request is refused if leaving one out would change its meaning.
+/// request is refused if dropping a member would change its meaning.
 pub fn write_request(
     dialect: Dialect,
     request: &Request,

@@ -1,11 +1,11 @@
-//! Which image URLs an upstream fetches itself, and which images must be sent inline.
+//! Decides which image URLs an upstream fetches itself, and which images must be sent inline.
 
 use crate::canon::mime;
 use crate::dialect::Dialect;
 use crate::profile::Profile;
 
 /// Whether an upstream of this dialect fetches this image URL. Otherwise the image must be sent
-/// inline. A profile may say that the model's upstream fetches none.
+/// inline. A profile can say that the model's upstream fetches no URLs.
 pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
     if profile.image_urls == Some(false) {
         return false;

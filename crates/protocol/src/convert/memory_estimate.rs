@@ -1,13 +1,13 @@
-//! How much memory a request takes in the common form.
+//! Estimates how much memory a request takes in the common form.
 //!
-//! Each message, part and tool becomes a value of its own. A body of many small ones would take
-//! many times its size. So they are counted before anything is allocated: their number is limited,
-//! and the caller charges the memory that they take.
+//! Each message, part and tool becomes a separate value, so a body of many small items would take
+//! many times its size. Items are therefore counted before anything is allocated. Their number is
+//! limited, and the caller charges for their memory.
 
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
 
-/// Limit for the items in all lists of a converted request.
+/// The maximum number of items in all lists of a converted request.
 const ITEMS_MAX: usize = 100_000;
 /// Upper bound for the memory of one item. Measured with the smallest messages and parts of every
 /// dialect: a message of one letter took 683 bytes in the common form.
@@ -18,8 +18,8 @@ const COMMAS_FREE: usize = 256;
 /// The memory that the common form of a request may take besides its texts. 0 for an ordinary
 /// request.
 pub fn estimate_memory(body: &[u8]) -> Result<usize, Failure> {
-    // Items are separated by commas. Commas inside texts count too, because telling them apart
-    // would cost more.
+    // Items are separated by commas. Commas inside texts count too, because finding out which they
+    // are would cost more.
     if memchr::memchr_iter(b',', body).count() < COMMAS_FREE {
         return Ok(0);
     }

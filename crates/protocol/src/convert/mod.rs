@@ -1,9 +1,9 @@
-//! The convert path: client and upstream use different dialects.
+//! Converts calls whose client and upstream use different dialects.
 //!
 //! [`read_request`] reads a request into the [common form](crate::canon) and [`write_request`]
-//! writes it for the upstream. [`convert_answer`] converts the answer, or a [`Transcoder`] if it is
-//! a stream. A [`Translator`] is a transcoder or its native counterpart, so that a relay need not
-//! know which.
+//! writes it for the upstream. [`convert_answer`] converts a whole answer, a [`Transcoder`] a
+//! stream. A [`Translator`] holds a transcoder or its native counterpart, so that a relay treats
+//! both alike.
 
 mod answer;
 mod codecs;

@@ -4,7 +4,7 @@ use crate::canon::{Block, Delta, Event, Response};
 use crate::count::Counter;
 use crate::usage::Usage;
 
-/// What the answer has contained so far.
+/// The contents of the answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     counter: Counter,

@@ -1,4 +1,4 @@
-//! Images in answers for clients whose dialect has no place for them. A line of text replaces each.
+//! Replaces images in answers with a line of text, for clients whose dialect cannot contain images.
 
 use crate::dialect::Dialect;
 

@@ -31,7 +31,7 @@ pub struct Transcoder {
     /// Reused, to keep its allocation.
     events: Vec<Event>,
     observer: Observer,
-    /// Present if the caller of this crate wants to know the tool calls.
+    /// Counts calls of built-in tools, if the caller asked for it.
     tools: Option<Box<ToolCallCounter>>,
     started: bool,
     /// Whether the open block is an image that the client's dialect cannot contain.
@@ -124,7 +124,7 @@ impl Transcoder {
         }
     }
 
-    /// Bytes that are held until their event is complete.
+    /// The number of bytes that wait until their event is complete.
     pub fn held_bytes(&self) -> usize {
         let answer = self.body.held_bytes();
         self.splitter.held_bytes().saturating_add(answer)

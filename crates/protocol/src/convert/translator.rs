@@ -1,4 +1,4 @@
-//! A stream for the client, native or converted.
+//! Turns an upstream's stream into the client's, native or converted.
 
 use bytes::Bytes;
 
@@ -9,16 +9,16 @@ use crate::images;
 use crate::native::{AnswerSummary, Rewriter, UnusableAnswer};
 use crate::voice::AudioRelay;
 
-/// Turns an upstream's stream into the client's.
+/// The rewriter of one stream, by the kind of call.
 #[derive(Debug)]
 pub enum Translator {
     /// Client and upstream use the same dialect.
     Native(Box<Rewriter>),
     /// Client and upstream use different dialects.
     Convert(Box<Transcoder>),
-    /// Pictures.
+    /// A stream of images.
     Images(Box<images::Rewriter>),
-    /// Audio, which is passed on unchanged.
+    /// A stream of audio, which is passed on unchanged.
     Audio(Box<AudioRelay>),
 }
 
@@ -55,7 +55,7 @@ impl Translator {
         }
     }
 
-    /// Bytes that are held until their event is complete.
+    /// The number of bytes that wait until their event is complete.
     pub fn held_bytes(&self) -> usize {
         match self {
             Self::Native(rewriter) => rewriter.held_bytes(),

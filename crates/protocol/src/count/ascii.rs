@@ -13,18 +13,18 @@ use fearless_simd::{Simd, SimdBase as _, SimdMask as _, u8x64};
 use super::text::cost;
 use crate::json::Backslashes;
 
-/// Bytes of a block.
+/// The number of bytes in a block.
 const BLOCK_BYTES: usize = 64;
 
-/// Spaces and lower-case letters are counted together.
+/// Spaces and lower-case letters are counted together, so they must cost the same.
 const _: () = assert!(cost::SPACE == cost::LOWER);
 
-/// The ASCII bytes at the start of a text.
+/// The ASCII bytes at the start of a text, counted by class.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     /// The end of these bytes.
     pub(super) end: usize,
-    /// Whether the last one belongs to a word.
+    /// Whether the last of these bytes belongs to a word.
     pub(super) in_word: bool,
     letters_and_spaces: u64,
     upper: u64,
@@ -126,7 +126,7 @@ impl Classes {
     }
 }
 
-/// The bits from `place` on.
+/// A mask of the bits from `place` upward.
 #[inline(always)]
 fn above(place: usize) -> u64 {
     if place < BLOCK_BYTES {

@@ -5,11 +5,11 @@ use super::text::Counter;
 use crate::json::scan::ContentVisitor;
 use crate::json::{Cursor, Raw, Text};
 
-/// No text counts as less than one token per this many bytes, whatever its form or escapes.
+/// Every text counts as at least one token per this many bytes, in any form and with any escapes.
 pub(crate) const BYTES_PER_TOKEN_MAX: u64 = 12;
 
-/// Upper bound for what upstreams add to a prompt, besides marks around messages. Those are shorter
-/// than the JSON around them.
+/// The maximum number of tokens that upstreams add to a prompt, besides marks around messages. Such
+/// marks are shorter than the JSON around the messages.
 const FRAME_TOKENS_MAX: u64 = 1_024;
 /// Members that no model is known to read are free up to this total size.
 const UNREAD_BYTES_FREE: u64 = 1_024;
@@ -84,7 +84,7 @@ pub(crate) struct JsonCounter<'a> {
     unread_bytes: u64,
     media: MediaFinder<'a>,
     media_tokens: u64,
-    /// Upper bound for the media that have one. The others set `is_unbounded`.
+    /// The sum of the upper bounds of media. Media without a bound set `is_unbounded`.
     media_tokens_max: u64,
     is_unbounded: bool,
     /// Bytes of inline media, which are not counted as text.

@@ -9,9 +9,9 @@
 use crate::json::Text;
 use crate::json::text::unescape;
 
-/// The tokens of an image of any size. Its bytes add a little.
+/// The estimated tokens of an image. Its size in bytes adds a few more.
 pub const IMAGE_TOKENS: u64 = 1_600;
-/// No vendor charges more for one image.
+/// The maximum number of tokens that any vendor charges for one image.
 pub(super) const IMAGE_TOKENS_MAX: u64 = 16_384;
 /// One more token per this many bytes of an image.
 const IMAGE_BYTES_PER_TOKEN: u64 = 512;
@@ -166,7 +166,7 @@ const DOCUMENT: DeclaredTypes = 4;
 const TEXT: DeclaredTypes = 8;
 /// A PDF, a video or an unknown type, whose tokens cannot be derived from its bytes.
 const UNBOUNDED: DeclaredTypes = 16;
-/// A file that the upstream reads itself, whatever type the request declares.
+/// A file that the upstream reads itself. Its declared type does not matter.
 const STORED: DeclaredTypes = 32;
 
 /// The member names that matter in a part.
@@ -233,8 +233,8 @@ impl Name {
     }
 }
 
-/// What a `type` member declares. In a holder it says how the medium is encoded, or that it is
-/// text.
+/// The type that a `type` member declares. In a description only `text` counts, because other
+/// values name the encoding of the medium.
 fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
     match word {
         "text" => TEXT,
@@ -281,7 +281,7 @@ fn declared_by_mime_type(word: &str) -> DeclaredTypes {
     }
 }
 
-/// A message or a part of one, as far as it is read.
+/// A message or a part of one, with the members read so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part<'a> {
     declared: DeclaredTypes,
@@ -371,7 +371,7 @@ impl<'a> Medium<'a> {
         inline.saturating_add(named)
     }
 
-    /// The upper bound; `None` if only the context limits it.
+    /// The upper bound for its tokens. `None` if only the context limits them.
     pub(super) fn tokens_max(&self) -> Option<u64> {
         let inline = match self.inline {
             None | Some((_, Kind::Text)) => 0,

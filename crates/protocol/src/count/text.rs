@@ -1,13 +1,13 @@
 //! Estimates the tokens of a plain text.
 //!
 //! Every model has its own tokenizer, and none is available before the call. For all of them a
-//! word, a few digits or a sign make about one token, and a Chinese character most of one. So each
-//! byte adds a fixed cost by its class, and the first byte of each word adds the cost of a new
-//! token. No byte is skipped, because a client that knew which bytes are skipped could hide a
-//! prompt in them.
+//! word, a few digits or a punctuation mark is about one token, and a Chinese character is most of
+//! one. So each byte adds a fixed cost by its class, and the first byte of each word adds the cost
+//! of a new token. No byte is skipped, because a client that knew which bytes are skipped could
+//! hide a prompt in them.
 //!
-//! The cost of a byte depends only on itself and on the byte before it. So a text has the same
-//! count however it is split, and ASCII text is counted 64 bytes at a time ([`super::ascii`]).
+//! The cost of a byte depends only on itself and on the byte before it. So the count does not
+//! depend on how a text is split, and ASCII text is counted 64 bytes at a time ([`super::ascii`]).
 
 use fearless_simd::{Level, dispatch};
 
@@ -18,7 +18,7 @@ use crate::json::text::unescape;
 /// One token, in the units in which costs are summed.
 const TOKEN: u64 = 64;
 
-/// What bytes cost, in parts of a token.
+/// The costs of bytes, in parts of a token.
 ///
 /// The values are fitted to a byte-pair tokenizer of 200,000 tokens on prose, code, JSON and texts
 /// in several scripts (`fixtures/count/README.md`). No character costs less than six parts per
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts, and their tokens by a real tokenizer (`fixtures/count/README.md`).
+    /// Texts, and their token counts by a real tokenizer (`fixtures/count/README.md`).
     const MEASURED: [(&str, u64); 16] = [
         (include_str!("../../fixtures/count/prose.txt"), 226),
         (include_str!("../../fixtures/count/prose_long.txt"), 1024),
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn text_cannot_be_hidden_between_blanks() {
-        // A prompt of two megabytes whose words are where a sample of fixed positions would not
-        // look.
+        // A prompt of two megabytes whose words are all outside the positions that a fixed sample
+        // would check.
         let dense = "word ".repeat(25_000);
         let text = format!("{}{dense}", " ".repeat(16_000)).repeat(16);
         assert!(tokens(text.as_bytes()) > 16 * 20_000);

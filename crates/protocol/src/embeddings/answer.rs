@@ -1,4 +1,4 @@
-//! Answers to embedding requests, in the form and encoding that the client asked for.
+//! Writes answers to embedding requests in the form and encoding that the client asked for.
 
 use bytes::Bytes;
 
@@ -29,8 +29,8 @@ fn nonzero_input(usage: Usage) -> Option<Usage> {
     (usage.input_total() > 0).then_some(usage)
 }
 
-/// Rewrites a list answer for a list client. Only the model, vectors in the other encoding, and
-/// missing usage change.
+/// Rewrites an answer of the list form for a client of the list form. Only the model, vectors in
+/// the wrong encoding, and missing usage change.
 pub(super) fn rewrite_list(
     body: &Bytes,
     expected: &Expected<'_>,
@@ -43,7 +43,7 @@ pub(super) fn rewrite_list(
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
     if let Some(named) = seen.model {
-        // The name was replaced already.
+        // A string was replaced when the answer was read.
         if named.shape() != Shape::String {
             edits.push(Edit::replace(named.span(), model.clone()));
         }
@@ -84,7 +84,7 @@ pub(super) fn rewrite_list(
     Ok(answer(pieces, usage, told && usage.is_none()))
 }
 
-/// Converts a contents answer for a list client.
+/// Converts an answer of the contents form for a client of the list form.
 pub(super) fn list_of_contents(
     body: &Bytes,
     expected: &Expected<'_>,
@@ -161,7 +161,7 @@ pub(super) fn contents_of_list(
     Ok(answer(ByteQueue::from(out), usage, false))
 }
 
-/// Passes a contents answer on to a contents client, without the upstream's identity.
+/// Passes an answer of the contents form to a client of that form, without the upstream's identity.
 pub(super) fn pass_contents(
     body: &Bytes,
     expected: &Expected<'_>,

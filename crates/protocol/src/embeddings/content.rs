@@ -1,4 +1,5 @@
-//! The contents form: one content, or a batch of contents with their own settings.
+//! Reads and writes the contents form: one content item, or a batch of items with their own
+//! settings.
 
 use bytes::Bytes;
 
@@ -56,8 +57,8 @@ fn no_content(message: &'static str) -> Failure {
     Failure::invalid(message).param("content")
 }
 
-/// Calls a function with each request: the body itself, or those of a batch. Its first argument is
-/// the prefix of member names in messages for the client.
+/// Calls a function with each request: the body itself, or each item of a batch. The function's
+/// first argument is the prefix of member names in error messages.
 fn each<'a>(
     members: &Members<'a>,
     form: Form,
@@ -80,7 +81,7 @@ fn each<'a>(
     })
 }
 
-/// Checks that a model in the body is the model of the path.
+/// Checks that a model named in the body is the model in the path.
 fn same_model(
     members: &Members<'_>,
     model: &str,
@@ -124,7 +125,7 @@ pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Conte
     Ok(contents)
 }
 
-/// The texts of all parts of a content, concatenated.
+/// The texts of all parts of a content item, concatenated.
 fn text(content: Raw<'_>) -> Result<String, Failure> {
     let content = Members::nested(content, "content.", Spelling::SnakeOrCamel)?;
     let mut whole = String::new();

@@ -1,4 +1,5 @@
-//! `:embedContent` as a cloud vendor offers it: one content, with its settings in a separate object, and no batches.
+//! Writes and reads `:embedContent` as a cloud vendor offers it: one content item, with its
+//! settings in a separate object, and no batches.
 
 use bytes::Bytes;
 use serde::Deserialize;

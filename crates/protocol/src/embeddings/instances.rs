@@ -1,4 +1,5 @@
-//! The instances form, `:predict`, which a cloud vendor has in place of the contents form.
+//! Writes and reads the instances form, `:predict`, which a cloud vendor has in place of the
+//! contents form.
 
 use bytes::Bytes;
 use serde::Deserialize;

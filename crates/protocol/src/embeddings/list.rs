@@ -1,4 +1,4 @@
-//! The list form: one or several inputs, each a text or a list of tokens.
+//! Reads and writes the list form: one or several inputs, each a text or a list of tokens.
 
 use bytes::Bytes;
 

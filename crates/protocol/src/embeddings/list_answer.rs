@@ -93,7 +93,7 @@ pub(super) fn each_vector<'a>(
     })
 }
 
-/// Reads `prompt_tokens`, or `total_tokens` if it is the only one.
+/// Reads the input tokens: `prompt_tokens`, or `total_tokens` if the former is absent or 0.
 fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let (mut prompt, mut total) = (None, None);
     if usage.shape() != Shape::Object {

@@ -9,13 +9,13 @@ use crate::count::InputCount;
 pub enum Form {
     /// A list of inputs: `/v1/embeddings`.
     List,
-    /// One content: `:embedContent`.
+    /// One content item: `:embedContent`.
     Content,
-    /// Several contents: `:batchEmbedContents`.
+    /// Several content items: `:batchEmbedContents`.
     Contents,
     /// A list of instances: `:predict`. Only upstreams have it.
     Instances,
-    /// One content, with its settings in a separate object: `:embedContent` of a cloud vendor.
+    /// One content item, with its settings in a separate object: `:embedContent` of a cloud vendor.
     HostedContent,
 }
 
@@ -32,7 +32,7 @@ pub enum Encoding {
 /// A request that was read and accepted.
 #[derive(Debug)]
 pub struct Request {
-    /// The form it came in.
+    /// The form in which the client sent it.
     pub form: Form,
     /// The public model id.
     pub model: String,
@@ -47,7 +47,7 @@ pub struct Request {
 /// A request as it is sent to an upstream.
 #[derive(Debug)]
 pub struct Encoded {
-    /// The form it has.
+    /// The form in which it is sent.
     pub form: Form,
     /// Its bytes.
     pub pieces: Vec<Bytes>,

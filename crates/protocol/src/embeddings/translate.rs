@@ -68,7 +68,7 @@ impl Request {
         })
     }
 
-    /// The request for a model that a cloud vendor serves one content at a time.
+    /// The request for a cloud vendor's model that accepts one content item per call.
     pub fn write_hosted_content(&self) -> Result<Encoded, Failure> {
         let (contents, dropped) = self.contents()?;
         Ok(Encoded {

@@ -21,7 +21,8 @@ pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, UnusableAnswer> {
     Ok(format!("\"{}\"", encoder.finish()).into_bytes())
 }
 
-/// Decodes base64 into an array of numbers, each in the shortest form that reads back as the same.
+/// Decodes base64 into an array of numbers, each in the shortest notation that parses to the same
+/// value.
 pub(super) fn to_numbers(text: &str) -> Result<Vec<u8>, UnusableAnswer> {
     let bytes = base64::decode(text).ok_or_else(no_vector)?;
     let (values, []) = bytes.as_chunks::<4>() else {

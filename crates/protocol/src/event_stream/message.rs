@@ -1,21 +1,21 @@
 //! Splits a byte stream into messages: a prelude with lengths, headers, a payload, two checksums.
 //!
-//! The same bytes give the same messages, however they were split into reads.
+//! The messages do not depend on how the bytes are split into reads.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::sse::EVENT_BYTES_MAX;
 
-/// Two lengths and their checksum.
+/// The size of the prelude: two lengths and their checksum.
 const PRELUDE_BYTES: usize = 12;
-/// The checksum of the whole message, at its end.
+/// The size of the checksum at the end of a message.
 const CHECKSUM_BYTES: usize = 4;
-/// The largest message, the same as for an event, because a payload becomes an event.
+/// The maximum size of a message. It is that of an event, because a payload becomes an event.
 const MESSAGE_BYTES_MAX: usize = EVENT_BYTES_MAX;
-/// The largest headers of a message.
+/// The maximum size of a message's headers.
 const HEADER_BYTES_MAX: usize = 128 << 10;
 
-/// The maximum number of headers per message. Real ones have three or four.
+/// The maximum number of headers per message. Real messages have three or four.
 const HEADERS_MAX: usize = 64;
 
 /// Why bytes are not a valid message.
@@ -27,10 +27,10 @@ pub enum Malformed {
     /// A checksum does not match.
     #[error("a message of the event stream has a wrong checksum")]
     Checksum,
-    /// The headers cannot be read, are too many, or a name occurs twice.
+    /// The headers are unreadable or too many, or a name occurs twice.
     #[error("a message of the event stream has malformed headers")]
     Headers,
-    /// The payload is not what its headers say.
+    /// The payload does not match its headers.
     #[error("a message of the event stream has a malformed payload")]
     Payload,
     /// The stream ended within a message.

@@ -41,7 +41,7 @@ impl ToSse {
     }
 
     /// Takes the bytes of one read and writes the events that they complete. Events before an error
-    /// are written too, so that it does not matter how the bytes were cut into reads.
+    /// are written too, so that the output does not depend on how the bytes are split into reads.
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         self.rest.extend_from_slice(chunk);
         while let Some(message) = take(&mut self.rest)? {
@@ -94,7 +94,7 @@ impl ToSse {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
-        // Only says that the stream has begun.
+        // This event only says that the stream has begun.
         if name == "initial-response" {
             return Ok(());
         }

@@ -35,7 +35,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: None,
 };
 
-/// Reads a member that carries output. Returns whether it was one.
+/// Reads a member if it holds output. Returns whether it does.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

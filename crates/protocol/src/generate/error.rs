@@ -15,7 +15,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
 }
 
 /// The last event of a stream that failed. The connection must be aborted after it, because clients
-/// take a clean close for success (S2).
+/// treat a clean close as success (S2).
 pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"data: ".to_vec();
     event.extend(write_failure(failure, request_id));

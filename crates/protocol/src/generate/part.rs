@@ -1,4 +1,4 @@
-//! Writes the parts of a content.
+//! Writes the parts of a `content` object.
 
 use crate::canon::arguments;
 use crate::json::write::{Object, object};

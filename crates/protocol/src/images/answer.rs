@@ -1,4 +1,4 @@
-//! Whole answers: images pass unchanged, and members that clients expect are added.
+//! Rewrites whole answers: images pass unchanged, and members that clients expect are added.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ impl Request {
             write_string(&mut name, public_model);
             edits.push(Edit::replace(model.span(), name));
         }
-        // An invalid time, such as 0, is replaced by ours.
+        // An invalid time, such as 0, is replaced with ours.
         let wrong = |told: &Raw<'_>| !told.is_null() && !told.text().starts_with(is_first_digit);
         if let Some(told) = seen.created.filter(wrong) {
             edits.push(Edit::replace(told.span(), created.to_string().into_bytes()));
@@ -69,7 +69,7 @@ impl Request {
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
         let told = seen.usage.and_then(usage::read);
-        // These two families report no tokens or not all totals. Clients read all three.
+        // These two families report no tokens, or not all three totals. Clients read all of them.
         if matches!(family, Family::VideoA | Family::Content) {
             if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
                 edits.extend(usage::complete(usage));
@@ -238,8 +238,8 @@ pub(super) fn reported_grade(
 /// The message in place of an image that failed, as JSON.
 const NOT_MADE: &[u8] = b"\"This picture could not be made.\"";
 
-/// Replaces the message about an image that failed, because the upstream's text may identify it.
-/// The error code remains.
+/// Replaces the message about an image that failed, because the text may identify the upstream. The
+/// error code remains.
 pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     if error.shape() != Shape::Object {
         return Some(Edit::replace(error.span(), NOT_MADE));

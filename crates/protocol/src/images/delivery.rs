@@ -9,7 +9,7 @@ use crate::json::{Raw, Text};
 /// The two members that can hold an image.
 const BASE64: &str = "b64_json";
 const URL: &str = "url";
-/// The head of a data URI is shorter than this.
+/// The maximum length of the head of a data URI.
 const HEAD_BYTES_MAX: usize = 80;
 
 /// The form that the client asked for.
@@ -116,7 +116,7 @@ pub(super) struct ClientImage<'a> {
     text: Text<'a>,
     /// The number of bytes to remove from the start of `text`.
     cut: usize,
-    /// The text to insert at that place.
+    /// The text to insert in their place.
     put: String,
     /// The names of `b64_json` and `url`, if they are swapped.
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,

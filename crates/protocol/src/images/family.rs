@@ -2,16 +2,17 @@
 
 use crate::profile::{Base, Profile};
 
-/// The conventions of an upstream, by the model's profile.
+/// The request and answer format of an image upstream, which follows from the model's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Always answers with base64. Accepts edits as a form, or as JSON with `images[].image_url`.
     Gpt,
     /// Answers with `url` or base64 as requested. Accepts edits only as JSON. Has no sizes.
     VideoA,
-    /// One endpoint. Source images are in the top-level member `image`.
+    /// Has one endpoint for generations and edits. Source images are in the top-level member
+    /// `image`.
     Content,
-    /// Unknown: everything passes unchanged.
+    /// Not known. Everything passes unchanged.
     Unknown,
 }
 

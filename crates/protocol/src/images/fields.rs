@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses what every endpoint refuses.
+    /// Refuses routing controls and paid tiers.
     pub(super) fn guard(&self) -> Result<(), Failure> {
         match self {
             Self::Json(members) => {

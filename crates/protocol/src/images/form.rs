@@ -1,5 +1,5 @@
-//! Edits that arrive as forms: passed on as forms, or converted to JSON for upstreams that accept
-//! only JSON.
+//! Passes on edits that arrive as forms, or converts them to JSON for upstreams that accept only
+//! JSON.
 
 use bytes::Bytes;
 
@@ -113,7 +113,7 @@ pub(super) fn to_json(
             Family::Content => name == "resolution" || (name == "n" && !is_one),
             Family::Unknown => false,
         };
-        // The mask follows the sources.
+        // The mask is written after the sources.
         if family == Family::Gpt && name == "mask" {
             continue;
         }

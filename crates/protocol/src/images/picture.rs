@@ -2,7 +2,7 @@
 
 use super::grade::PriceGrade;
 
-/// The images of an answer, and what it reports about them.
+/// The images of an answer, with the cost and grade that it reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pictures {
     /// The number of images that were delivered.

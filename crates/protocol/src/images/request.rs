@@ -15,7 +15,7 @@ use crate::multipart::Form;
 use crate::profile::Profile;
 use crate::tool::Tools;
 
-/// Members whose values are the same for all models (`docs/api/images.md`).
+/// Members whose allowed values are the same for all models (`docs/api/images.md`).
 const FIXED_VALUES: [(&str, [&str; 2]); 2] = [
     ("moderation", ["low", "auto"]),
     ("response_format", ["url", "b64_json"]),
@@ -26,7 +26,7 @@ const FIXED_VALUES: [(&str, [&str; 2]); 2] = [
 pub enum Operation {
     /// New pictures.
     Generation,
-    /// Pictures made from pictures.
+    /// New pictures made from source images.
     Edit,
 }
 
@@ -74,7 +74,7 @@ pub struct Request {
     pub prompt_tokens: u64,
     /// Upper bound for the tokens of the prompt.
     pub prompt_tokens_max: u64,
-    /// What is asked for.
+    /// The requested options.
     pub options: Options,
     /// Built-in tools that the request offers.
     pub tools: Tools,
@@ -221,7 +221,7 @@ fn count_of(fields: &Fields<'_>, name: &'static str, least: u64) -> Result<Optio
     }
 }
 
-/// The number of images in `image` and `images`, whatever their form.
+/// The number of images in `image` and `images`, in any notation.
 fn count_sources(members: &Members<'_>) -> Result<u64, Failure> {
     let mut count: u64 = 0;
     for name in ["image", "images"] {

@@ -1,6 +1,7 @@
-//! Streams of images: previews and results are passed on as they arrive, with the public model id.
+//! Rewrites streams of images: previews and results are passed on as they arrive, with the public
+//! model id.
 //!
-//! Events are large. An event that arrives in one read is passed on without a copy. One that
+//! Events are large. An event that arrives in one read is passed on without a copy. An event that
 //! arrives in several reads is copied once.
 
 use std::ops::Range;
@@ -21,7 +22,7 @@ use crate::rejection;
 use crate::scrub::Ids;
 use crate::sse::{Data, Frame, Splitter};
 
-/// The largest event: a picture in base64.
+/// The maximum size of an event, which contains a picture in base64.
 const EVENT_BYTES_MAX: usize = 64 << 20;
 const DONE: &[u8] = b"[DONE]";
 /// Prefixes of event names, by endpoint.
@@ -128,7 +129,7 @@ impl Rewriter {
         out.copy(b"\n\n");
     }
 
-    /// Bytes that are held until their event is complete.
+    /// The number of bytes that wait until their event is complete.
     pub fn held_bytes(&self) -> usize {
         let last = self.last.as_ref().map_or(0, Bytes::len);
         self.splitter.held_bytes().saturating_add(last)

@@ -17,7 +17,7 @@ use crate::json::{Members, Shape, Spelling, write_string};
 /// A request as it is sent to an upstream.
 #[derive(Debug)]
 pub struct Encoded {
-    /// The endpoint it goes to.
+    /// The endpoint to call.
     pub operation: Operation,
     /// The content type of its body, if it is not JSON.
     pub content_type: Option<String>,

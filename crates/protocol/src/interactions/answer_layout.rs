@@ -40,7 +40,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
 /// Statuses of an interaction that failed.
 pub(super) const FAILED: [&str; 3] = ["failed", "cancelled", "budget_exceeded"];
 
-/// Reads a member that carries output. Returns whether it was one.
+/// Reads a member if it holds output. Returns whether it does.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

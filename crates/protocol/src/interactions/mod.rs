@@ -1,4 +1,4 @@
-//! The Interactions dialect, text path, `POST /v1beta/interactions`.
+//! The Interactions dialect for text, `POST /v1beta/interactions`.
 
 mod answer_layout;
 mod error;

@@ -12,7 +12,7 @@ const STOPS_MAX: usize = 4;
 const SCHEMA_NAME: &str = "response";
 
 /// Writes the upstream's body. Members that chat does not have are listed in `dropped`. The request
-/// is refused if leaving one out would change its meaning.
+/// is refused if dropping a member would change its meaning.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,

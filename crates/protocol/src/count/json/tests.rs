@@ -210,8 +210,8 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// No JSON text of n bytes counts as less than n/12 tokens, whatever its form or escapes. Only
-    /// declared media in places for media are excluded from n.
+    /// No JSON text of n bytes counts as less than n/12 tokens, in any form and with any escapes.
+    /// Only declared media in places for media are excluded from n.
     #[test]
     fn no_json_counts_below_its_floor(json in any_json(), times in 1_usize..6) {
         let json = format!("[{}]", vec![json; times].join(","));

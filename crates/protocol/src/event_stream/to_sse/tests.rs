@@ -94,8 +94,8 @@ fn messages_become_events() {
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"Inter\\nnal\",\
              \"message\":\"it \\\"broke\\\"\"}}\n\n",
         ),
-        // Left out, because they are only the host's: its member of the last event, and the event
-        // that begins the stream.
+        // The host's own data is left out: its member of the last event, and the event that begins
+        // the stream.
         (
             chunk(
                 r#"{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":3}}"#,
@@ -146,7 +146,7 @@ fn what_is_no_message_is_refused() {
         (changed(20), Malformed::Checksum),
         (changed(100), Malformed::Checksum),
         (changed(122), Malformed::Checksum),
-        // Refused without waiting for the rest.
+        // Refused before the rest arrives.
         (lengths(15, 0), Malformed::Length),
         (lengths(40, 25), Malformed::Length),
         (lengths(u32::MAX, 0), Malformed::Length),

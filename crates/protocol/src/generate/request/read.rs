@@ -15,7 +15,7 @@ use crate::json::members::camel;
 use crate::json::typed;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 
-/// Dropped members are reported in camel case, whichever spelling the client uses.
+/// Dropped members are reported in camel case, even if the client uses snake case.
 const CONFIG: &str = "generationConfig";
 const CALLING: &str = "toolConfig.functionCallingConfig";
 
@@ -42,7 +42,7 @@ struct Reader {
     detail: Option<ImageDetail>,
 }
 
-/// What the request says about the output format.
+/// The request's settings for the output format and for log probabilities.
 #[derive(Default)]
 struct FormatOptions {
     mime: Option<String>,
@@ -53,7 +53,7 @@ struct FormatOptions {
     top_logprobs: Option<u32>,
 }
 
-/// What the request says about which functions to call.
+/// The request's settings for function calling.
 #[derive(Default)]
 struct CallingOptions {
     mode: String,
@@ -357,7 +357,7 @@ impl Reader {
     }
 }
 
-/// Refuses other output than text, because conversion supports only text.
+/// Refuses output modalities other than text, because conversion supports only text.
 fn text_only(cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
     let is_text = |modality: &String| {
         modality.eq_ignore_ascii_case("text")

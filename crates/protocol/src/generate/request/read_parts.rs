@@ -1,4 +1,4 @@
-//! Reads single parts of contents.
+//! Reads the parts of `contents`.
 
 use std::borrow::Cow;
 use std::fmt::Display;

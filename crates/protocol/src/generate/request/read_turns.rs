@@ -1,8 +1,8 @@
 //! Reads the turns of a Generate Content request.
 //!
-//! A client that streamed an answer sends it back as one content per chunk, so consecutive contents
-//! of the model are merged and their texts are concatenated. Calls without an id get one. Results
-//! are matched to calls by id, or by name and order.
+//! A client that streamed an answer sends it back as one `content` object per chunk. So consecutive
+//! objects of the model are merged and their texts are concatenated. Calls without an id get one.
+//! Results are matched to calls by id, or by name and order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -32,7 +32,7 @@ pub(in crate::generate) struct Contents {
 struct UnansweredCalls {
     /// The name of each call, by its id.
     names: HashMap<String, String>,
-    /// The ids for each name in order. Some may have been answered.
+    /// The ids of the calls with each name, in order. Some of these calls may have been answered.
     ids: HashMap<String, VecDeque<String>>,
 }
 
@@ -45,7 +45,7 @@ impl UnansweredCalls {
             .push_back(id.to_owned());
     }
 
-    /// Takes the call with this id, otherwise the first one with this name.
+    /// Removes the call with this id, or else the first call with this name.
     fn take(&mut self, id: Option<&str>, name: &str) -> Option<(String, String)> {
         if let Some(call) = id.and_then(|id| self.names.remove_entry(id)) {
             return Some(call);
@@ -81,7 +81,7 @@ impl Contents {
         })
     }
 
-    /// Reads `systemInstruction`: a content, or a bare string, which some clients send.
+    /// Reads `systemInstruction`: a `content` object, or a bare string, which some clients send.
     pub(in crate::generate) fn read_system(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -1,7 +1,7 @@
-//! Tool names with characters that other dialects do not allow.
+//! Replaces tool names that other dialects do not allow.
 //!
-//! This dialect allows `.` and `:`, and twice the length. Such names are replaced in the request
-//! and restored in the answer. The request carries the table of replaced names.
+//! This dialect allows `.` and `:` in names, and twice the length. Such names are replaced in the
+//! request and restored in the answer. The request carries the table of replaced names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

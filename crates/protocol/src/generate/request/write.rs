@@ -16,7 +16,7 @@ use crate::profile::{Profile, Thinking};
 use crate::shared::signature;
 use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsupported_fields};
 
-/// Writes the body for the upstream and reports what is dropped.
+/// Writes the body for the upstream and reports dropped members.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,

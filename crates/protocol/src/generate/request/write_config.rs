@@ -7,7 +7,7 @@ use crate::canon::{
 use crate::json::write::Object;
 use crate::profile::{Profile, Thinking};
 
-/// Upstreams accept this many stop sequences.
+/// The maximum number of stop sequences that upstreams accept.
 pub(in crate::generate) const STOP_MAX: usize = 5;
 /// Some models refuse budgets above this.
 const BUDGET_TOKENS_MAX: u64 = 24_576;

@@ -9,7 +9,7 @@ use crate::generate::request::tool_names;
 use crate::shared::signature;
 use crate::usage::Usage;
 
-/// The answer as it is assembled.
+/// Assembles the parts of an answer.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Composer {
     open: Option<Block>,
@@ -26,7 +26,7 @@ pub(in crate::generate) struct Composer {
     part: Vec<u8>,
 }
 
-/// What an event means for the whole answer.
+/// Whether the answer continues after an event.
 #[derive(Debug)]
 pub(in crate::generate) enum Progress {
     Continues,
@@ -127,8 +127,9 @@ impl Composer {
         }
     }
 
-    /// Ends a thought. A client that did not ask for thoughts receives one only if its model needs
-    /// it back. A signature without a text is sent with the next part, as this dialect itself does.
+    /// Ends a thought. A client that did not ask for thoughts receives it only if the model needs
+    /// it back. A signature without a text is sent with the next part, as upstreams of this dialect
+    /// do.
     fn close_thought(
         &mut self,
         hidden: &str,

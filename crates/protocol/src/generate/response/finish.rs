@@ -34,7 +34,7 @@ pub(in crate::generate) fn read(reason: &str, calls: bool) -> Result<Stop, Failu
         return Err(Failure::upstream_error().because(cause));
     }
     Ok(match reason {
-        // Other dialects cannot continue with a token, so the answer counts as truncated.
+        // Other dialects have no token with which to continue, so the answer counts as truncated.
         "MAX_TOKENS" | "CONTINUATION" => Stop::Length,
         reason if FILTERS.contains(&reason) => Stop::Filter(Some(reason.to_owned())),
         _ if calls => Stop::ToolCalls,

@@ -194,7 +194,7 @@ impl Reader {
         }
     }
 
-    /// Passes on the last usage between two blocks.
+    /// Passes on the last usage report, unless a block is open.
     fn report(&mut self, out: &mut Vec<Event>) {
         if self.open.is_none() {
             out.extend(self.usage.take().map(Event::Usage));

@@ -74,7 +74,7 @@ impl Reader {
         });
     }
 
-    /// Reads the system prompt: a text, a content, or an object that holds contents.
+    /// Reads the system prompt: a text, a content block, or an object that holds content blocks.
     fn system(&mut self, value: Raw<'_>) -> Result<(), Failure> {
         const NAME: &str = "system_instruction";
         match value.shape() {
@@ -247,8 +247,8 @@ impl Reader {
         })
     }
 
-    /// Reads the output format at `path`: one, or a list of one. In an older form, the value is the
-    /// schema itself.
+    /// Reads the output format at `path`: one format, or a list of one. In an older form, the value
+    /// is the schema itself.
     fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
             return typed::array(&mut Cursor::new(value.text()), path, |cursor, at| {

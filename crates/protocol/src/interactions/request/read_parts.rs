@@ -1,4 +1,4 @@
-//! Reads contents: texts, images and other media.
+//! Reads content blocks: texts, images and other media.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::json::typed;
 use crate::json::{Cursor, Raw, Shape};
 
-/// The `type` of a step or a content. One with a `text` and no type is a text.
+/// The `type` of a step or a content block. An item with a `text` and no type is a text.
 pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
     let mut kind = None;
     let mut has_text = false;
@@ -31,7 +31,7 @@ pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<
     }
 }
 
-/// Whether a list consists of contents, and is not a tool's own data.
+/// Whether a list consists of content blocks, and is not a tool's own data.
 pub(in crate::interactions) fn is_contents(list: Raw<'_>) -> bool {
     let mut contents = true;
     let read = Cursor::new(list.text()).array(|cursor| {
@@ -49,7 +49,7 @@ pub(in crate::interactions) fn is_contents(list: Raw<'_>) -> bool {
     contents && read.is_ok()
 }
 
-/// Reads a content. Members that are not read are reported in `unknown`.
+/// Reads a content block. Members that are not read are reported in `unknown`.
 pub(in crate::interactions) fn typed_content(
     content: Raw<'_>,
     path: Path,
@@ -67,7 +67,7 @@ struct Media {
     detail: Option<ImageDetail>,
 }
 
-/// Reads a content of this type.
+/// Reads a content block of this type.
 pub(in crate::interactions) fn read_content(
     content: Raw<'_>,
     kind: &str,
@@ -112,7 +112,7 @@ pub(in crate::interactions) fn read_content(
         "document" => media.into_document(),
         _ => Part::Foreign,
     };
-    // A content that is dropped as a whole is reported without its members.
+    // A content block that is dropped as a whole is reported without its members.
     if !matches!(part, Part::Foreign) {
         unknown.append(&mut others);
     }

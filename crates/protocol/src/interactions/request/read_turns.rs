@@ -1,4 +1,4 @@
-//! Reads the input of an interaction: a text, contents, or the steps of a conversation.
+//! Reads the input of an interaction: a text, content blocks, or the steps of a conversation.
 
 use std::borrow::Cow;
 
@@ -19,14 +19,14 @@ pub(in crate::interactions) struct Steps {
     pub(in crate::interactions) turns: Vec<Turn>,
     /// Paths of members that only this dialect has.
     pub(in crate::interactions) unknown: Vec<String>,
-    /// Whether the last item was a bare content. Consecutive bare contents form one turn.
+    /// Whether the last item was a bare content block. Consecutive bare blocks form one turn.
     bare: bool,
     /// Whether the last turn consists of tool results. Consecutive results form one turn.
     answering: bool,
 }
 
 impl Steps {
-    /// Reads `input` in any of its forms. A list may mix contents and steps.
+    /// Reads `input` in any of its forms. A list may mix content blocks and steps.
     pub(in crate::interactions) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::String => {
@@ -227,7 +227,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Reads the result of a function: a text, an object, or a list of contents.
+    /// Reads the result of a function: a text, an object, or a list of content blocks.
     fn answer(
         &mut self,
         value: Raw<'_>,
@@ -262,7 +262,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Starts a turn, unless the model continues its own.
+    /// Starts a turn, unless the model continues its last turn.
     fn open(&mut self, role: Role) {
         let goes_on = self.turns.last().is_some_and(|turn| turn.role == role);
         if !(goes_on && role == Role::Assistant) {

@@ -15,7 +15,7 @@ use crate::shared::unsupported::{drop_fields, drop_from_parts, drop_strict, unsu
 /// The thinking levels that every model with levels supports.
 const COMMON_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
-/// Writes the body for the upstream and reports what is dropped.
+/// Writes the body for the upstream and reports dropped members.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
@@ -79,7 +79,7 @@ pub fn write_request(
         if request.stream {
             body.boolean("stream", true);
         }
-        // Otherwise the upstream would store the interaction.
+        // Without this member the upstream would store the interaction.
         body.boolean("store", false);
     });
     Ok(out)
@@ -164,7 +164,7 @@ fn write_user(steps: &mut Array<'_>, side: &Side<'_>, detail: Option<ImageDetail
     }
 }
 
-/// Writes a content. Parts that are steps of their own are skipped.
+/// Writes a content block. Parts that are separate steps are skipped.
 fn write_content(contents: &mut Array<'_>, part: &Part, detail: Option<ImageDetail>) {
     match part {
         Part::Text(text) | Part::Refusal(text) => {
@@ -233,8 +233,8 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<Image
     });
 }
 
-/// Writes the steps of a model turn. A thought before the calls carries their signature. If it is
-/// missing, the vendor's replacement value is used.
+/// Writes the steps of a model turn. A thought before the calls carries their signature. If the
+/// signature is missing, the vendor's replacement value is used.
 fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     let own = |opaque| signature::for_upstream(opaque, Dialect::Interactions, target.public_model);
     let mut unsigned = signature::bypass(target.profile);
@@ -280,7 +280,7 @@ fn write_thought(steps: &mut Array<'_>, signature: &str, summary: &str) {
     });
 }
 
-/// Writes the collected contents of the model as one step.
+/// Writes the collected content blocks of the model as one step.
 fn flush(steps: &mut Array<'_>, output_parts: &mut Vec<&Part>) {
     if output_parts.is_empty() {
         return;

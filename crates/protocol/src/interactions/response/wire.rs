@@ -157,7 +157,7 @@ pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<StepC
     }
 }
 
-/// Reads a content: a text with its sources, or an image.
+/// Reads a content block: a text with its sources, or an image.
 fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
     let mut kind = Cow::default();
     let [mut said, mut mime, mut data] = [const { String::new() }; 3];

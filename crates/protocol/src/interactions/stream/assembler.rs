@@ -129,7 +129,7 @@ impl Assembler {
         if let Step::Call { .. } = step
             && self.open != Some(OpenBlock::Call)
         {
-            // The step of a call can always open it.
+            // This cannot fail: the step of a call can always open the call's block.
             let _ = self.ensure(OpenBlock::Call, step, out);
         }
         self.close(out);
@@ -146,7 +146,7 @@ impl Assembler {
         self.report(out);
     }
 
-    /// Passes on the last usage between two blocks.
+    /// Passes on the last usage report, unless a block is open.
     pub(in crate::interactions) fn report(&mut self, out: &mut Vec<Event>) {
         if self.open.is_none() {
             out.extend(self.usage.take().map(Event::Usage));

@@ -26,14 +26,14 @@ const STEPS_MAX: usize = 256;
 pub struct Reader {
     model: Box<str>,
     started: bool,
-    /// Steps that are not completely passed on. The first one is passed on at once.
+    /// Steps that are not completely passed on. Pieces of the first step are passed on at once.
     steps: VecDeque<OpenStep>,
     assembler: Assembler,
     calls: usize,
     ended: bool,
 }
 
-/// A step, and its pieces that are not passed on yet.
+/// A step, and those of its pieces that are not passed on yet.
 #[derive(Debug)]
 struct OpenStep {
     index: Option<u64>,
@@ -176,8 +176,8 @@ impl Reader {
         (step, pieces): (Step, Vec<StepContent>),
         out: &mut Vec<Event>,
     ) -> Result<(), UnusableAnswer> {
-        // A step whose index starts again has stopped. Without indexes, steps arrive one after
-        // another.
+        // If an index starts again, the earlier step with that index has stopped. Without indexes,
+        // steps arrive one after another.
         for waiting in &mut self.steps {
             waiting.stopped |= waiting.index == index;
         }

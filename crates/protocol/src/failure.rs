@@ -1,8 +1,8 @@
 //! Every error that can reach a client, and its four envelopes.
 //!
 //! A [`Failure`] is built where something goes wrong and written once, at the edge. Its message is
-//! for the client and never contains anything that identifies an upstream. What helps an operator
-//! is in `cause`, which is never sent to a client.
+//! for the client and never contains anything that identifies an upstream. Details for operators
+//! are in `cause`, which is never sent to a client.
 
 mod code;
 mod envelope;
@@ -67,7 +67,7 @@ impl DerefMut for Failure {
     }
 }
 
-/// A constant message, or one formatted for this request.
+/// A constant message, or a message formatted for this request.
 type Message = Cow<'static, str>;
 
 impl Failure {
@@ -184,7 +184,8 @@ impl Failure {
         .param("model")
     }
 
-    /// 404 `model_not_found` for a key that may call only some models; the same bytes whether or not the model exists.
+    /// 404 `model_not_found` for a key that may call only some models. The answer does not show
+    /// whether the model exists.
     pub fn model_not_allowed(model: &str) -> Self {
         Self::new(
             Code::ModelNotFound,
@@ -193,7 +194,7 @@ impl Failure {
         .param("model")
     }
 
-    /// 404 `task_not_found`; the same bytes for a missing task and one of another wallet.
+    /// 404 `task_not_found`. The answer does not show whether the task belongs to another wallet.
     pub fn task_not_found() -> Self {
         Self::new(Code::TaskNotFound, "The task does not exist.")
     }
@@ -284,7 +285,7 @@ impl Failure {
         )
     }
 
-    /// 503 `service_unavailable`: this gateway has no room or a part of it is down.
+    /// 503 `service_unavailable`: this gateway is too busy, or a part of it is down.
     pub fn unavailable(message: impl Into<Message>) -> Self {
         Self::new(Code::ServiceUnavailable, message)
     }

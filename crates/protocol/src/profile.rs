@@ -182,7 +182,7 @@ impl OutputLimit {
     }
 }
 
-/// The capabilities of one model. Absent values are taken from `base`, or unknown.
+/// The capabilities of one model. Absent values come from `base`. Without a base they are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
@@ -223,7 +223,7 @@ pub struct Profile {
     /// Whether it generates images. Such a model is not served on chat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_output: Option<bool>,
-    /// Limit for the tokens of one image, if images are billed by tokens.
+    /// The maximum number of tokens of one image, if images are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_tokens_max: Option<u64>,
     /// Lengths of embedding vectors.
@@ -253,7 +253,7 @@ pub struct Profile {
     /// Durations in seconds by which a video can be extended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extension_durations: Option<Allowed>,
-    /// Limit for the tokens of a second of video, if videos are billed by tokens.
+    /// The maximum number of tokens of a second of video, if videos are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tokens_per_second: Option<u64>,
     /// The longest source video, in seconds.

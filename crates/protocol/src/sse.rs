@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// The largest event that is accepted from an upstream, unless the caller sets another limit.
+/// The maximum size of an upstream's event, unless the caller sets another limit.
 pub(crate) const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// An event is larger than allowed.
@@ -338,7 +338,7 @@ impl Splitter {
         self.carry.get(data_in(&self.carry, 0..self.lines.first)?)
     }
 
-    /// Ends the stream and returns what is left as a frame.
+    /// Ends the stream and returns the remaining bytes as a frame.
     pub fn finish(&mut self) -> Option<Frame> {
         let mut lines = std::mem::take(&mut self.lines);
         if lines.count == 0 {

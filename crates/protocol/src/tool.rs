@@ -1,4 +1,5 @@
-//! Tools that an upstream runs itself: which ones a request offers, and how many times a call used them.
+//! Built-in tools, which an upstream runs itself: those that a request offers, and how many times a
+//! call used each.
 //!
 //! Vendors have many names for the same tool, with dates and versions in them. Prices use the names
 //! defined here. Tools that the client runs (functions, custom tools, its own shell or screen) are

@@ -1,4 +1,5 @@
-//! The arguments of a tool call, for dialects that send them as an object and not as a string.
+//! Converts the arguments of a tool call for dialects that send them as an object and not as a
+//! string.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Base64 as clients and upstreams send it: in either alphabet, padded or not.
+//! Reads base64 as clients and upstreams send it, in either alphabet, padded or not, and writes it.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Appends what the next piece decodes to. `None` if it is not base64.
+    /// Appends the decoded bytes of the next piece. `None` if it is not base64.
     pub fn push(&mut self, text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
         let (digits, padding) = text.split_at(memchr::memchr(b'=', text).unwrap_or(text.len()));
         if self.ended && !digits.is_empty() || padding.iter().any(|byte| *byte != b'=') {
@@ -110,7 +110,8 @@ impl Decoder {
         Some(())
     }
 
-    /// Appends what the last group decodes to. `None` if the text ends in the middle of a byte.
+    /// Appends the decoded bytes of the last group. `None` if the text ends in the middle of a
+    /// byte.
     pub fn finish(self, bytes: &mut Vec<u8>) -> Option<()> {
         DIGITS.decode_vec(&self.group, bytes).ok()
     }

@@ -1,4 +1,4 @@
-//! `data:` URIs, in which several dialects send inline media.
+//! Reads and writes `data:` URIs, in which several dialects send inline media.
 
 /// Splits `data:<mime>;base64,<data>`. The type is empty if the URI has none.
 pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {

@@ -1,4 +1,4 @@
-//! Members that a conversion left out, by the names that the client uses.
+//! Collects the members that a conversion left out, by the names that the client uses.
 
 use std::fmt::{self, Write as _};
 

@@ -1,4 +1,5 @@
-//! The name and description of an output format, for dialects that have no members for them.
+//! Writes the name and description of an output format into its schema, for dialects that have no
+//! members for them.
 
 use std::borrow::Cow;
 

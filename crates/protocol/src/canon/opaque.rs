@@ -1,5 +1,4 @@
-//! Data that only the model that made it can read, passed through dialects that have no member for
-//! it.
+//! Wraps data that only its model can read, to pass it through dialects that have no member for it.
 //!
 //! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
 //! made them, unchanged, and must never reach another model. The gateway keeps no state, so it

@@ -168,7 +168,7 @@ pub struct Thought {
 /// A call of a tool by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The id. Readers of dialects without ids make one, the same for call and result.
+    /// The id. Readers of dialects without ids generate one that call and result share.
     pub id: String,
     pub name: String,
     /// JSON as the model wrote it, possibly invalid. `{}` if it is empty.

@@ -12,7 +12,7 @@ pub struct Target<'a> {
     pub upstream_model: &'a str,
     /// The public id. Opaque values of other models are not sent.
     pub public_model: &'a str,
-    /// What the model can do.
+    /// The capabilities of the model.
     pub profile: &'a Profile,
     /// The name of the output limit in chat requests of this channel.
     pub output_limit: OutputLimit,

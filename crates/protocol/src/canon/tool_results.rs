@@ -11,7 +11,7 @@ use super::path::Path;
 use super::request::{Part, Role, ToolResult, Turn};
 use crate::failure::Failure;
 
-/// The result that the model sees for a call without one.
+/// The text that the model sees in place of a missing result.
 const NO_RESULT: &str = "no result";
 
 /// Moves each tool result to the turn after its call. A call without a result gets a placeholder,

@@ -1,5 +1,5 @@
-//! Where chat answers hold identity, usage and output. Whole answers and chunks hold them in the
-//! same members.
+//! Describes where chat answers hold identity, usage and output. Whole answers and chunks hold them
+//! in the same members.
 
 use super::stream::fill_in;
 use super::usage::read_usage;

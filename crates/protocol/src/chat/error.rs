@@ -1,4 +1,4 @@
-//! Chat errors: reads those of an upstream and writes those for a client.
+//! Reads chat errors of upstreams and writes chat errors for clients.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;

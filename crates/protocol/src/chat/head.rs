@@ -130,8 +130,8 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     Ok(largest)
 }
 
-/// Reads the built-in tools. Some vendors list them in `tools`, others have a member for the only
-/// one they offer.
+/// Reads the built-in tools. Some vendors list them in `tools`, others have a member for their only
+/// tool.
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     let mut tools = Tools::by_type(members.get("tools")?);
     for name in ["web_search_options", "search_parameters"] {

@@ -1,4 +1,4 @@
-//! The usage object of chat.
+//! Reads and writes the usage object of chat.
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

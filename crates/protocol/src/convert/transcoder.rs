@@ -69,8 +69,8 @@ impl Transcoder {
         self
     }
 
-    /// Takes the bytes of one read and writes the converted events. What was written before a
-    /// failure is valid.
+    /// Takes the bytes of one read and writes the converted events. Events written before a failure
+    /// are valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
@@ -130,7 +130,7 @@ impl Transcoder {
         self.splitter.held_bytes().saturating_add(answer)
     }
 
-    /// What the stream has contained so far.
+    /// The summary of the stream so far.
     pub fn summary(&self) -> &AnswerSummary {
         &self.summary
     }

@@ -23,8 +23,8 @@ pub enum Translator {
 }
 
 impl Translator {
-    /// Takes the bytes of one read and writes what the client receives. What was written before a
-    /// failure is valid.
+    /// Takes the bytes of one read and writes the client's bytes. Bytes written before a failure
+    /// are valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         match self {
             Self::Native(rewriter) => rewriter.push(chunk, out),
@@ -65,7 +65,7 @@ impl Translator {
         }
     }
 
-    /// What the stream has contained so far.
+    /// The summary of the stream so far.
     pub fn summary(&self) -> &AnswerSummary {
         match self {
             Self::Native(rewriter) => rewriter.summary(),

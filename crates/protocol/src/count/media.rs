@@ -161,7 +161,7 @@ impl<'a> MediaFinder<'a> {
 type DeclaredTypes = u8;
 const IMAGE: DeclaredTypes = 1;
 const AUDIO: DeclaredTypes = 2;
-/// A document. It is text if that is declared too.
+/// A document, which counts as text if `TEXT` is declared too.
 const DOCUMENT: DeclaredTypes = 4;
 const TEXT: DeclaredTypes = 8;
 /// A PDF, a video or an unknown type, whose tokens cannot be derived from its bytes.

@@ -44,7 +44,7 @@ pub struct Request {
     pub(super) model_spans: Vec<std::ops::Range<usize>>,
 }
 
-/// A request as it is sent to an upstream.
+/// A request to be sent to an upstream.
 #[derive(Debug)]
 pub struct Encoded {
     /// The form in which it is sent.

@@ -122,7 +122,7 @@ fn read_headers(mut bytes: Bytes) -> Result<Vec<(Bytes, Bytes)>, Malformed> {
         let length = match kind {
             // True and false.
             0 | 1 => 0,
-            // Integers of one to eight bytes; a time is one of eight.
+            // Integers of one to eight bytes, and times, which have eight.
             2 => 1,
             3 => 2,
             4 => 4,

@@ -1,5 +1,5 @@
-//! Binary event streams (`application/vnd.amazon.eventstream`), in which some hosts of models send
-//! what others send as server-sent events.
+//! Reads binary event streams (`application/vnd.amazon.eventstream`), which some model hosts send
+//! in place of server-sent events.
 //!
 //! `message.rs` splits the bytes into messages and checks them. `to_sse.rs` turns messages into
 //! server-sent events, so that the rest of the gateway reads only those.

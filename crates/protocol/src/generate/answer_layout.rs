@@ -1,5 +1,5 @@
-//! Where Generate Content answers hold identity, usage and output. Whole answers and chunks hold
-//! them in the same members.
+//! Describes where Generate Content answers hold identity, usage and output. Whole answers and
+//! chunks hold them in the same members.
 
 use super::pictures;
 use super::usage::read_usage;

@@ -1,4 +1,4 @@
-//! Generate Content errors: reads those of an upstream and writes those for a client.
+//! Reads Generate Content errors of upstreams and writes those for clients.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;

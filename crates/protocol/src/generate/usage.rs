@@ -1,4 +1,4 @@
-//! The usage object of Generate Content, `usageMetadata`.
+//! Reads and writes the usage object of Generate Content, `usageMetadata`.
 
 use crate::json::Raw;
 use crate::json::write::object;

@@ -8,8 +8,8 @@ use crate::profile::{Allowed, Profile, References};
 const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
 
-/// Refuses what the profile does not allow, before money moves. Sizes are left to the upstream
-/// (`docs/api/images.md`).
+/// Refuses options that the profile does not allow, before money moves. Sizes are left to the
+/// upstream (`docs/api/images.md`).
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
     let options = &request.options;
     for (name, asked, allowed) in [

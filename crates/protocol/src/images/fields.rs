@@ -1,4 +1,4 @@
-//! The members of a request, from JSON or from a form.
+//! Reads the members of a request from JSON or from a form.
 
 use std::borrow::Cow;
 

@@ -9,7 +9,7 @@ pub struct Pictures {
     pub delivered: u64,
     /// Their cost as the upstream reports it, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
-    /// Their grade, as far as the answer reports it.
+    /// Their grade, as the answer reports it.
     pub reported: PriceGrade,
 }
 

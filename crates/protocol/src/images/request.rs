@@ -1,4 +1,4 @@
-//! A request for images, and the checks that do not depend on the model.
+//! Reads requests for images, and makes the checks that do not depend on the model.
 
 use bytes::Bytes;
 
@@ -53,7 +53,7 @@ pub struct Options {
     pub output_compression: Option<u64>,
     /// The number of previews in a stream.
     pub partial_images: Option<u64>,
-    /// The limit for the images of a sequence, if one is requested.
+    /// The maximum number of images in a sequence, if a sequence is requested.
     pub sequence: Option<u64>,
     /// Whether the image is to be split into layers.
     pub layers: bool,
@@ -243,7 +243,7 @@ fn count_sources(members: &Members<'_>) -> Result<u64, Failure> {
 }
 
 impl Request {
-    /// Refuses what the model does not support.
+    /// Refuses options that the model does not support.
     pub fn check(&self, profile: &Profile) -> Result<(), Failure> {
         check::check(self, profile)
     }

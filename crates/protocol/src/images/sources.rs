@@ -1,4 +1,4 @@
-//! Source images in JSON: strings, or objects that refer to an image in one of several ways.
+//! Reads source images in JSON: strings, or objects that refer to an image in one of several ways.
 
 use std::ops::Range;
 

@@ -135,7 +135,7 @@ impl Rewriter {
         self.splitter.held_bytes().saturating_add(last)
     }
 
-    /// What the stream has contained so far.
+    /// The summary of the stream so far.
     pub fn summary(&self) -> &AnswerSummary {
         &self.summary
     }

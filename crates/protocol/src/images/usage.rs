@@ -1,4 +1,4 @@
-//! The usage of image answers: tokens by modality, or the cost that the upstream reports.
+//! Reads the usage of image answers: tokens by modality, or the cost that the upstream reports.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

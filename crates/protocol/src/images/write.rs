@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::json::patch::{self, Edit};
 use crate::json::{Members, Shape, Spelling, write_string};
 
-/// A request as it is sent to an upstream.
+/// A request to be sent to an upstream.
 #[derive(Debug)]
 pub struct Encoded {
     /// The endpoint to call.

@@ -1,4 +1,4 @@
-//! Where interactions and their events hold identity, usage and output.
+//! Describes where interactions and their events hold identity, usage and output.
 
 use super::stream::missing_members;
 use super::usage::read_usage;

@@ -1,4 +1,4 @@
-//! Interactions errors: reads those of an upstream and writes those for a client.
+//! Reads Interactions errors of upstreams and writes those for clients.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;

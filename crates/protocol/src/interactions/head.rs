@@ -109,7 +109,7 @@ fn not_video(members: &Members<'_>, config: Option<&Members<'_>>) -> Result<(), 
     Ok(())
 }
 
-/// Whether a response format, or one in a list of them, is video.
+/// Whether a response format, or any format in a list, is video.
 pub(crate) fn asks_for_video(format: Raw<'_>) -> bool {
     let mut video = false;
     let mut cursor = Cursor::new(format.text());

@@ -1,4 +1,4 @@
-//! The usage object of Interactions.
+//! Reads and writes the usage object of Interactions.
 
 use crate::json::Raw;
 use crate::json::write::object;

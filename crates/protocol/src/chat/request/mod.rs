@@ -1,4 +1,4 @@
-//! Chat requests, from and into the common form.
+//! Converts chat requests from and to the common form.
 
 mod read;
 mod read_parts;

@@ -1,4 +1,4 @@
-//! Parts of an assistant message that whole completions and chunks write alike.
+//! Writes the parts of an assistant message that whole completions and chunks share.
 
 use crate::canon::{Opaque, Stop, Thought, Token, carrier};
 use crate::chat::request::write_extra;

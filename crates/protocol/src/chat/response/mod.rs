@@ -1,4 +1,4 @@
-//! Whole completions, from and into the common form.
+//! Converts whole completions from and to the common form.
 
 pub(super) mod message;
 mod read;

@@ -1,4 +1,4 @@
-//! Chat answers as upstreams send them. Whole completions and chunks have the same form.
+//! Parses chat answers of upstreams. Whole completions and chunks have the same form.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
 //! Turns chat completions and chunks into events of the common form.
 //!
 //! A chat message has members that grow in any order, and pieces of several tool calls may be
-//! interleaved. The common form has one open block at a time. What belongs to the open block is
-//! passed on at once. What belongs to a later block waits until the open block is complete: a text
-//! when something else arrives, a call when its arguments are a complete object or the answer ends.
+//! interleaved. The common form has one open block at a time. Pieces of the open block are passed
+//! on at once. Pieces of later blocks wait until the open block is complete: a text when something
+//! else arrives, a call when its arguments are a complete object or the answer ends.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::sse::EVENT_BYTES_MAX;
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
-/// Limit for data that waits until the open block is complete.
+/// The maximum number of bytes that wait until the open block is complete.
 const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
 
 #[derive(Debug, Default)]
@@ -289,7 +289,7 @@ impl Assembler {
         }
     }
 
-    /// Opens the blocks that wait, as far as the open block allows it, or all of them if the answer
+    /// Opens waiting blocks as long as the open block can be closed, or all of them if the answer
     /// has ended.
     fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while last || self.may_close() {

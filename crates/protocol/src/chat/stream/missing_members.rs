@@ -109,8 +109,8 @@ impl ToolCalls<'_> {
         }
     }
 
-    /// The index of a call: the one known for its id, the next one for a new id, or that of the last call for a piece
-    /// without an id.
+    /// The index of a call: the known index of its id, the next index for a new id, or that of the
+    /// last call for a piece without an id.
     fn index_of(&mut self, id: Option<&str>) -> usize {
         let count = self.all().count();
         let Some(id) = id.filter(|id| !id.is_empty()) else {

@@ -1,4 +1,4 @@
-//! Streams of completion chunks, from and into the common form.
+//! Converts streams of completion chunks from and to the common form.
 
 pub(super) mod assembler;
 mod from_answer;

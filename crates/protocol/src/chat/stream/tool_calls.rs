@@ -6,7 +6,7 @@ use crate::canon::Opaque;
 use crate::chat::response::wire::Call as CallPiece;
 use crate::unusable_answer::UnusableAnswer;
 
-/// Limit for the calls of one answer.
+/// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 1024;
 
 /// A tool call that arrives in pieces.

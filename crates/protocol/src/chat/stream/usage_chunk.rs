@@ -1,4 +1,4 @@
-//! The usage chunk of a stream whose upstream sends none.
+//! Writes the usage chunk of a stream whose upstream sends none.
 
 use crate::answer_layout::Identity;
 use crate::chat::usage::write_usage;

@@ -1,4 +1,4 @@
-//! Generate Content requests, from and into the common form.
+//! Converts Generate Content requests from and to the common form.
 
 mod read;
 mod read_parts;

@@ -1,4 +1,4 @@
-//! Finish reasons of this dialect.
+//! Converts the finish reasons of this dialect.
 
 use crate::canon::Stop;
 use crate::failure::Failure;

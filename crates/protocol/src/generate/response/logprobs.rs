@@ -1,4 +1,5 @@
-//! Log probabilities in this dialect: the chosen tokens, and a parallel list of the alternatives.
+//! Reads and writes log probabilities in this dialect: the chosen tokens, and a parallel list of
+//! the alternatives.
 
 use crate::canon::{Likelihood, Token};
 use crate::json::Cursor;

@@ -1,4 +1,4 @@
-//! Whole answers of Generate Content, from and into the common form.
+//! Converts whole answers of Generate Content from and to the common form.
 
 pub(super) mod compose;
 pub(super) mod finish;

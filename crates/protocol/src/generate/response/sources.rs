@@ -1,4 +1,4 @@
-//! Sources of a text in this dialect. Offsets count bytes.
+//! Reads the sources of a text in this dialect. Offsets count bytes.
 
 use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, Raw};

@@ -1,4 +1,4 @@
-//! Streams of Generate Content chunks, from and into the common form.
+//! Converts streams of Generate Content chunks from and to the common form.
 
 mod from_answer;
 mod part;

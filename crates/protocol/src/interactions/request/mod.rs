@@ -1,4 +1,4 @@
-//! Interactions requests, from and into the common form.
+//! Converts Interactions requests from and to the common form.
 
 mod read;
 mod read_parts;

@@ -1,4 +1,4 @@
-//! Whole interactions, from and into the common form.
+//! Converts whole interactions from and to the common form.
 
 mod read;
 pub(super) mod wire;

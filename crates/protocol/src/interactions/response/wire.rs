@@ -1,4 +1,4 @@
-//! Steps and their pieces as upstreams send them, in whole answers and in events.
+//! Parses steps and their pieces as upstreams send them, in whole answers and in events.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Streams of interaction events, from and into the common form.
+//! Converts streams of interaction events from and to the common form.
 
 mod assembler;
 mod from_answer;

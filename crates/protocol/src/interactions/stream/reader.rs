@@ -18,7 +18,7 @@ use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::unusable_answer::UnusableAnswer;
 
-/// Limit for steps that are open at the same time.
+/// The maximum number of steps that are open at the same time.
 const STEPS_MAX: usize = 256;
 
 /// Reads a stream.
@@ -230,7 +230,8 @@ impl Reader {
         }
     }
 
-    /// Passes on the first step as far as it is known, and the next ones once it has stopped.
+    /// Passes on the pieces of the first step, and those of the next step once the first has
+    /// stopped.
     fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {

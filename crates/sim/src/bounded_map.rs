@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// Values by id, in the order of insertion.
+/// Values by id, in insertion order.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<T> {
     len_max: usize,
     /// Oldest first.
     values: VecDeque<(String, T)>,
-    /// How many values were dropped, which is also the number of the oldest value that is left.
+    /// The number of dropped values, which is also the sequence number of the oldest value in the map.
     dropped: u64,
     numbers: HashMap<String, u64>,
 }
@@ -23,7 +23,7 @@ impl<T> BoundedMap<T> {
         }
     }
 
-    /// Adds a value. If an id is added twice, the later value is found.
+    /// Adds a value. If the id already exists, lookups return the new value.
     pub(crate) fn add(&mut self, id: &str, value: T) {
         while self.values.len() >= self.len_max {
             self.take_oldest();
@@ -73,7 +73,7 @@ mod tests {
         for (id, value) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
             shelf.add(id, value);
         }
-        // Dropping the first of the two values leaves the second one findable.
+        // Dropping the older of the two values with id `a` leaves the newer one findable.
         assert_eq!(shelf.iter().copied().collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!((shelf.get("a"), shelf.get("b")), (Some(&3), Some(&2)));
         *shelf.get_mut("c").unwrap() = 5;

@@ -1,4 +1,4 @@
-//! The context of a call that every protocol gets besides the request.
+//! The context that every protocol gets besides the request.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ pub(crate) struct CallContext<'a> {
     /// The model's name without its script.
     pub(crate) name: &'a str,
     pub(crate) script: &'a Script,
-    /// The source of ids. It differs for every call, even if the bodies are equal.
+    /// The source of ids. It differs for every call, even if two calls have the same body.
     pub(crate) seed: Seed,
     /// Unix time in seconds.
     pub(crate) created: u64,

@@ -1,7 +1,7 @@
-//! The log of received calls: the request, and how the call ended.
+//! Logs received calls: the request, and how the call ended.
 //!
-//! Tests of a gateway read here what reached the upstream, and whether a call was cancelled. The
-//! log keeps the newest calls, limited by number and by bytes.
+//! Tests of a gateway read in this log what reached the upstream, and whether a call was cancelled. The log keeps the
+//! newest calls, limited by number and by bytes.
 
 use crate::true_usage::{SessionUsage, TrueUsage};
 use bytes::Bytes;
@@ -19,13 +19,13 @@ use tokio::sync::watch;
 /// One received call.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Counts from 1, never reused while the simulator runs.
+    /// The number of the call. It counts from 1 and is never reused while the simulator runs.
     pub seq: u64,
     pub method: String,
     pub path: String,
     pub query: Option<String>,
     pub headers: HeaderMap,
-    /// The body, cut at the limit of the settings.
+    /// The body, cut at `call_body_bytes_max` of the settings.
     pub body: Bytes,
     /// The size of the whole body.
     pub body_bytes: u64,
@@ -33,12 +33,12 @@ pub struct Call {
     pub model: Option<String>,
     /// The text of the script that was applied, including queued faults.
     pub faults: String,
-    /// The status of the answer; `None` until there is one.
+    /// The status of the answer; `None` until there is an answer.
     pub status: Option<u16>,
     pub end: CallEnd,
-    /// Body bytes that were handed to the connection.
+    /// The number of body bytes passed to the connection.
     pub sent_bytes: u64,
-    /// When the call arrived (Unix time), and how long it took until it ended.
+    /// When the call arrived (Unix time), and how many milliseconds later it ended.
     pub at_ms: u64,
     pub took_ms: Option<u64>,
     /// The true usage of the answer; `None` if there was no answer.
@@ -51,13 +51,13 @@ pub struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallEnd {
-    /// Not ended yet.
+    /// The call has not ended yet.
     Open,
-    /// Everything was handed to the connection.
+    /// The whole answer was passed to the connection.
     Completed,
-    /// The peer closed the connection before that.
+    /// The peer closed the connection before the whole answer was passed to it.
     Cancelled,
-    /// A script broke it off.
+    /// A script closed the connection before the end of the answer.
     Cut,
     Reset,
     /// The request did not arrive completely.
@@ -69,7 +69,7 @@ pub enum CallEnd {
 pub(crate) struct Bounds {
     pub(crate) calls: usize,
     pub(crate) body_bytes: usize,
-    /// The size of all stored bodies.
+    /// The total size of all stored bodies.
     pub(crate) bytes: usize,
 }
 
@@ -95,7 +95,7 @@ pub struct Counts {
     pub open: u64,
     pub completed: u64,
     pub cancelled: u64,
-    /// Cut or reset by a script, or the request was incomplete.
+    /// Calls that a script cut or reset, and calls whose request was incomplete.
     pub broken: u64,
 }
 
@@ -145,7 +145,7 @@ impl CallLog {
         }
     }
 
-    /// The logged calls, oldest first, of one model if one is given.
+    /// The logged calls, oldest first. If a model is given, only its calls.
     pub(crate) fn rows(&self, model: Option<&str>) -> Vec<Call> {
         let log = self.log.lock();
         log.rows
@@ -155,7 +155,7 @@ impl CallLog {
             .collect()
     }
 
-    /// The logged calls after the one with this number, oldest first.
+    /// The logged calls with a higher number than `seq`, oldest first.
     pub(crate) fn after(&self, seq: u64) -> Vec<Call> {
         let log = self.log.lock();
         let known = log.rows.partition_point(|call| call.seq <= seq);
@@ -175,7 +175,7 @@ impl CallLog {
         self.bump();
     }
 
-    /// Notifies whenever a call arrives, ends or is dropped.
+    /// Returns a receiver that is notified whenever a call arrives, ends or is dropped.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -210,7 +210,7 @@ impl Log {
     }
 }
 
-/// Tracks one call. If it is dropped without an end, the peer has closed the connection.
+/// Tracks one call. If the record is dropped before its end is set, the peer has closed the connection.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     calls: Arc<CallLog>,
@@ -299,7 +299,7 @@ fn unix_ms() -> u64 {
 }
 
 impl Serialize for Call {
-    /// `body` is the received JSON or null, `text` the exact text.
+    /// `body` is the received JSON, or null if the body is not JSON; `text` is the exact text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("seq", &self.seq)?;
@@ -387,7 +387,7 @@ mod tests {
         }
         let kept: Vec<_> = calls.rows(None).iter().map(|call| call.seq).collect();
         assert_eq!(kept, [3, 4, 5]);
-        // A body as large as the whole limit evicts all others.
+        // A body as large as the limit of the whole log evicts all other calls.
         let last = open(&calls, "0123456789");
         let kept: Vec<_> = calls.rows(None).iter().map(|call| call.seq).collect();
         assert_eq!(kept, [6]);

@@ -1,5 +1,5 @@
-//! Which model names exist, what they can do, and `GET /v1/models`. Names that are not listed are
-//! accepted too.
+//! Decides which model names exist and what the models can do, and serves `GET /v1/models`. Names that are not listed
+//! are accepted too.
 
 use crate::openai::{Refusal, authorise, failure};
 use crate::protocol::Incoming;

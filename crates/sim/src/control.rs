@@ -1,4 +1,4 @@
-//! The control endpoint under `/_sim/`: queues faults and shows received calls.
+//! Serves the control endpoint under `/_sim/`, which queues faults and shows received calls.
 //!
 //! | request | effect |
 //! |---|---|

@@ -1,18 +1,19 @@
-//! Dates as the vendors write them.
+//! Formats dates as the vendors do.
 
 const DAY_S: u64 = 86_400;
-/// The days from 1 March of year 0 to 1 January 1970.
+/// The number of days from 1 March of year 0 to 1 January 1970.
 const EPOCH_DAYS: u64 = 719_468;
 const ERA_DAYS: u64 = 146_097;
 
-/// `2026-01-01T00:00:00Z`, from Unix time in seconds.
+/// Formats Unix time in seconds as `2026-01-01T00:00:00Z`.
 pub(crate) fn iso_8601(unix_s: u64) -> String {
     let (hour, minute, second) = (unix_s % DAY_S / 3600, unix_s % 3600 / 60, unix_s % 60);
     let (year, month, day) = date(unix_s / DAY_S);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Counts years from March, so that the leap day is the last day of a year.
+/// Converts days since 1970 to year, month and day. Years begin in March, so that a leap day is the last day of its
+/// year.
 fn date(unix_days: u64) -> (u64, u64, u64) {
     let days = unix_days + EPOCH_DAYS;
     let day_of_era = days % ERA_DAYS;

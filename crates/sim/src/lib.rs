@@ -9,17 +9,17 @@
 //! - [`fault`] documents the scripts in model names, [`control`] the control endpoint `/_sim/`;
 //! - `habit/` has habits of real upstreams, which scripts ask for like faults;
 //! - [`model`] documents how prompts determine the answer, in every protocol;
-//! - `chat/` is Chat Completions, `responses/` Responses, `openai/` what both share;
+//! - `chat/` is Chat Completions, `responses/` is Responses, and `openai/` has their shared code;
 //! - `messages/` is the Messages protocol;
-//! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what both share;
+//! - `generate/` is Generate Content, `interactions/` is Interactions, and `google/` has their shared code;
 //! - `embeddings/` and `embed/` are the two embedding protocols;
-//! - `cloud/` has the clouds that host models, with their tokens;
+//! - `cloud/` has the clouds that host models, with their token endpoints;
 //! - `images/` has the image protocols of three families;
 //! - `voice/` has speech, transcripts and WebSocket sessions;
-//! - `amazon/` has models at Amazon Bedrock: signatures, binary streams;
+//! - `amazon/` has Amazon Bedrock, with its signatures and binary streams;
 //! - `video_a/`, `content_task/`, `predict/` and `omni/` are the video protocols.
 //!
-//! The beginning of a model's name decides what the model is. All other names are plain models:
+//! The beginning of a model's name determines its behaviour. A name that is not in this table is a plain model:
 //!
 //! | name | model |
 //! |---|---|
@@ -33,9 +33,9 @@
 //! | `sim-embed-float` `sim-embed-base64` | supports only one encoding of vectors |
 //! | `missing` | does not exist |
 //!
-//! To add a protocol, add a folder beside `chat/` that implements `protocol.rs`: it reads a request
-//! into a prompt and writes the output in its own format. Then add a row in `serve/endpoint.rs` and
-//! an arm in `serve/exchange.rs`. Faults of time, connection and text then work for it.
+//! To add a protocol, add a folder beside `chat/` that implements `protocol.rs`: it reads a request into a prompt and
+//! writes the output in its own format. Then add a row in `serve/endpoint.rs` and an arm in `serve/exchange.rs`. Faults
+//! of timing, connection and text then work without further code.
 
 mod amazon;
 mod bounded_map;

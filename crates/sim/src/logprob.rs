@@ -1,12 +1,12 @@
-//! Plausible log probabilities for the tokens of a text.
+//! Creates plausible log probabilities for the tokens of a text.
 
 use crate::seed::Seed;
 use crate::tokens::first_len;
 use serde::{Serialize, Serializer};
 
-/// The alternatives that any token gets.
+/// The alternatives that are reported for every token.
 const OTHERS: [&str; 8] = [" the", " a", " and", ".", ",", " it", " of", " so"];
-/// The difference between an alternative and the next less likely one.
+/// The difference between the log probabilities of an alternative and the next less likely one, in ten-thousandths.
 const STEP: u32 = 7000;
 
 /// A log probability without its minus sign, in ten-thousandths.
@@ -32,7 +32,7 @@ impl Logprob {
     }
 }
 
-/// The tokens of a text.
+/// Splits a text into its tokens.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -45,8 +45,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The log probability of a token, and the most likely tokens at its position. The first of them is
-/// the token itself.
+/// The log probability of a token, and the most likely tokens at its position. The first of these is the token itself.
 pub(crate) fn ranked(token: &str, alternatives: usize) -> (Logprob, Vec<(&str, Logprob)>) {
     let mut seed = Seed::of(&[token.as_bytes()]);
     let own = u32::try_from(seed.below(2000)).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Media in requests, as data URI or base64. Detects their true type and size.
+//! Reads media in requests, given as a link, a data URI or base64, and detects their true type and size.
 
 use crate::model::{Media, MediaKind, Source};
 
-/// The bytes of a file that are needed for its type and dimensions.
+/// The number of bytes at the start of a file that are needed to detect its type and dimensions.
 const HEAD_BYTES: usize = 64;
 
-/// Why media are refused.
+/// The reason for refusing media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaError {
     /// Neither a link nor a data URI.
@@ -13,7 +13,7 @@ pub(crate) enum MediaError {
     NotBase64,
 }
 
-/// Media given as a link or a data URI.
+/// Reads media given as a link or a data URI.
 pub(crate) fn of_url(kind: MediaKind, url: &str) -> Result<Media, MediaError> {
     let Some(data) = url.strip_prefix("data:") else {
         let known = ["http://", "https://"];
@@ -31,7 +31,7 @@ pub(crate) fn of_url(kind: MediaKind, url: &str) -> Result<Media, MediaError> {
     of_base64(kind, media_type, data)
 }
 
-/// Media given as base64, with the type that the caller declares.
+/// Reads media given as base64, with the type that the caller declares.
 pub(crate) fn of_base64(kind: MediaKind, declared: &str, data: &str) -> Result<Media, MediaError> {
     let content = decode(data).ok_or(MediaError::NotBase64)?;
     let format = sniff(&content.head).map_or_else(|| format_of(declared), str::to_owned);
@@ -52,8 +52,7 @@ struct Decoded {
     head: Vec<u8>,
 }
 
-/// Decodes the first bytes and counts the rest. Accepts both base64 alphabets, with or without
-/// padding.
+/// Decodes the first bytes and counts the others. Accepts both base64 alphabets, with or without padding.
 fn decode(data: &str) -> Option<Decoded> {
     let data = data.trim_end_matches('=').as_bytes();
     if data.is_empty() || data.len() % 4 == 1 {
@@ -127,7 +126,7 @@ fn sniff(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// `image/png` becomes `PNG`.
+/// Converts `image/png` to `PNG`.
 fn format_of(media_type: &str) -> String {
     let (_, subtype) = media_type.split_once('/').unwrap_or(("", media_type));
     let name: String = subtype
@@ -142,7 +141,7 @@ fn format_of(media_type: &str) -> String {
     }
 }
 
-/// The dimensions in the header of a PNG.
+/// Reads the dimensions from the header of a PNG.
 fn pixels(head: &[u8]) -> Option<(u32, u32)> {
     if sniff(head)? != "PNG" {
         return None;

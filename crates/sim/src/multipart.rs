@@ -4,12 +4,12 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,
-    /// The part has a file name.
+    /// Whether the part has a file name.
     pub(crate) is_file: bool,
     pub(crate) data: Vec<u8>,
 }
 
-/// The parts of a form in their order; `None` if the body is not a form.
+/// Parses a form into its parts, in order; `None` if the body is not a form.
 pub(crate) fn parse(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
     let parameters = content_type.strip_prefix("multipart/form-data")?;
     let boundary = parameters.split("boundary=").nth(1)?;
@@ -32,7 +32,8 @@ pub(crate) fn parse(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
     rest.starts_with(b"--").then_some(parts)
 }
 
-/// Searches for the first byte before it compares the rest, because line ends are rare in binary files.
+/// Finds `wanted` in a text. Searches for its first byte and then compares the rest, because line ends are rare in
+/// binary files.
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     let first = wanted.first()?;
     let mut from = 0;
@@ -46,7 +47,7 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// A parameter of a part's header, as `name` in `form-data; name="file"`.
+/// A parameter of a part's header, such as `name` in `form-data; name="file"`.
 fn parameter<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut pieces = head.split([';', '\r', '\n']);
     let value = pieces.find_map(|piece| piece.trim().strip_prefix(name)?.strip_prefix('='))?;

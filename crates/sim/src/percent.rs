@@ -1,4 +1,4 @@
-//! Percent-encoding in paths and queries.
+//! Decodes percent-encoding in paths and queries.
 
 /// Decodes percent-encoding. Invalid UTF-8 becomes the replacement character.
 pub(crate) fn decoded(value: &str) -> String {

@@ -1,23 +1,23 @@
-//! Small PNG pictures whose colours depend on the given words.
+//! Creates small PNG pictures whose colours depend on the given words.
 
 use crate::seed::Seed;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder};
 
-/// A picture of this size. Equal words give equal pictures.
+/// Creates a picture of this size. The same words always give the same picture.
 pub(crate) fn png(width: u32, height: u32, words: &str) -> Vec<u8> {
     let mut picture = Vec::new();
-    // Without compression, the length of the file depends only on the size of the picture, and faults that break off
-    // after a number of bytes break off in the same place for all words.
+    // Without compression, the length of the file depends only on the size of the picture. A fault at a byte position
+    // then affects all pictures of that size in the same place.
     let compression = CompressionType::Uncompressed;
     let encoder = PngEncoder::new_with_quality(&mut picture, compression, FilterType::NoFilter);
     let stripes = stripes(width, height, words);
-    // Writing to memory cannot fail, and there are as many pixels as the size says.
+    // Writing to memory cannot fail, and the number of pixels matches the size.
     let _ = encoder.write_image(&stripes, width, height, ExtendedColorType::Rgb8);
     picture
 }
 
-/// The pixels of horizontal stripes, each of one row and one colour.
+/// The pixels of horizontal stripes. Each stripe is one row of one colour.
 fn stripes(width: u32, height: u32, words: &str) -> Vec<u8> {
     let mut seed = Seed::of(&[words.as_bytes()]);
     let mut row = || {

@@ -1,4 +1,4 @@
-//! The interface between an exchange and a protocol.
+//! Defines the interface between an exchange and a protocol.
 
 use crate::call_context::CallContext;
 use crate::content_task::Tasks;
@@ -17,30 +17,30 @@ pub(crate) struct Incoming<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a Bytes,
     pub(crate) settings: &'a Settings,
-    /// The running video tasks.
+    /// The video tasks of all protocols except content tasks.
     pub(crate) jobs: &'a Arc<Jobs>,
     pub(crate) content_tasks: &'a Arc<Tasks>,
     /// The vendor's id of the call. It is sent in a header and, by some vendors, in errors too.
     pub(crate) request_id: &'a str,
 }
 
-/// A call that a protocol has parsed. Refusals are complete replies, because each vendor has its
-/// own messages and envelope.
+/// A call that a protocol has parsed. Refusals are complete replies, because each vendor has its own error messages and
+/// envelope.
 pub(crate) trait Protocol: Sized {
-    /// Checks the caller's credential and parses the call as far as model and form.
+    /// Checks the caller's credential, and parses the call far enough to find the model and the form of the answer.
     fn read(call: &Incoming<'_>) -> Result<Self, Reply>;
 
     /// The model that the call names, including its script.
     fn model(&self) -> &str;
 
-    /// The answer, or a refusal where the vendor would refuse the request.
+    /// Creates the answer, or a refusal where the vendor would refuse the request.
     fn answer(&self, context: &CallContext<'_>) -> Reply;
 
-    /// The vendor's replies that scripts ask for instead of an answer.
+    /// The vendor's replies that a script can ask for instead of an answer.
     fn errors(&self) -> &dyn ErrorReplies;
 }
 
-/// The replies of a vendor that scripts ask for instead of an answer.
+/// A vendor's replies that a script can ask for instead of an answer.
 pub(crate) trait ErrorReplies {
     /// The error for a status that a script asks for.
     fn of_status(&self, status: &Status, model: &str) -> Reply;

@@ -1,8 +1,8 @@
-//! Opaque values that only the simulator can create: thought signatures and encrypted reasoning.
+//! Creates opaque values that only the simulator can create: thought signatures and encrypted reasoning.
 //!
-//! A seal binds a text to a kind and a model. When a client sends it back, the simulator detects
-//! whether it was cut, altered, or made for another model or purpose. It is standard base64 that
-//! uses the whole alphabet, so that errors of a peer that decodes and encodes it again show.
+//! A sealed value binds a text to a kind and a model. When a client sends it back, the simulator detects whether it was
+//! cut, altered, or made for another model or purpose. It is standard base64 that uses the whole alphabet, so that a
+//! peer that decodes it and encodes it differently is noticed.
 
 use crate::seed::Seed;
 
@@ -18,7 +18,7 @@ pub(crate) fn seal(kind: &str, model: &str, text: &str) -> String {
     encode(&bytes)
 }
 
-/// The sealed text, if the value was made for this kind and model.
+/// Returns the sealed text, if the value was made for this kind and model.
 pub(crate) fn open(kind: &str, model: &str, sealed: &str) -> Option<String> {
     let bytes = decode(sealed)?;
     let rest = bytes.strip_prefix(MAGIC)?;
@@ -40,7 +40,7 @@ fn check(kind: &str, model: &str, text: &[u8]) -> [u8; CHECK_BYTES] {
     Seed::of(&parts).next().to_le_bytes()
 }
 
-/// Makes the text unreadable; applied twice it gives the text again.
+/// Makes a text unreadable. Applying it twice restores the text.
 fn masked(bytes: &[u8]) -> impl Iterator<Item = u8> {
     let mut seed = Seed::new(0x7365_616c);
     bytes
@@ -48,7 +48,7 @@ fn masked(bytes: &[u8]) -> impl Iterator<Item = u8> {
         .map(move |byte| byte ^ seed.next().to_le_bytes()[0])
 }
 
-/// Standard base64 with padding.
+/// Encodes bytes as standard base64 with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

@@ -1,10 +1,10 @@
-//! A deterministic generator for everything that looks random in an answer.
+//! A deterministic generator for all values in an answer that look random.
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Equal seeds give equal sequences.
+/// The state of the generator. Equal seeds give equal sequences.
 #[derive(Debug, Clone)]
 pub(crate) struct Seed(u64);
 
@@ -32,7 +32,7 @@ impl Seed {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 when `bound` is 0.
+    /// The next number below `bound`; 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX);
         usize::try_from(self.next().checked_rem(bound).unwrap_or_default()).unwrap_or_default()

@@ -2,34 +2,33 @@
 
 use std::time::Duration;
 
-/// How a simulator behaves. The default is meant for tests.
+/// The behaviour of a simulator. The defaults are meant for tests.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The delay between the content events of a stream. The demo sets one, so that streaming is
-    /// visible.
+    /// The delay between the content events of a stream. The demo sets it, so that streaming is visible.
     pub pace: Option<Duration>,
     /// Keys and client secrets that are refused.
     pub refused_keys: Vec<String>,
     /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
     pub keys_without_credit: Vec<String>,
-    /// The keys with which requests may be signed.
+    /// The keys that may sign requests.
     pub access_keys: Vec<AccessKey>,
     pub request_bytes_max: usize,
     pub connections_max: usize,
-    /// Limits of the log of calls.
+    /// Limits of the call log.
     pub calls_max: usize,
     pub call_body_bytes_max: usize,
     pub calls_bytes_max: usize,
 }
 
-/// A key that signs requests.
+/// A key with which requests are signed.
 #[derive(Debug, Clone)]
 pub struct AccessKey {
     pub id: String,
     pub secret: String,
     /// Only temporary keys have a session token.
     pub session_token: Option<String>,
-    /// The region for which requests must be signed.
+    /// The region that the signature of a request must name.
     pub region: String,
 }
 

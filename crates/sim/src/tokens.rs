@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 /// The maximum number of letters per token; longer words are several tokens.
 const ASCII_LETTERS_MAX: usize = 6;
-/// The same outside ASCII, where real tokenizers make shorter tokens.
+/// The same limit for letters outside ASCII, where real tokenizers create shorter tokens.
 const WIDE_LETTERS_MAX: usize = 3;
 const DIGITS_MAX: usize = 3;
 const BREAKS_MAX: usize = 4;
 
-/// How many tokens a text has.
+/// The number of tokens in a text.
 pub fn count_tokens(text: &str) -> u64 {
     let mut rest = text;
     let mut count = 0;
@@ -25,7 +25,7 @@ pub fn count_tokens(text: &str) -> u64 {
     count
 }
 
-/// How many tokens the strings of a JSON value have, at any depth.
+/// The number of tokens in the strings of a JSON value, at any depth.
 pub(crate) fn count_in(value: &Value) -> u64 {
     match value {
         Value::String(text) => count_tokens(text),
@@ -35,7 +35,7 @@ pub(crate) fn count_in(value: &Value) -> u64 {
     }
 }
 
-/// The length of the first token in bytes; 0 only for an empty text.
+/// The length of the first token in bytes. It is 0 only for an empty text.
 pub(crate) fn first_len(text: &str) -> usize {
     let body = text.strip_prefix(' ').unwrap_or(text);
     let space = text.len() - body.len();
@@ -43,7 +43,7 @@ pub(crate) fn first_len(text: &str) -> usize {
         return space;
     };
     if first == ' ' {
-        // One space belongs to the word after it; each further space is a token.
+        // A single space belongs to the word after it. Each additional space is a token.
         return space;
     }
     space + run_len(body, first)
@@ -68,12 +68,12 @@ fn run_len(body: &str, first: char) -> usize {
         .sum()
 }
 
-/// Whether a character belongs to a writing system without spaces, where each character is a token.
+/// Whether a character belongs to a script that is written without spaces. Each such character is a token.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF)
 }
 
-/// Cuts a text after `tokens_max` tokens. The second value is the number of tokens that remain in it.
+/// Cuts a text after `tokens_max` tokens. The second value is the number of tokens in the returned text.
 pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
     let mut end = 0;
     let mut count = 0;
@@ -106,13 +106,13 @@ impl TokenWalk {
         self.token_before(usize::MAX)
     }
 
-    /// The next token, cut if it would extend beyond a position.
+    /// The next token, cut if it would extend beyond `place`.
     pub(crate) fn token_before(&mut self, place: usize) -> Option<&str> {
         let len = first_len(self.text.get(self.at..)?);
         self.bytes(len.min(place.saturating_sub(self.at)))
     }
 
-    /// The next `len` bytes, extended to the end of a character.
+    /// The next `len` bytes, extended to a character boundary.
     pub(crate) fn bytes(&mut self, len: usize) -> Option<&str> {
         let start = self.at;
         let mut end = start.saturating_add(len).min(self.text.len());

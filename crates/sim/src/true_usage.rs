@@ -1,4 +1,4 @@
-//! The true usage of a call, whatever its answer reported. Tests compare a gateway's bill with it.
+//! Defines the true usage of a call, which can differ from the reported usage. Tests compare a gateway's bill with it.
 
 use serde::Serialize;
 
@@ -18,16 +18,16 @@ pub struct TrueUsage {
 /// The true usage of one WebSocket session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SessionUsage {
-    /// The playing time of the received and of the sent audio.
+    /// The duration of the received audio, and of the sent audio, in microseconds.
     pub heard_us: u64,
     pub spoken_us: u64,
-    /// Text items of the conversation.
+    /// The number of text items in the conversation.
     pub text_inputs: u64,
-    /// Characters to speak.
+    /// The number of characters to speak.
     pub characters: u64,
 }
 
-/// How often the upstream used its own tools.
+/// The number of calls of each of the upstream's own tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HostedTools {
     pub searches: u64,

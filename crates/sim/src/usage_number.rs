@@ -1,4 +1,4 @@
-//! One number of a usage object, true or changed by a fault.
+//! Writes one number of a usage object, either true or changed by a fault.
 
 use crate::fault::UsageFault;
 use serde::{Serialize, Serializer};
@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UsageNumber {
     Number(u64),
-    /// The number as a string.
+    /// The number, written as a string.
     Text(u64),
-    /// A number that no integer type can hold.
+    /// A JSON number that no integer type can hold.
     Raw(&'static str),
 }
 
@@ -28,7 +28,7 @@ impl Serialize for UsageNumber {
 }
 
 impl UsageNumber {
-    /// The number that is reported under a fault. The caller handles `UsageFault::Missing`.
+    /// The number that is reported with a fault. The caller must handle `UsageFault::Missing`.
     pub(crate) fn with_fault(number: u64, fault: UsageFault) -> Self {
         match fault {
             UsageFault::Exact

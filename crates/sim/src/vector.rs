@@ -1,5 +1,5 @@
-//! Embedding vectors. Equal texts give equal vectors, texts that share words and letters are close,
-//! and every vector has length one.
+//! Creates embedding vectors. Equal texts give equal vectors, texts that share words and letters are close, and every
+//! vector has length one.
 
 use crate::seed::Seed;
 
@@ -22,7 +22,7 @@ pub(crate) fn of_text(text: &str, dimensions: usize) -> Vec<f32> {
             add(&mut sum, &[b"letters", letters.as_bytes()], 1.0);
         }
     }
-    // So that a text without letters or digits is not the zero vector.
+    // Ensures that a text without letters or digits does not give the zero vector.
     add(&mut sum, &[b"text", text.as_bytes()], 0.1);
     unit(sum)
 }
@@ -36,7 +36,7 @@ pub(crate) fn of_tokens(tokens: &[u64], dimensions: usize) -> Vec<f32> {
     unit(sum)
 }
 
-/// Adds a feature. Its hash selects a few positions of the vector and their signs.
+/// Adds a feature to the vector. The feature's hash selects a few positions and their signs.
 #[expect(
     clippy::float_arithmetic,
     reason = "the elements of a vector are floats"

@@ -1,4 +1,4 @@
-//! A video file that players can open: one picture per second, in an MP4 or MOV container.
+//! Creates video files that players can open: one picture per second, in an MP4 or MOV container.
 
 use crate::picture;
 
@@ -22,12 +22,12 @@ const WIDTH: u16 = 64;
 const HEIGHT: u16 = 36;
 const TIMESCALE: u32 = 1000;
 
-/// An MP4 of this length. Its colours depend on the words.
+/// Creates an MP4 of this length. Its colours depend on the words.
 pub(crate) fn mp4(seconds: u64, words: &str) -> Vec<u8> {
     file_in(Container::Mp4, seconds, words)
 }
 
-/// The same in any container.
+/// Creates a video of this length in the given container. Its colours depend on the words.
 pub(crate) fn file_in(container: Container, seconds: u64, words: &str) -> Vec<u8> {
     let frames: Vec<Vec<u8>> = (0..seconds).map(|second| frame(second, words)).collect();
     let kind = atom(*b"ftyp", &container.brands());
@@ -36,7 +36,7 @@ pub(crate) fn file_in(container: Container, seconds: u64, words: &str) -> Vec<u8
     [kind, media, movie(&frames, first)].concat()
 }
 
-/// The picture of one second, as PNG.
+/// The picture for one second of the video, as PNG.
 pub(crate) fn frame(second: u64, words: &str) -> Vec<u8> {
     let words = format!("{words} {second}");
     picture::png(WIDTH.into(), HEIGHT.into(), &words)
@@ -76,7 +76,7 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
             &fixed(HEIGHT),
         ],
     );
-    // The language code 0x55c4 is "und".
+    // The language code 0x55c4 is "und" (undetermined).
     let media_head = full(
         *b"mdhd",
         0,
@@ -100,7 +100,7 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     atom(*b"moov", &[&head, &atom(*b"trak", &[&track_head, &media])])
 }
 
-/// The sample tables: position, size and duration of each picture.
+/// The sample tables: the position, size and duration of each picture.
 fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     let one = 1_u32.to_be_bytes();
     let count = length(frames.len()).to_be_bytes();
@@ -138,7 +138,7 @@ fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     )
 }
 
-/// The identity transformation.
+/// The identity transformation matrix.
 fn matrix() -> Vec<u8> {
     [0x0001_0000_u32, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000]
         .iter()
@@ -152,7 +152,7 @@ fn atom(kind: [u8; 4], parts: &[&[u8]]) -> Vec<u8> {
     [&size[..], &kind, &content].concat()
 }
 
-/// An atom of version 0 with flags.
+/// An atom that begins with version 0 and flags.
 fn full(kind: [u8; 4], flags: u32, parts: &[&[u8]]) -> Vec<u8> {
     atom(kind, &[&flags.to_be_bytes(), &parts.concat()])
 }

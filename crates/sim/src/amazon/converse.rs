@@ -1,5 +1,5 @@
-//! The Converse protocol, which has one wire format for all models. Requests are converted to those of `messages/`, and
-//! its answers are converted back.
+//! Serves the Converse protocol, which has one wire format for all models. Requests are converted to those of
+//! `messages/`, and the answers are converted back.
 
 use super::converse_answer::{Frames, answer};
 use super::converse_request::read_request;
@@ -25,7 +25,7 @@ pub(crate) fn is_converse(path: &str) -> bool {
     target(path).is_some()
 }
 
-/// The model and whether the answer is a stream.
+/// Splits a path into the model and whether the answer is a stream.
 fn target(path: &str) -> Option<(String, bool)> {
     let (model, action) = path.strip_prefix("/model/")?.split_once('/')?;
     let streamed = match action {

@@ -7,7 +7,7 @@ use super::frame::{event, padding, reframed};
 use super::invoke::exception_of;
 use crate::reply::Event;
 
-/// Converts an unstreamed answer. A body that is not a message stays unchanged.
+/// Converts a whole answer. A body that is not a message stays unchanged.
 pub(super) fn answer(body: &Bytes) -> Bytes {
     let Ok(message) = serde_json::from_slice::<Value>(body) else {
         return body.clone();
@@ -53,7 +53,7 @@ fn reason(reason: &Value) -> Value {
     }
 }
 
-/// The token counts, without those that the model does not report.
+/// The token counts. Counts that the model does not report are left out.
 fn counts(usage: &Value) -> Value {
     let mut counts = json!({});
     let mut total = Some(0);
@@ -90,12 +90,12 @@ fn counts(usage: &Value) -> Value {
 /// Converts the events of a stream to frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// The usage so far. The model reports its input at the start, and Converse reports everything at the end.
+    /// The usage reported so far. Messages reports the input at the start, but Converse reports all usage at the end.
     usage: Value,
 }
 
 impl Frames {
-    /// The frames of an event; `None` if Converse has no such event.
+    /// Converts an event to frames; `None` if Converse has no such event.
     pub(super) fn framed(&mut self, sse: &Event) -> Option<Event> {
         reframed(sse, |data| self.frames_of(data))
     }

@@ -1,4 +1,4 @@
-//! Converts requests of Converse to those of Messages, and refuses what the vendor would refuse.
+//! Converts requests of Converse to those of Messages, and applies the vendor's checks.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ const MEMBERS: [&str; 7] = [
     "additionalModelResponseFieldPaths",
 ];
 
-/// Reads a body.
+/// Checks a body and converts it to a Messages request.
 pub(super) fn read_request(body: &[u8]) -> Read<Value> {
     let request: Value = serde_json::from_slice(body).map_err(|_| "not JSON".to_owned())?;
     only(&request, "request", &MEMBERS)?;
@@ -146,7 +146,7 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
     Ok(())
 }
 
-/// What contains the content blocks.
+/// The container of a list of content blocks: a turn or a tool result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Turn,

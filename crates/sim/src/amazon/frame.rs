@@ -1,12 +1,12 @@
-//! The frames of a binary event stream: lengths, headers, a payload and two checksums.
+//! Encodes the frames of a binary event stream: lengths, headers, a payload and two checksums.
 
 use crate::reply::Event;
 use bytes::Bytes;
 
-/// Payloads contain a padding member that hides the length of the text.
+/// The text from which padding is cut. Payloads contain a padding member that hides the length of the text.
 const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// An event of a stream.
+/// Encodes an event of a stream.
 pub(super) fn event(kind: &str, payload: &[u8]) -> Bytes {
     let headers = [
         (":event-type", kind),
@@ -16,7 +16,7 @@ pub(super) fn event(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
-/// An error that ends a stream.
+/// Encodes an error that ends a stream.
 pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     let headers = [
         (":exception-type", kind),
@@ -26,7 +26,8 @@ pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
-/// An event of a text stream as an event of a binary one. `frames` converts its data; `None` leaves the event out.
+/// Converts a server-sent event to an event of a binary stream. `frames` converts the data; `None` leaves the event
+/// out.
 pub(super) fn reframed(sse: &Event, frames: impl FnOnce(&str) -> Option<Bytes>) -> Option<Event> {
     let text = std::str::from_utf8(&sse.bytes).ok()?;
     let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
@@ -74,7 +75,7 @@ mod tests {
         })
     }
 
-    /// The vendor's own parser accepts the expected frames.
+    /// The vendor's own parser accepts the frames that this test expects.
     #[test]
     fn frames_are_those_of_the_vendor() {
         let delta = br#"{"contentBlockIndex":0,"delta":{"text":"Hi"},"p":"ab"}"#;

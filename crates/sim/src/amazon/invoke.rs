@@ -1,5 +1,5 @@
-//! `invoke`: Messages requests whose path names the model and the form of the answer, so their bodies lack `model` and
-//! `stream`.
+//! Serves `invoke`: Messages requests without `model` and `stream`, because the path names the model and the form of
+//! the answer.
 
 use super::frame::{event, exception, padding, reframed};
 use super::refusal::{name_of, no_such_path, refusal, translated};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const VERSION: &str = "bedrock-2023-05-31";
 pub(super) const EVENT_STREAM: &str = "application/vnd.amazon.eventstream";
 
-/// A call of which the credential, the path and the version have been checked.
+/// A call whose credential, path and version have been checked.
 #[derive(Debug)]
 pub(crate) struct Invoke {
     messages: Messages,
@@ -30,7 +30,7 @@ pub(crate) fn is_target(path: &str) -> bool {
     target(path).is_some()
 }
 
-/// The model and whether the answer is a stream.
+/// Splits a path into the model and whether the answer is a stream.
 fn target(path: &str) -> Option<(String, bool)> {
     let (model, action) = path.strip_prefix("/model/")?.split_once('/')?;
     let streamed = match action {
@@ -135,7 +135,7 @@ impl Invoke {
     }
 }
 
-/// Checks the key. `check_signature` has already replaced a signature by the id of its key.
+/// Checks the key. In a signed request, `check_signature` has already replaced the signature with the id of its key.
 pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
     let header = call.parts.headers.get(AUTHORIZATION);
     let key = header
@@ -183,7 +183,7 @@ fn frame_of(data: &str) -> Bytes {
     }
 }
 
-/// The exception that ends a stream in place of the model's own error.
+/// Converts the model's error to the exception that ends the stream.
 pub(super) fn exception_of(error: &Value) -> Bytes {
     let kind = error["type"].as_str().unwrap_or_default();
     let status = match kind {

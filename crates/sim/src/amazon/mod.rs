@@ -1,10 +1,10 @@
-//! What is particular to models at Amazon Bedrock: signed requests, its errors, models named by the path, and streams
-//! of binary frames.
+//! Amazon Bedrock: checks signed requests, reads the model from the path, and sends errors and binary streams in the
+//! form of this cloud.
 //!
-//! | path | what |
+//! | path | protocol |
 //! |---|---|
 //! | `/model/{id}/invoke`, `…/invoke-with-response-stream` | Messages without `model` and `stream` (`invoke.rs`) |
-//! | `/model/{id}/converse`, `…/converse-stream` | any model in one notation (`converse.rs`) |
+//! | `/model/{id}/converse`, `…/converse-stream` | Converse, one wire format for all models (`converse.rs`) |
 //! | `/anthropic/v1/messages`, `/openai/v1/…` | the vendors' own protocols |
 //!
 //! A signature is checked on every path (`signature.rs`).

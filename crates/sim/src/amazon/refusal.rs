@@ -1,4 +1,4 @@
-//! Refusals as this cloud writes them: a message in the body, and the name of the error in a header.
+//! Writes refusals in the form of this cloud: a message in the body, and the name of the error in a header.
 
 use crate::reply::{Content, Reply};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
-/// A refusal with this error name. In the header a URL follows the name, as some of the vendor's services send it.
+/// A refusal with this error name. In the header, a URL follows the name, because some of the vendor's services send
+/// one.
 pub(super) fn refusal(status: StatusCode, name: &str, message: &str) -> Reply {
     let mut reply = Reply::json(status, json!({ "message": message }).to_string());
     let with_address = format!("{name}:http://internal.sim-upstream.example/coral/");

@@ -1,5 +1,5 @@
-//! Checks AWS signatures, version 4. Written from the vendor's description, without the library with which the gateway
-//! signs.
+//! Checks AWS signatures, version 4. Written from the vendor's specification, without the library that the gateway uses
+//! to sign.
 
 use super::refusal::refusal;
 use crate::date::iso_8601;
@@ -13,11 +13,11 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// How far a caller's clock may be off, in seconds.
+/// The maximum error of a caller's clock, in seconds.
 const SKEW_MAX_S: u64 = 300;
 
-/// Checks the signature of a request that has one. Returns the request with the id of the key in place of the
-/// signature; `None` if it has no signature.
+/// Checks the signature of a request. Returns the request with the signature replaced with the id of its key, or `None`
+/// if the request is not signed.
 pub(crate) fn check_signature(
     parts: &Parts,
     body: &[u8],
@@ -134,7 +134,7 @@ fn check_time(
     unix_s: u64,
 ) -> Result<(), Reply> {
     let date = text(headers, "x-amz-date").unwrap_or_default();
-    // All dates have the same format, so comparing their texts compares the times.
+    // All dates have the same format, so comparing them as strings compares the times.
     let oldest = compact_date(unix_s.saturating_sub(SKEW_MAX_S));
     let newest = compact_date(unix_s + SKEW_MAX_S);
     if date < oldest.as_str() {
@@ -247,7 +247,7 @@ fn canonical_request(authorization: &Authorization<'_>, parts: &Parts, body: &[u
     )
 }
 
-/// Percent-encodes the path, which was sent encoded, a second time.
+/// Percent-encodes the path a second time, because the path in the request is already encoded.
 fn encoded_again(path: &str) -> String {
     let mut encoded = String::new();
     for byte in path.bytes() {
@@ -276,7 +276,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `20260102T030405Z`
+/// Formats a time as `20260102T030405Z`.
 fn compact_date(unix_s: u64) -> String {
     iso_8601(unix_s).replace(['-', ':'], "")
 }

@@ -1,4 +1,4 @@
-//! Annotations: the source of a text.
+//! Writes annotations, which name the source of a text.
 
 use crate::model::Output;
 use serde::Serialize;
@@ -19,7 +19,7 @@ struct UrlCitation {
 }
 
 impl Annotation {
-    /// The source of the whole text.
+    /// An annotation that names the source of the whole text; `None` if the output has no citation.
     pub(super) fn of(output: &Output) -> Option<Self> {
         let citation = output.citation.as_ref()?;
         Some(Self {

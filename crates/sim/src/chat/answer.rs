@@ -1,4 +1,4 @@
-//! The unstreamed answer.
+//! Writes the whole answer of a call that is not streamed.
 
 use super::annotation::Annotation;
 use super::audio::Clip;
@@ -14,7 +14,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Estimates of the bytes in the answer for each byte of text: for each reported log probability, and for audio.
+/// Estimates of the bytes that one byte of text adds to the answer: for each reported log probability, and for audio.
 const LOGPROB_WEIGHT: usize = 16;
 const AUDIO_WEIGHT: usize = 16;
 

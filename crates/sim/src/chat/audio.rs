@@ -1,16 +1,16 @@
-//! Spoken answers: a transcript, and as much silence as it takes to speak it.
+//! Writes spoken answers: a transcript, and silence whose length grows with the text.
 
 use crate::seed::Seed;
 use serde::Serialize;
 
-/// How long a later turn can refer to a clip.
+/// How long a later turn can refer to a clip, in seconds.
 const KEPT_S: u64 = 3600;
 /// Three zero bytes as base64. Silence consists of whole groups, so the base64 of pieces can be
 /// concatenated.
 const GROUP: &str = "AAAA";
 const GROUPS_PER_BYTE: usize = 4;
 
-/// The audio clip of an unstreamed answer.
+/// The audio clip of a whole answer.
 #[derive(Serialize)]
 pub(super) struct Clip<'a> {
     id: String,

@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
@@ -8,7 +8,7 @@ use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Chat {
     request: Value,

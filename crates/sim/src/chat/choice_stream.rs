@@ -1,4 +1,4 @@
-//! The chunks of one choice of a stream, in order.
+//! Creates the chunks of one choice of a stream, in order.
 
 use super::annotation::Annotation;
 use super::answer::{call_id, finish_word};
@@ -20,14 +20,14 @@ pub(super) struct ChoiceStream {
     call_ids: VecDeque<String>,
 }
 
-/// How the text is sent.
+/// The form in which the text is sent.
 enum TextForm {
     Text,
     Refusal,
     Voice { clip_id: String, created: u64 },
 }
 
-/// What comes next in a choice.
+/// The next kind of chunk in the stream of a choice.
 enum Stage {
     Role,
     Reasoning(Pieces),
@@ -46,7 +46,7 @@ pub(super) struct ChoiceChunk {
     pub(super) delta: Delta,
     pub(super) logprobs: Option<Logprobs>,
     pub(super) finish: Option<&'static str>,
-    /// The chunk carries a part of the answer.
+    /// Whether the chunk carries a part of the answer.
     pub(super) content: bool,
 }
 
@@ -143,7 +143,7 @@ impl ChoiceStream {
                         };
                         return Some(ChoiceChunk::content(delta));
                     }
-                    // The deprecated form has only one call.
+                    // The deprecated `function_call` can hold only one call.
                     self.stage = if self.legacy {
                         Stage::Finish
                     } else {
@@ -175,7 +175,7 @@ impl ChoiceStream {
         Some(ChoiceChunk::content(delta))
     }
 
-    /// The choice has no `content`: it is a refusal, audio, or only tool calls.
+    /// Whether the choice has no `content`, because it is a refusal, audio, or only tool calls.
     fn has_no_text(&self) -> bool {
         match self.text_form {
             TextForm::Refusal | TextForm::Voice { .. } => true,

@@ -1,4 +1,4 @@
-//! The wire format of a chunk.
+//! Defines the wire format of a chunk.
 
 use super::annotation::Annotation;
 use super::audio::{expires_at, silence};
@@ -46,7 +46,7 @@ pub(super) struct ChunkChoice {
     pub(super) finish_reason: Option<&'static str>,
 }
 
-/// What a chunk adds. Empty members are not written.
+/// The content that a chunk adds to its choice. Empty members are not written.
 #[derive(Default, Serialize)]
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Log probabilities of a choice: of its content or of its refusal.
+//! Writes the log probabilities of a choice, either of its content or of its refusal.
 
 use crate::openai::{TokenLogprob, logprobs};
 use serde::Serialize;

@@ -30,7 +30,7 @@ const KNOWN: &[&str] = &[
 pub(super) struct Messages {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages, because JSON mode requires a word in it.
+    /// The text of all messages. JSON mode requires that it contains the word JSON.
     pub(super) all_text: String,
 }
 
@@ -62,7 +62,7 @@ struct Reader {
     messages: Messages,
     /// Calls of the last assistant message that have no result yet.
     unanswered: Vec<String>,
-    /// Whether a tool result is allowed here.
+    /// Whether a tool result is allowed as the next message.
     calls_open: bool,
 }
 
@@ -114,7 +114,7 @@ impl Reader {
         }
         if let Some(call) = message.child("function_call")? {
             calls.push(PastCall {
-                // The result of a deprecated call refers to the function by name, not to an id.
+                // The result of a deprecated call refers to the function by its name, because there is no call id.
                 id: call.required_text("name")?.to_owned(),
                 name: call.required_text("name")?.to_owned(),
                 arguments: call.required_text("arguments")?.to_owned(),
@@ -204,7 +204,7 @@ fn past_call(call: &Member<'_>) -> Result<PastCall, Refusal> {
     })
 }
 
-/// Which content parts a message may have.
+/// The set of content parts that a message may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartsOf {
     User,

@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions`.
+//! Serves `POST /v1/chat/completions`.
 
 mod annotation;
 mod answer;

@@ -12,7 +12,7 @@ const STOPS_MAX: usize = 4;
 pub(super) struct Streaming {
     pub(super) wanted: bool,
     pub(super) include_usage: bool,
-    /// Chunks have a padding string that hides their length.
+    /// Whether chunks have a padding string that hides their length.
     pub(super) obfuscation: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use super::parameters::{self, Streaming};
 use super::tools::Tooling;
@@ -10,7 +10,7 @@ use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
 const CHOICES_MAX: i64 = 128;
-/// The members that the protocol defines. A strict model refuses others.
+/// The members that the protocol defines. With the script `strict`, a model refuses all others.
 const KNOWN: &[&str] = &[
     "audio",
     "frequency_penalty",
@@ -57,11 +57,11 @@ pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) streaming: Streaming,
     pub(super) choices: usize,
-    /// How many alternatives of each token are reported; `None` means no log probabilities.
+    /// The number of alternatives to report for each token; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// The caller asked for audio.
+    /// Whether the caller asked for audio.
     pub(super) audio: bool,
-    /// The request has `functions` instead of `tools`, so the answer has `function_call`.
+    /// Whether the request has `functions` instead of `tools`, so that the answer has `function_call`.
     pub(super) legacy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The streamed answer. Chunks are created while they are sent.
+//! Writes the streamed answer. Chunks are created one by one as they are sent.
 
 use super::answer::{Identity, outputs};
 use super::choice_stream::{ChoiceChunk, ChoiceStream};
@@ -247,7 +247,7 @@ impl Chunks {
             service_tier: "default",
             system_fingerprint: &self.identity.fingerprint,
             choices,
-            // If the caller asked for usage, it is null in all chunks but the last.
+            // If the caller asked for usage, it is null in all chunks except the last.
             usage: match usage {
                 Some(usage) => OptionalMember::Given(usage),
                 None if self.include_usage => OptionalMember::Null,

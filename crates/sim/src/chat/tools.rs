@@ -35,7 +35,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
     }
     if tools.is_empty() {
         for name in ["tool_choice", "parallel_tool_calls"] {
-            // `none` is harmless without tools.
+            // Without tools, only the choice `none` is allowed.
             if body.get(name).is_some_and(|value| value != "none") {
                 return Err(Refusal::invalid(format!(
                     "'{name}' is only allowed when 'tools' are specified."

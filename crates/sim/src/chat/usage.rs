@@ -1,4 +1,4 @@
-//! The `usage` object, true or changed by a fault.
+//! Writes the `usage` object, either true or changed by a fault.
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
@@ -59,7 +59,7 @@ impl TokenCounts {
         }
     }
 
-    /// The usage after this many output tokens.
+    /// The usage after this many output tokens have been sent.
     pub(super) fn so_far(self, completion: u64) -> Usage {
         let given = completion.min(self.completion);
         Self {
@@ -71,7 +71,7 @@ impl TokenCounts {
         .wire_usage(UsageNumber::Number)
     }
 
-    /// The final usage under a fault; `None` if it is not reported.
+    /// The final usage, changed by a fault; `None` if the fault is that it is missing.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
@@ -117,7 +117,7 @@ pub(super) struct Usage {
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_side_tool_usage_details: Option<HostedDetails>,
-    /// Sent by services that aggregate several vendors.
+    /// Only services that aggregate several vendors send a cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<UsageNumber>,
 }

@@ -1,4 +1,4 @@
-//! Azure: credentials, paths and errors.
+//! Checks credentials and converts paths and errors of Azure.
 
 use super::convert::{AnswerChange, ConvertedRequest, bearer, header, rewritten_parts};
 use super::issued_tokens::{IssuedTokens, Issuer};
@@ -85,7 +85,7 @@ fn is_without_version(parts: &Parts) -> bool {
         .contains("api-version")
 }
 
-/// The deployment in the path of a call with a dated `api-version`, if there is one, and the rest of the path.
+/// Splits the path of a call with a dated `api-version` into the deployment, if it has one, and the rest.
 fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
     let query = parts.uri.query().unwrap_or_default();
     let version = query
@@ -107,7 +107,7 @@ fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
     Ok((Some(decoded(deployment)), rest))
 }
 
-/// Sets the model to the deployment in the path, whatever the body names.
+/// Sets the model to the deployment in the path, even if the body names another model.
 fn with_model(body: &Bytes, deployment: &str) -> Result<Bytes, Reply> {
     let mut request: Value = serde_json::from_slice(body).map_err(|_| not_found())?;
     request["model"] = deployment.into();

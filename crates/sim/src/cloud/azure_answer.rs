@@ -1,4 +1,4 @@
-//! Azure's content filter, which adds members to chat answers and chunks to their streams.
+//! Simulates Azure's content filter, which adds members to chat answers and chunks to their streams.
 
 use crate::reply::{Content, Event, EventKind, Reply};
 use bytes::Bytes;
@@ -80,7 +80,7 @@ fn add_to_choices(answer: &mut Value) {
     }
 }
 
-/// The first chunk of every stream: no id, no choices.
+/// The first chunk of every stream. It has neither id nor choices, only the filter results of the prompt.
 fn prompt_chunk() -> Event {
     frame(&json!({
         "id": "", "object": "", "created": 0, "model": "", "choices": [],
@@ -88,7 +88,7 @@ fn prompt_chunk() -> Event {
     }))
 }
 
-/// A chunk of the asynchronous filter. It follows the chunk with the finish reason, and has no delta.
+/// The chunk of the asynchronous filter. It follows the chunk with the finish reason, and has no delta.
 fn late_chunk() -> Event {
     frame(&json!({
         "id": "", "object": "", "created": 0, "model": "",

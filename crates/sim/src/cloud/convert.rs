@@ -1,4 +1,4 @@
-//! What a cloud does with a request before the vendor's protocol sees it.
+//! Converts requests to a cloud to the vendor's protocol, and changes the answers as the cloud does.
 
 use super::azure;
 use super::azure_answer;
@@ -25,27 +25,27 @@ pub(crate) struct ConvertedRequest {
 pub(super) enum AnswerChange {
     None,
     AzureChat,
-    /// Writes vectors as predictions, each with the number of tokens of its text.
+    /// Converts vectors to predictions, each with the number of tokens of its text.
     Predictions(Vec<u64>),
     /// Adds the number of tokens of the text to the vector.
     Embedding(u64),
-    /// Puts this path before the names of operations.
+    /// Prefixes the names of operations with this path.
     Operation(String),
 }
 
-/// What the clouds did with a request.
+/// The result of passing a request to the clouds.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The request does not belong to a cloud.
     NotForCloud,
-    /// The cloud has refused it.
+    /// The cloud has refused the request.
     Refused(Box<Reply>),
-    /// A token endpoint has answered it. The script has the faults that are left to apply.
+    /// A token endpoint has answered the request. The script has the faults that are still to be applied.
     TokenAnswer(Box<Reply>, Box<Script>),
     Converted(Box<ConvertedRequest>),
 }
 
-/// Answers a request for a token, and converts a request to a cloud. `script` returns the faults for token endpoints.
+/// Answers a request for a token, or converts a request to a cloud. `script` returns the faults for token endpoints.
 pub(crate) fn receive(
     parts: &Parts,
     body: &Bytes,
@@ -92,7 +92,7 @@ impl ConvertedRequest {
     }
 }
 
-/// The request with another path and the vendor's own credential header.
+/// A copy of the request head with another path, and with the credential in the vendor's own header.
 pub(super) fn rewritten_parts(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
     let mut rewritten = parts.clone();
     if let Ok(uri) = path.parse::<Uri>() {

@@ -1,21 +1,21 @@
-//! The service account of the simulated Google cloud, and the check of its assertions.
+//! Provides the service account of the simulated Google cloud, and checks the assertions that it signs.
 
 use super::rsa;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-/// Made for the simulator. It gives access to nothing.
+/// A key made for the simulator. It gives access to nothing.
 const PRIVATE_KEY: &str = include_str!("account_key.pem");
-/// The modulus of the same key, in hexadecimal.
+/// The modulus of `PRIVATE_KEY`, in hexadecimal.
 const MODULUS: &str = include_str!("account_modulus.txt");
 const KEY_ID: &str = "sim-key-1";
 const EMAIL: &str = "gateway@sim-project-4711.iam.gserviceaccount.com";
-/// The audience that assertions must name, whatever the address of the endpoint is.
+/// The audience that assertions must name. It does not depend on the address of the token endpoint.
 const AUDIENCE: &str = "https://oauth2.googleapis.com/token";
 const SKEW_S: u64 = 60;
 
-/// The key file of the account that the simulator knows, for a token endpoint at this address.
+/// The key file of the simulator's only account, for a token endpoint at this address.
 pub fn service_account(token_uri: &str) -> String {
     let file = json!({
         "type": "service_account",

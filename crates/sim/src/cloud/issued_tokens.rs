@@ -1,4 +1,5 @@
-//! The clouds' token endpoints. They check the client's credential, and remember the tokens that they have issued.
+//! Implements the clouds' token endpoints. They check the client's credential, and remember the tokens that they have
+//! issued.
 
 use super::google_account;
 use crate::fault::{Script, Status, Substitute};
@@ -13,29 +14,29 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The model as which calls of token endpoints are logged and take faults.
+/// The model name under which calls of token endpoints are logged and faults are queued for them.
 pub(crate) const TOKEN_MODEL: &str = "token";
 const LIFE: Duration = Duration::from_secs(3600);
 
-/// Who issued a token.
+/// The issuer of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Issuer {
     Azure,
     Google,
 }
 
-/// The tokens that have been issued.
+/// The issued tokens, each with its issuer and expiry time.
 #[derive(Debug, Default)]
 pub(crate) struct IssuedTokens(Mutex<HashMap<String, (Issuer, Instant)>>);
 
 impl IssuedTokens {
-    /// Whether the issuer has issued the token, and it has not expired.
+    /// Whether this issuer has issued the token and the token has not expired.
     pub(super) fn accept(&self, token: &str, issuer: Issuer) -> bool {
         let known = self.0.lock().get(token).copied();
         known.is_some_and(|(by, until)| by == issuer && Instant::now() < until)
     }
 
-    /// Answers the call of a token endpoint, or sends what the script says instead. `None` for other paths.
+    /// Answers a call of a token endpoint, or sends the reply that the script substitutes. `None` for other paths.
     pub(super) fn answer(
         &self,
         parts: &Parts,
@@ -51,8 +52,8 @@ impl IssuedTokens {
             Some(Substitute::HtmlPage) => return Some(html_page()),
             Some(Substitute::EmptyObject) => return Some(Reply::json(StatusCode::OK, "{}")),
             Some(Substitute::Refusal(refusal)) => return Some(refusal.reply(TOKEN_MODEL)),
-            // The head is that of the true answer; `BodySteps` replaces the body. Token endpoints have no streams, so
-            // there is nothing to swap.
+            // These faults keep the head of the true answer; `BodySteps` replaces the body. `Swapped` has no effect,
+            // because token endpoints have no streams.
             Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {}
         }
         let form = form(body);
@@ -83,7 +84,7 @@ impl IssuedTokens {
                 "ext_expires_in": life.as_secs(),
                 "access_token": token,
             }),
-            // This endpoint has been seen to send the time as a string.
+            // Google's endpoint has been observed to send this number as a string.
             Issuer::Google => json!({
                 "access_token": token,
                 "expires_in": life.as_secs().to_string(),

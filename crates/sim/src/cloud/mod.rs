@@ -1,24 +1,24 @@
-//! Clouds that host the vendors' models: Azure, and Vertex AI.
+//! Clouds that host the vendors' models: Azure and Vertex AI.
 //!
-//! A cloud stands before the protocols. It checks the cloud's own credentials (keys in its own headers, and tokens
-//! that its token endpoints have issued), converts the request to the vendor's protocol, and changes the answer as the
-//! cloud does.
+//! Requests to a cloud pass through this module before they reach the protocols. It checks the cloud's own credentials
+//! (keys in its own headers, and tokens that its token endpoints have issued), converts the request to the vendor's
+//! protocol, and changes the answer as the cloud does.
 //!
-//! | path | what |
+//! | path | endpoint |
 //! |---|---|
 //! | `/openai/v1/…` | Azure, v1 |
 //! | `/openai/deployments/{deployment}/…?api-version=` | Azure, dated |
 //! | `/anthropic/v1/messages` | Anthropic models in Azure Foundry |
-//! | `/{tenant}/oauth2/v2.0/token` | tokens of Azure, for a client's id and secret |
+//! | `/{tenant}/oauth2/v2.0/token` | issues Azure tokens for a client's id and secret |
 //! | `/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/…` | Vertex AI, by token |
 //! | `…/models/{model}:predictLongRunning`, `…:fetchPredictOperation` | videos of Vertex AI |
 //! | `/v1/publishers/google/models/…` | Vertex AI, by API key |
-//! | `/token`, `/token/life-N` | tokens of Google, for the assertion of [`service_account`] |
+//! | `/token`, `/token/life-N` | issues Google tokens for an assertion of [`service_account`] |
 //!
-//! A token lives for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
-//! token endpoints are logged as calls of the model `token`, and take the faults that are queued for it, except for those
-//! that need a stream. A model whose name begins with `sim-misplaced` is refused as an invalid resource, with its full
-//! name (Vertex AI).
+//! A token is valid for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
+//! token endpoints are logged as calls of the model `token`. The faults that are queued for this model apply to them,
+//! except those that need a stream. Vertex AI refuses a model whose name begins with `sim-misplaced` as an invalid
+//! resource, and the error contains its full name.
 
 mod azure;
 mod azure_answer;

@@ -1,4 +1,4 @@
-//! Verifies RSA signatures with textbook arithmetic, independently of the library with which the gateway signs.
+//! Verifies RSA signatures with textbook arithmetic, independently of the library that the gateway uses to sign.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,7 @@ const DIGEST_INFO: [u8; 19] = [
     0x00, 0x04, 0x20,
 ];
 
-/// Whether the message has this signature: RSASSA-PKCS1-v1_5 with SHA-256.
+/// Whether this is the message's signature (RSASSA-PKCS1-v1_5 with SHA-256).
 pub(super) fn verifies(modulus: &[u8], message: &[u8], signature: &[u8]) -> bool {
     if signature.len() != modulus.len() || signature >= modulus {
         return false;
@@ -26,7 +26,7 @@ pub(super) fn verifies(modulus: &[u8], message: &[u8], signature: &[u8]) -> bool
     power(&limbs(signature), &modulus) == limbs(&expected)
 }
 
-/// A number as 32-bit limbs, the lowest first.
+/// Splits a big-endian number into 32-bit limbs, lowest first.
 fn limbs(bytes: &[u8]) -> Vec<u32> {
     let chunks = bytes.rchunks(4);
     let limb = |chunk: &[u8]| {
@@ -40,7 +40,7 @@ fn limbs(bytes: &[u8]) -> Vec<u32> {
 /// `base` to the public exponent, modulo `modulus`.
 fn power(base: &[u32], modulus: &[u32]) -> Vec<u32> {
     let mut result = base.to_vec();
-    // `result` begins with the highest bit of the exponent. Sixteen bits follow.
+    // `result` starts as `base`, for the highest bit of the exponent. Sixteen bits are left.
     for bit in (0..16).rev() {
         result = product(&result, &result, modulus);
         if EXPONENT >> bit & 1 == 1 {

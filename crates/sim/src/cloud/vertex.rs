@@ -1,4 +1,4 @@
-//! Vertex AI: credentials, paths, and the form of Messages requests.
+//! Checks credentials of Vertex AI, and converts its paths and requests to the vendors' protocols.
 
 use super::convert::{AnswerChange, ConvertedRequest, bearer, header, rewritten_parts};
 use super::issued_tokens::{IssuedTokens, Issuer};
@@ -20,7 +20,7 @@ const TEXT_VERBS: [&str; 3] = ["generateContent", "streamGenerateContent", "coun
 const POLL: &str = "fetchPredictOperation";
 const VIDEO_VERBS: [&str; 2] = ["predictLongRunning", POLL];
 
-/// The path of a publisher's model.
+/// The parsed path of a publisher's model.
 struct Target<'a> {
     publisher: &'a str,
     model: String,
@@ -87,7 +87,7 @@ pub(super) fn convert(
     }
 }
 
-/// Converts the creation or the poll of a video to the vendor's protocol.
+/// Converts a request that creates or polls a video to the vendor's protocol.
 fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<ConvertedRequest, Reply> {
     let path = parts.uri.path();
     let is_poll = verb == POLL;
@@ -112,7 +112,7 @@ fn videos(parts: &Parts, body: &Bytes, verb: &str) -> Result<ConvertedRequest, R
     Ok(converted)
 }
 
-/// Reads a path. The second value says whether it is a path of express mode, which has API keys and no project.
+/// Parses a path. The second value is true in express mode, which has API keys and no project.
 fn read(path: &str) -> Option<(Target<'_>, bool)> {
     let (rest, is_express) = match path.strip_prefix("/v1/projects/") {
         Some(rest) => {
@@ -136,7 +136,7 @@ fn read(path: &str) -> Option<(Target<'_>, bool)> {
     (!model.is_empty()).then_some((target, is_express))
 }
 
-/// Refuses contents without a role, which Vertex AI requires.
+/// Refuses content items without a role, which Vertex AI requires.
 fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let contents = request["contents"].as_array();
@@ -188,7 +188,7 @@ fn embeddings(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<Conver
     })
 }
 
-/// Converts a request for one embedding to the vendor's protocol. All parts of the content make one vector.
+/// Converts a request for one embedding to the vendor's protocol. All parts of the content item make one vector.
 fn one_embedding(
     parts: &Parts,
     body: &Bytes,
@@ -223,7 +223,7 @@ fn one_embedding(
     })
 }
 
-/// The vector of an answer, with its usage.
+/// Adds the usage to an answer with one vector.
 pub(super) fn embedding(reply: Reply, tokens: u64) -> Reply {
     let Content::Whole(bytes) = &reply.content else {
         return reply;
@@ -237,7 +237,7 @@ pub(super) fn embedding(reply: Reply, tokens: u64) -> Reply {
     Reply::json(reply.status, answer.to_string())
 }
 
-/// The vectors of an answer as predictions.
+/// Converts the vectors of an answer to predictions.
 pub(super) fn predictions(reply: Reply, tokens: &[u64]) -> Reply {
     let Content::Whole(bytes) = &reply.content else {
         return reply;
@@ -255,7 +255,7 @@ pub(super) fn predictions(reply: Reply, tokens: &[u64]) -> Reply {
     Reply::json(reply.status, body.to_string())
 }
 
-/// Checks what Vertex AI requires of a Messages request, and converts it to the vendor's protocol.
+/// Applies Vertex AI's checks to a Messages request, and converts it to the vendor's protocol.
 fn hosted(parts: &Parts, body: &Bytes, target: &Target<'_>) -> Result<ConvertedRequest, Reply> {
     let is_stream = target.verb == "streamRawPredict";
     let bad = |message: &str| {
@@ -319,7 +319,7 @@ fn not_found(path: &str, is_stream: bool) -> Reply {
     refusal(StatusCode::NOT_FOUND, "NOT_FOUND", &message, is_stream)
 }
 
-/// Google's error. Streaming verbs send it inside a list.
+/// An error in Google's form. Streaming verbs send it inside a list.
 fn refusal(status: StatusCode, word: &str, message: &str, is_stream: bool) -> Reply {
     let error = json!({ "error": { "code": status.as_u16(), "message": message, "status": word } });
     let body = if is_stream { json!([error]) } else { error };

@@ -1,23 +1,24 @@
-//! Videos of Vertex AI: operations whose names contain the path of the model, polled by a POST whose body names them.
+//! Converts video requests of Vertex AI. Names of operations contain the path of the model, and a poll is a POST whose
+//! body names the operation.
 
 use crate::reply::{Content, Reply};
 use bytes::Bytes;
 use serde_json::Value;
 
-/// Splits a path into the publisher's part, with which names of operations begin, and the model with its verb.
+/// Splits a path into the publisher's part, which is the prefix of operation names, and the model with its verb.
 fn split(path: &str) -> (&str, &str) {
     let path = path.trim_start_matches("/v1/");
     let at = path.find("models/").unwrap_or(path.len());
     path.split_at(at)
 }
 
-/// Returns the vendor's own path for a creation, and the publisher's part of the path.
+/// Returns the vendor's own path for creating a video, and the publisher's part of the path.
 pub(super) fn creation(path: &str) -> (String, String) {
     let (publisher, named) = split(path);
     (format!("/v1beta/{named}"), publisher.to_owned())
 }
 
-/// Returns the vendor's own path for a poll, and the publisher's part of the path. `Err` if the operation belongs to
+/// Returns the vendor's own path for a poll, and the publisher's part of the path. Fails if the operation belongs to
 /// another model.
 pub(super) fn poll(path: &str, body: &Bytes) -> Result<(String, String), String> {
     let (publisher, named) = split(path);
@@ -34,7 +35,7 @@ pub(super) fn poll(path: &str, body: &Bytes) -> Result<(String, String), String>
     Ok((format!("/v1beta/{operation}"), publisher.to_owned()))
 }
 
-/// Puts the publisher's part of the path before the operation's name.
+/// Prefixes the operation's name with the publisher's part of the path.
 pub(super) fn named_by(reply: Reply, publisher: &str) -> Reply {
     let Content::Whole(bytes) = &reply.content else {
         return reply;

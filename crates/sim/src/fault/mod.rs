@@ -1,8 +1,8 @@
-//! Scripts: how an answer is changed, delayed or broken.
+//! Scripts, which change, delay or break an answer.
 //!
 //! A script follows the name of the upstream model, each part after a `+`. The control endpoint can
-//! also queue a script for the next calls of a model. Parts can be combined. A part that occurs
-//! twice, and two parts that exclude each other, are refused.
+//! also queue a script for the next calls of a model. Parts can be combined. A script with a repeated
+//! part, or with two parts that exclude each other, is refused.
 //!
 //! ```text
 //! model    = name *( "+" part )            sim-chat+delay=200ms+cut=1000
@@ -12,14 +12,15 @@
 //! ```
 //!
 //! A place is the position of a fault: `head` is before the head, `body` between the head and the
-//! first byte of the body, `content` after the first content event (half of an unstreamed body), and
-//! a number after this many bytes of the body. A place after the end of the answer has no effect.
+//! first byte of the body, `content` after the first content event (in a whole answer, after half of
+//! the body), and a number after that many bytes of the body. A fault whose place is after the end of
+//! the answer has no effect.
 //!
 //! | time | delay |
 //! |---|---|
 //! | `delay=DURATION` | before the head |
 //! | `first-byte=DURATION` | between the head and the first byte of the body |
-//! | `chunk-delay=DURATION` | before each content event but the first |
+//! | `chunk-delay=DURATION` | before each content event except the first |
 //! | `slow-usage=DURATION` | before the usage event |
 //!
 //! | connection | at most one of them |
@@ -33,13 +34,13 @@
 //! | instead of the answer | at most one of them |
 //! |---|---|
 //! | `status=CODE` | an error with this status (300 to 599) |
-//! | `status=CODE:retry-after=SECONDS` | the same with the header |
-//! | `error-in-200` | an error with status 200; the first event of a stream |
+//! | `status=CODE:retry-after=SECONDS` | the same, with a `retry-after` header |
+//! | `error-in-200` | an error with status 200; in a stream, as the first event |
 //! | `garbage` | bytes that are not text |
 //! | `wrong-type` | an HTML page with status 200 |
 //! | `wrong-type=swapped` | a stream if the caller asked for JSON, JSON if it asked for a stream |
 //! | `empty-object` | `{}` |
-//! | `endless-line` | a line without end |
+//! | `endless-line` | a line that never ends |
 //! | `no-such-model=VENDOR` | the vendor's refusal of an unknown model (`habit/vendors.rs`) |
 //! | `context-overflow=VENDOR` | the vendor's refusal of a prompt that is too long |
 //!
@@ -54,12 +55,12 @@
 //! | `no-done` | no end mark |
 //! | `no-finish` | neither finish reason nor end mark |
 //! | `no-usage` | no usage |
-//! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every number of the usage is wrong in this way |
+//! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every number of the usage has this error |
 //! | `usage=shrinking` | usage grows during the stream, but the final usage is half of the truth |
-//! | `usage=running` | usage on every event, as some vendors do |
-//! | `usage=on-finish` | usage on the finishing event and not on its own (Messages: none at the start) |
+//! | `usage=running` | usage on every event, as some vendors send it |
+//! | `usage=on-finish` | usage in the event with the finish reason, not in its own (Messages: none at the start) |
 //! | `usage=unasked` | usage even if the caller did not ask for it |
-//! | `usage=costed` | usage has a `cost`, and its chunk an empty choice instead of none (Chat) |
+//! | `usage=costed` | usage has a `cost`, and the usage chunk has an empty choice instead of no choices (Chat) |
 //!
 //! | habits of real upstreams | correct answers in an undocumented form |
 //! |---|---|
@@ -69,30 +70,30 @@
 //! | `flat-end` | the members of the interaction are in `interaction.completed` itself (Interactions) |
 //!
 //! Some parts above are habits of real upstreams too: `usage=zero`, `wrong-type=swapped`
-//! (unstreamed JSON for a stream request), `status=401`.
+//! (a whole answer to a request for a stream), `status=401`.
 //!
 //! | behaviour of the model | effect |
 //! |---|---|
 //! | `chunks=N` | a text of exactly N content events |
 //! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, in pieces of equal size |
 //! | `cached=N` `cache-write=N` | reports N prompt tokens as cached, or (not for Google) as written to the cache |
-//! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream uses its own tools this often, and reports it if the protocol can: Chat (except fetches), Responses (the same, as items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
+//! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream calls its own tools this many times, and reports it if the protocol can: Chat (except fetches), Responses (the same, as items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
 //! | `refuse` `refuse=CATEGORY` | the model refuses |
 //! | `redacted` | reasoning is sent in unreadable form, if the protocol has one |
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
-//! | `demand-reasoning` | the client must send tool calls back with the reasoning before them; the vendor's placeholder literals are refused |
+//! | `demand-reasoning` | the client must send tool calls back with the reasoning before them; the placeholders that the vendor documents for missing signatures are refused |
 //! | `ignore-limit` | ignores the caller's token limit |
-//! | `content-filter` | the vendor's filter stops the answer half way |
+//! | `content-filter` | the vendor's filter stops the answer halfway |
 //! | `blocked` `blocked=REASON` | the vendor blocks the prompt (not in Chat); the default reason is `SAFETY` |
 //! | `strict` | refuses members that the protocol does not define |
 //! | `finish=WORD` | reports this finish reason or status (Responses, Generate Content, Interactions) |
 //!
 //! | Google protocols | effect |
 //! |---|---|
-//! | `continuation` | the text stops half way; a token that comes with it gives the rest |
+//! | `continuation` | the text stops halfway; the client can request the rest with a token in the answer |
 //! | `unsigned` | like an older model: thought signatures are neither sent nor checked |
 //! | `no-call-ids` | like an older model: function calls have no ids |
-//! | `tool-use=N` | reports N tokens of server tools, separately from the prompt's |
+//! | `tool-use=N` | reports N tokens of server tools, separately from the prompt's tokens |
 
 mod parse;
 mod queue;

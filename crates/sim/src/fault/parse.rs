@@ -1,4 +1,4 @@
-//! Parses scripts. The grammar is in the documentation of `fault`.
+//! Parses scripts. The module documentation of `fault` has the grammar.
 
 use super::script::{BreakKind, Script, Substitute, UsageFault};
 use super::value::{
@@ -7,12 +7,12 @@ use super::value::{
 use crate::habit::VendorRefusal;
 use std::fmt;
 
-/// Limits of the sizes and counts that a script may ask for.
+/// Limits for the sizes and counts that a script may ask for.
 const BYTES_MAX: usize = 64 << 20;
 const CHUNKS_MAX: usize = 1_000_000;
 const PARTS_MAX: usize = 32;
 
-/// A script that cannot be parsed. The text names the part and the reason.
+/// The error for a script that cannot be parsed. The text names the part and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError(String);
 
@@ -36,8 +36,8 @@ pub(crate) fn split_model(model: &str) -> (&str, &str) {
 }
 
 impl Script {
-    /// Adds the parts of a text to the script. They override earlier parts, so queued faults take
-    /// precedence over those of the model name.
+    /// Applies the parts of a text to the script. They override earlier parts, so queued faults take precedence over
+    /// those in the model name.
     pub(crate) fn apply(&mut self, text: &str) -> Result<(), ScriptError> {
         let mut seen: Vec<&str> = Vec::new();
         for part in text.split('+').filter(|part| !part.is_empty()) {
@@ -123,7 +123,7 @@ impl Script {
     }
 }
 
-/// Parts that exclude each other belong to one group.
+/// The group of a part. Only one part of a group is allowed, because the parts of a group exclude each other.
 fn group_of(name: &str) -> &str {
     match name {
         "hang" | "reset" | "cut" | "truncate" => "hang, reset, cut or truncate",

@@ -1,4 +1,4 @@
-//! Faults that are queued for the next calls of a model.
+//! Queues faults for the next calls of a model.
 
 use super::{Script, ScriptError};
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ pub(crate) struct Queued {
     /// The model's name without its own script, or `*`.
     pub(crate) model: String,
     pub(crate) faults: String,
-    /// How many more calls get the faults.
+    /// The number of calls that still get the faults.
     pub(crate) times: u32,
 }
 
@@ -42,7 +42,7 @@ impl QueueError {
 }
 
 impl Queue {
-    /// Adds a row. The script is parsed at once, so that the caller gets the error.
+    /// Adds a row. Parses its script immediately, so that the caller gets the error.
     pub(crate) fn push(&self, row: Queued) -> Result<(), QueueError> {
         Script::default()
             .apply(&row.faults)
@@ -57,7 +57,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the faults of the oldest row for this model, and counts the row down.
+    /// Takes the faults of the oldest row for this model, and decrements the row's counter.
     pub(crate) fn take(&self, model: &str) -> Option<String> {
         let mut waiting = self.waiting.lock();
         let place = waiting

@@ -1,4 +1,4 @@
-//! A parsed script, grouped by the code that applies it.
+//! Defines a parsed script, grouped by the code that applies it.
 
 use crate::habit::{Habits, VendorRefusal};
 use crate::true_usage::HostedTools;
@@ -9,40 +9,40 @@ use std::time::Duration;
 pub(crate) struct Script {
     pub(crate) times: Delays,
     pub(crate) stop: Option<BreakOff>,
-    /// The body is written in pieces of this many bytes.
+    /// The size in bytes of the pieces in which the body is written.
     pub(crate) pieces: Option<usize>,
     pub(crate) substitute: Option<Substitute>,
     pub(crate) events: EventFaults,
     pub(crate) usage: UsageFault,
     pub(crate) text: TextFaults,
-    /// Prompt tokens that are reported as read from the cache, and as written to it.
+    /// The number of prompt tokens that are reported as read from the cache, and as written to it.
     pub(crate) cached: Option<u64>,
     pub(crate) cache_write: Option<u64>,
-    /// How often the upstream uses its own tools.
+    /// The number of calls of each of the upstream's own tools.
     pub(crate) hosted: HostedTools,
-    /// Members that the protocol does not define are refused.
+    /// Whether members that the protocol does not define are refused.
     pub(crate) strict: bool,
     pub(crate) reasoning: Reasoning,
     /// Replaces the reported finish reason.
     pub(crate) finish: Option<String>,
     pub(crate) google: GoogleOptions,
-    /// Answer forms that the vendor's documentation does not show.
+    /// Deviations from the form of answers that the vendor documents.
     pub(crate) habits: Habits,
 }
 
 /// Options of the Google protocols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GoogleOptions {
-    /// The answer stops half way, with a token that a request for the rest sends back.
+    /// Whether the answer stops halfway, with a token that the client sends back to request the rest.
     pub(crate) continuation: bool,
-    /// Like older models: thoughts are not signed, and calls have no ids.
+    /// Like older models: thoughts are not signed (`unsigned`), and calls have no ids (`no_call_ids`).
     pub(crate) unsigned: bool,
     pub(crate) no_call_ids: bool,
-    /// Tokens of server tools, reported separately from the prompt's.
+    /// The tokens of server tools, which are reported separately from the prompt's tokens.
     pub(crate) tool_use_tokens: Option<u64>,
 }
 
-/// Delays.
+/// Delays at several points of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Delays {
     pub(crate) delay: Option<Duration>,
@@ -74,7 +74,7 @@ pub(crate) enum BreakPoint {
     Byte(u64),
 }
 
-/// What is sent instead of the answer.
+/// A reply that is sent instead of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Substitute {
     Status(Status),
@@ -84,7 +84,7 @@ pub(crate) enum Substitute {
     Swapped,
     EmptyObject,
     EndlessLine,
-    /// A vendor's refusal, which is the same in every protocol.
+    /// A vendor's refusal, which is sent with the same bytes in every protocol.
     Refusal(&'static VendorRefusal),
 }
 
@@ -97,13 +97,13 @@ pub(crate) struct Status {
 /// Faults in the events of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct EventFaults {
-    /// After this many content events.
+    /// The number of content events before the garbage, error or failure event.
     pub(crate) garbage_after: Option<u64>,
     pub(crate) error_after: Option<u64>,
     pub(crate) failure_after: Option<u64>,
     pub(crate) no_done: bool,
     pub(crate) no_finish: bool,
-    /// The event that opens a part already contains its first piece.
+    /// Whether the event that opens a part already has content.
     pub(crate) early_content: bool,
 }
 
@@ -132,22 +132,22 @@ pub(crate) struct TextFaults {
     pub(crate) bytes: Option<usize>,
     pub(crate) huge_event_bytes: Option<usize>,
     pub(crate) invalid_utf8: bool,
-    /// The model refuses, with a category if one is given.
+    /// If set, the model refuses. The text is the category, or is empty.
     pub(crate) refuse: Option<String>,
     pub(crate) content_filter: bool,
     pub(crate) ignore_limit: bool,
-    /// The vendor's safety system blocks the prompt. The reason is reported if the protocol has a
-    /// place for it.
+    /// If set, the vendor's safety system blocks the prompt. The reason is reported if the protocol has a member for
+    /// it.
     pub(crate) blocked: Option<String>,
 }
 
 /// How the model treats its reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reasoning {
-    /// It is sent in unreadable form.
+    /// Whether the reasoning is sent in unreadable form.
     pub(crate) redacted: bool,
-    /// A history without the reasoning before its calls is refused.
+    /// Whether a history is refused if the reasoning before its calls is missing.
     pub(crate) demanded: bool,
-    /// A part of it comes before each call, instead of all of it at the beginning.
+    /// Whether a part of the reasoning comes before each call, instead of all of it at the beginning.
     pub(crate) interleaved: bool,
 }

@@ -1,26 +1,27 @@
 //! Rewrites a finished answer into the form that a script asks for.
 //!
-//! The protocols are unaware of these habits. Without such a script, answers are not parsed again.
+//! The protocols do not know these habits. If the script has none, answers are not parsed again.
 
 use crate::reply::{Content, Event, EventKind, Reply};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// How an answer differs from the documented form. The default is the documented form.
+/// The ways in which an answer differs from the documented form. The default is the documented form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Habits {
     /// Members that are left out at every level.
     pub(crate) without: Vec<String>,
-    /// Events have no `event:` line.
+    /// Whether events have no `event:` line.
     pub(crate) no_event_lines: bool,
-    /// All `done` events come together, before the last event (Responses).
+    /// Whether all `done` events come together, before the last event (Responses).
     pub(crate) late_done: bool,
-    /// The members of the interaction are in the last event itself (Interactions).
+    /// Whether the last event itself has the members of the interaction, instead of an `interaction` object
+    /// (Interactions).
     pub(crate) flat_end: bool,
 }
 
-/// Rewrites the events of a stream, or the JSON object of an unstreamed answer.
+/// Rewrites the events of a stream, or the JSON object of a whole answer.
 pub(crate) fn apply(mut reply: Reply, habits: &Habits) -> Reply {
     if *habits == Habits::default() {
         return reply;
@@ -51,7 +52,7 @@ fn rewrite_whole(bytes: Bytes, habits: &Habits) -> Bytes {
 struct Rewritten {
     events: Box<dyn Iterator<Item = Event> + Send>,
     habits: Habits,
-    /// `done` events that are held back until the last event.
+    /// The `done` events that are held back until the last event.
     held: VecDeque<Event>,
     ready: VecDeque<Event>,
     /// The number of events sent so far, which is the sequence number of the next one.
@@ -68,7 +69,7 @@ impl Iterator for Rewritten {
                     self.held.push_back(event);
                 }
                 Some(event) => {
-                    // In Responses, the usage event is the last one.
+                    // In Responses, the usage event is the last event.
                     if event.kind == EventKind::Usage {
                         self.ready.append(&mut self.held);
                     }
@@ -86,7 +87,7 @@ impl Iterator for Rewritten {
 }
 
 impl Rewritten {
-    /// `None` if the event is not UTF-8.
+    /// Rewrites one event; `None` if it is not UTF-8.
     fn rewrite(&self, bytes: &[u8]) -> Option<Bytes> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut rewritten = String::with_capacity(text.len());
@@ -99,7 +100,7 @@ impl Rewritten {
                         rewritten.push_str(&value.to_string());
                         rewritten.push('\n');
                     }
-                    // Not JSON: an end mark, or a fault of a script.
+                    // The data is not JSON: it is an end mark, or a script has replaced it.
                     Err(_) => rewritten.push_str(line),
                 }
             } else if !(self.habits.no_event_lines && line.starts_with("event:")) {

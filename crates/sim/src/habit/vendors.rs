@@ -1,11 +1,11 @@
-//! Refusals in the words of real vendors and servers.
+//! Refusals with the exact bodies that real vendors and servers send.
 //!
-//! `{model}` is replaced by the model's name.
+//! The model's name replaces `{model}` in a body.
 
 use crate::reply::Reply;
 use http::StatusCode;
 
-/// A refusal in the words of one vendor.
+/// A refusal as one vendor sends it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct VendorRefusal {
     vendor: &'static str,
@@ -26,7 +26,7 @@ impl VendorRefusal {
 
     pub(crate) fn reply(&self, model: &str) -> Reply {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // Removes characters that JSON would escape, so that the name can be inserted as it is.
+        // Removes the characters that JSON would escape, so that the name can be inserted into the body unescaped.
         let model = model.replace(['"', '\\'], "");
         Reply::json(status, self.body.replace("{model}", &model))
     }

@@ -1,27 +1,26 @@
 //! Turns the content of a reply and a script into the steps of sending the body.
 //!
-//! It has no clock and no socket, so table tests can cover every fault. `serve/body.rs` executes
-//! the steps.
+//! This module has no clock and no socket, so table tests can cover every fault. `serve/body.rs` executes the steps.
 
 use super::message::{Content, Event, EventKind};
 use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, Substitute};
 use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 
-/// Marks invalid UTF-8 in a text. It is a private-use character, which is replaced by the same
-/// number of invalid bytes when it is sent, so that lengths stay correct.
+/// Marks a position in a text where invalid UTF-8 is sent. When this private-use character is sent, the same number of
+/// invalid bytes replaces it, so that lengths stay correct.
 pub(crate) const INVALID_UTF8_MARK: char = '\u{F8FF}';
 const BROKEN_BYTES: &[u8] = &[0xff, 0xfe, 0xc0];
 
 const NOISE_BYTES: usize = 512;
 const ENDLESS_BLOCK_BYTES: usize = 64 * 1024;
-/// Limits even an endless line, because the peer may have no limit of its own.
+/// The size limit of an endless line. The peer may have no limit of its own.
 const ENDLESS_BYTES_MAX: usize = 1 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Send(Bytes),
-    /// Everything sent so far must reach the socket before the next step.
+    /// Waits until everything sent so far has reached the socket.
     Flush,
     Wait(Duration),
     /// Sends nothing until the peer closes the connection.
@@ -37,9 +36,9 @@ pub(crate) struct BodySteps {
     source: Source,
     script: Script,
     pace: Option<Duration>,
-    /// The rest of the current event.
+    /// The bytes of the current event that are not sent yet.
     rest: Bytes,
-    /// Steps that come before everything else.
+    /// Steps that come before all others.
     due: Vec<Step>,
     sent: u64,
     stop: Option<BreakOff>,
@@ -56,7 +55,7 @@ enum Source {
 }
 
 impl BodySteps {
-    /// `pace` is the delay between content events if the script has none.
+    /// Creates the steps. `pace` is the delay between content events if the script sets none.
     pub(crate) fn new(content: Content, script: &Script, pace: Option<Duration>) -> Self {
         let source = match script.substitute {
             Some(Substitute::Garbage) => Source::Content(Content::Whole(noise())),
@@ -67,7 +66,7 @@ impl BodySteps {
             _ => Source::Content(content),
         };
         let mut stop = script.stop.filter(|stop| stop.place != BreakPoint::Head);
-        // An unstreamed body has no events, so `content` means half of it.
+        // A whole answer has no events, so `content` means after half of its body.
         if let (Source::Content(Content::Whole(bytes)), Some(stop)) = (&source, &mut stop)
             && stop.place == BreakPoint::Content
         {
@@ -87,7 +86,7 @@ impl BodySteps {
         }
     }
 
-    /// The `content-length` of the whole message, even if a fault will cut it.
+    /// The `content-length` of the complete body, even if a fault will cut it.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Content(Content::Whole(bytes)) => {
@@ -136,7 +135,7 @@ impl BodySteps {
         }
     }
 
-    /// Queues the steps of the break when its position is reached.
+    /// Queues the steps of the break if its position has been reached, and returns whether it has.
     fn stop_is_due(&mut self) -> bool {
         let Some(BreakOff {
             how,
@@ -156,7 +155,7 @@ impl BodySteps {
             BreakKind::Truncate => self.ended = true,
         }
         if how != BreakKind::Truncate {
-            // Everything before the break must arrive.
+            // Everything sent before the break must reach the peer.
             self.due.push(Step::Flush);
         }
         true
@@ -241,7 +240,7 @@ fn with_broken_bytes(bytes: Bytes) -> Bytes {
     broken.freeze()
 }
 
-/// Bytes without line ends, most of which are not valid text.
+/// Creates bytes without line ends, most of which are not valid text.
 fn noise() -> Bytes {
     let mut seed = crate::seed::Seed::new(4711);
     (0..NOISE_BYTES)
@@ -281,7 +280,7 @@ mod tests {
         })))
     }
 
-    /// The steps as text, for table tests.
+    /// Describes the steps as text, for table tests.
     fn steps(content: Content, text: &str) -> Vec<String> {
         let mut steps = BodySteps::new(content, &script(text), None);
         std::iter::from_fn(|| steps.next())

@@ -1,4 +1,4 @@
-//! Headers that identify an upstream.
+//! Creates the headers that identify an upstream.
 //!
 //! A gateway must not pass any of them on. They are sent with every reply, so that tests for leaks
 //! can find them.
@@ -87,7 +87,7 @@ pub(crate) fn request_id(seq: u64) -> String {
     format!("req_sim{}", Seed::new(seq).letters(24))
 }
 
-/// Headers of the vendor's edge servers and account, and the request id.
+/// The headers of the vendor's edge servers and account, and the request id.
 pub(crate) fn identity_headers(vendor: Vendor, seq: u64) -> HeaderMap {
     let (own, id_name) = match vendor {
         Vendor::OpenAi => (OPENAI, "x-request-id"),

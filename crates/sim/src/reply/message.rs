@@ -1,4 +1,4 @@
-//! A reply before faults are applied: status, headers and content.
+//! Defines a reply before faults are applied: status, headers and content.
 
 use bytes::Bytes;
 use http::header::{LOCATION, RETRY_AFTER};
@@ -19,7 +19,7 @@ pub(crate) struct Reply {
 
 pub(crate) enum Content {
     Whole(Bytes),
-    /// Created while it is sent, so that a long stream needs little memory.
+    /// Events that are created while they are sent, so that a long stream needs little memory.
     Events(Box<dyn Iterator<Item = Event> + Send>),
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct Event {
     pub(crate) bytes: Bytes,
 }
 
-/// The kind of an event, for delays and faults.
+/// The kind of an event, on which delays and faults depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// Carries a part of the answer.
     Content,
     Usage,
-    /// Opens or closes something, or ends the stream.
+    /// Opens or closes a part of the answer, or ends the stream.
     Frame,
 }
 

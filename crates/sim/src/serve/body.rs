@@ -1,4 +1,4 @@
-//! The body of an answer. Executes the steps of `reply/body_steps.rs`.
+//! Sends the body of an answer: executes the steps of `reply/body_steps.rs`.
 
 use super::wire::Wire;
 use crate::call_log::{CallEnd, CallRecord};
@@ -19,7 +19,7 @@ pub(crate) struct Body {
     /// `None` for the control endpoint, whose calls are not logged.
     record: Option<CallRecord>,
     state: BodyState,
-    /// The remaining bytes, if the head has a length.
+    /// The number of remaining bytes, if the head has a `content-length`.
     left: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ enum BodyState {
     Hanging,
 }
 
-/// A script broke off the answer.
+/// The error for an answer that a script broke off.
 #[derive(Debug)]
 pub(crate) struct BrokenOff;
 

@@ -7,7 +7,7 @@ use http::Method;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
-    /// Messages at Amazon Bedrock: the path names the model.
+    /// Messages at Amazon Bedrock, where the path names the model.
     Invoke,
     /// Converse at Amazon Bedrock.
     Converse,
@@ -19,7 +19,7 @@ pub(super) enum Endpoint<'a> {
     Interactions,
     Responses,
     Messages,
-    /// Counts the tokens of a request, in each of three protocols.
+    /// Counts the tokens of a request. Three protocols have such an endpoint.
     ResponseCount,
     MessageCount,
     GenerateCount,
@@ -32,11 +32,11 @@ pub(super) enum Endpoint<'a> {
     CreateVideo,
     PollVideo,
     VideoFile,
-    /// Creates an operation.
+    /// Creates a video operation.
     Predict,
-    /// Polls it.
+    /// Polls a video operation.
     Operation,
-    /// A video file of the Google protocols.
+    /// Serves a video file of the Google protocols.
     File,
     /// Creates a content task.
     ContentTasks,
@@ -45,7 +45,7 @@ pub(super) enum Endpoint<'a> {
     /// Polls a content task.
     ContentTask,
     ContentTaskDeletion,
-    /// A result of a content task.
+    /// Serves a result of a content task.
     ContentFile,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
     }
 }
 
-/// Paths of content tasks, on which several methods are allowed.
+/// Finds the endpoint of a content-task path. Several methods are allowed on these paths.
 fn content_task(method: &Method, path: &str) -> Option<Result<Endpoint<'static>, NoEndpoint>> {
     let place = content_task::task_path(path)?;
     let found = match (place, method) {

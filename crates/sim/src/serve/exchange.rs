@@ -1,4 +1,4 @@
-//! One request and its response: read, log, decide, wait, answer.
+//! Handles one request: reads it, logs it, creates the reply, and sends it with its delays and faults.
 
 use super::body::Body;
 use super::endpoint::{self, Endpoint, NoEndpoint};
@@ -42,10 +42,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time in which a request must arrive.
+/// The maximum time until a request has arrived completely.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// The connection is closed without an answer.
+/// The error that closes a connection without an answer.
 #[derive(Debug)]
 pub(crate) struct ClosedUnanswered;
 
@@ -131,13 +131,14 @@ pub(super) async fn exchange(
     Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
-/// Passes a request to the clouds. Calls of token endpoints are logged and take faults as a model of their own.
+/// Passes a request to the clouds. Calls of token endpoints are logged, and get faults, under a model name of their
+/// own.
 fn pass_to_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Outcome {
     let script = || {
         let queued = state.queue.take(cloud::TOKEN_MODEL).unwrap_or_default();
         record.model(cloud::TOKEN_MODEL, &queued);
         let mut script = Script::default();
-        // A script that cannot be parsed was refused when it was queued.
+        // This cannot fail, because a script that cannot be parsed is refused when it is queued.
         let _ = script.apply(&queued);
         script
     };
@@ -203,7 +204,7 @@ async fn read(incoming: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> 
     }
 }
 
-/// The reply, and the script with its faults.
+/// Creates the reply, and the script with the faults to apply to it.
 fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (Reply, Script) {
     let call = Call {
         parts,
@@ -296,7 +297,7 @@ fn without_script(reply: Reply) -> (Reply, Script) {
     (reply, Script::default())
 }
 
-/// Answers the call of a model, or sends what its script says instead.
+/// Answers a call of a model, or sends the reply that its script substitutes.
 fn answer_call<P: Protocol>(
     call: &Call<'_>,
     state: &State,
@@ -328,7 +329,7 @@ fn answer_call<P: Protocol>(
         Some(Substitute::HtmlPage) => html_page(),
         Some(Substitute::EmptyObject) => request.errors().empty_object(),
         Some(Substitute::Refusal(refusal)) => refusal.reply(name),
-        // The head is that of the true answer; `BodySteps` replaces the body.
+        // These faults keep the head of the true answer; `BodySteps` replaces the body.
         Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {
             let used = Cell::new(None);
             let reply = request.answer(&CallContext {

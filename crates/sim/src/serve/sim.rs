@@ -1,4 +1,4 @@
-//! The running simulator: its handle and its accept loop.
+//! Runs the simulator: its handle and its accept loop.
 
 use super::exchange::exchange;
 use super::state::State;
@@ -21,10 +21,10 @@ use tokio::task::{JoinHandle, JoinSet};
 const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 const HEADERS_MAX: usize = 200;
 const HEADER_BYTES_MAX: usize = 256 * 1024;
-/// The pause after a failed accept, which mostly means that no file descriptors are left.
+/// The pause after a failed accept. The usual cause is that no file descriptors are left.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// A simulator on the current runtime. It ends when it is stopped or dropped.
+/// The handle of a simulator on the current runtime. The simulator ends when the handle is stopped or dropped.
 #[derive(Debug)]
 #[must_use = "the simulator ends when its handle is dropped"]
 pub struct Sim {
@@ -36,7 +36,7 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// Starts a simulator with default settings. Port 0 takes a free port.
+    /// Starts a simulator with default settings. Port 0 selects a free port.
     pub async fn start(address: impl ToSocketAddrs) -> io::Result<Self> {
         Self::start_with(address, Settings::default()).await
     }
@@ -47,7 +47,7 @@ impl Sim {
         let state = Arc::new(State::new(settings));
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(accept(listener, Arc::clone(&state), async {
-            // A message and a dropped sender both mean stop.
+            // The sender never sends, so this ends when it is dropped.
             let _ = stopped.await;
         }));
         Ok(Self {
@@ -67,7 +67,7 @@ impl Sim {
         format!("http://{}", self.address)
     }
 
-    /// Closes the listener and all connections, and waits until they are closed.
+    /// Closes the listener and all connections, and waits until this is done.
     pub async fn stop(mut self) {
         self.stop = None;
         // The runtime has already reported a panic of the task.
@@ -84,12 +84,12 @@ impl Sim {
         self.state.calls.rows(None)
     }
 
-    /// The logged calls after the one with this number, oldest first.
+    /// The logged calls with a higher number than `seq`, oldest first.
     pub fn calls_after(&self, seq: u64) -> Vec<Call> {
         self.state.calls.after(seq)
     }
 
-    /// The logged calls of one model. The name has no script.
+    /// The logged calls of one model, which is named without its script.
     pub fn calls_of(&self, model: &str) -> Vec<Call> {
         self.state.calls.rows(Some(model))
     }
@@ -161,7 +161,7 @@ async fn accept(listener: TcpListener, state: Arc<State>, stop: impl Future<Outp
 }
 
 async fn connection(stream: TcpStream, state: Arc<State>) {
-    // Otherwise small events wait for the peer's delayed acknowledgements.
+    // With Nagle's algorithm, small events would wait for the peer's delayed acknowledgements.
     if stream.set_nodelay(true).is_err() {
         return;
     }
@@ -169,7 +169,7 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let socket = Socket::new(stream, Arc::clone(&wire));
     let service =
         service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));
-    // An error means that the peer or a script broke the connection, which the log of calls records.
+    // An error means that the peer or a script broke the connection, which the call log records.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) queue: Queue,
     pub(crate) issued_tokens: IssuedTokens,
     pub(crate) jobs: Arc<Jobs>,
-    /// WebSocket sessions, which outlive the HTTP exchange.
+    /// The running WebSocket sessions, which outlive the HTTP exchange.
     pub(crate) sessions: Mutex<JoinSet<()>>,
     pub(crate) content_tasks: Arc<Tasks>,
 }

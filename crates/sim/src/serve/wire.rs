@@ -1,5 +1,5 @@
-//! The accepted socket, with two features that hyper does not have: it reports when all written
-//! bytes were flushed, and it can close with a TCP reset.
+//! Wraps the accepted socket to add two features that hyper does not have: it reports when all written bytes have been
+//! flushed, and it can close with a TCP reset.
 
 use parking_lot::Mutex;
 use std::io;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Shared by the body of an answer and the socket below it.
+/// State that the body of an answer shares with the socket that sends it.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
@@ -23,12 +23,12 @@ struct WireState {
 }
 
 impl Wire {
-    /// How many flushes were completed.
+    /// The number of completed flushes.
     pub(crate) fn flushes(&self) -> u64 {
         self.state.lock().flushes
     }
 
-    /// Ready once a flush after the one numbered `since` was completed.
+    /// Ready once the number of completed flushes differs from `since`.
     pub(crate) fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock();
         if state.flushes != since {
@@ -67,7 +67,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.wire.state.lock().reset {
-            // If this fails, the socket is closed normally. There is nobody to report the error to.
+            // If this fails, the socket is closed normally. There is no caller to report the error to.
             let _ = self.stream.set_zero_linger();
         }
     }

@@ -1,4 +1,4 @@
-//! The unstreamed answer.
+//! Writes the whole answer of a call that is not streamed.
 
 use super::plan::{CandidatePlan, plans};
 use super::request::Request;

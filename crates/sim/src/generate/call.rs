@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::path::{Action, Form, target};
 use super::{answer, request, stream};
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Generate {
     request: Value,
@@ -90,7 +90,7 @@ impl ErrorReplies for Generate {
     }
 }
 
-/// A refusal with its own status. If the caller asked for an array, it is an array of one.
+/// Writes a refusal with its own status. If the caller asked for an array, the refusal is its only item.
 fn failure(refusal: &Refusal, form: Form) -> Reply {
     match form {
         Form::Whole | Form::Events => whole(refusal),

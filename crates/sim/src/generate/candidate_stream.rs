@@ -1,4 +1,4 @@
-//! The events of one candidate of a stream, in order.
+//! Creates the events of one candidate of a stream, in order.
 
 use super::plan::CandidatePlan;
 use super::shape::{Candidate, Content, FunctionCall, Part};
@@ -10,7 +10,7 @@ pub(super) struct CandidateStream {
     stage: Stage,
 }
 
-/// What comes next in a candidate.
+/// The next kind of event in the stream of a candidate.
 enum Stage {
     Thoughts(Pieces),
     Text(Pieces),
@@ -21,9 +21,9 @@ enum Stage {
 
 /// One event of a candidate.
 pub(super) enum CandidateEvent {
-    /// A part of the answer.
+    /// Carries a part of the answer.
     Part(Candidate),
-    /// The last event of the candidate.
+    /// Ends the candidate.
     Ending(Candidate),
 }
 
@@ -33,7 +33,7 @@ impl CandidateStream {
         Self { plan, stage }
     }
 
-    /// `None` after the last event.
+    /// The next event; `None` after the last one.
     pub(super) fn next(&mut self) -> Option<CandidateEvent> {
         loop {
             match &mut self.stage {
@@ -89,7 +89,7 @@ impl CandidateStream {
         })
     }
 
-    /// The last event has an empty text, which carries the signature if no call did.
+    /// The last event. It has an empty text, which carries the signature if no call did.
     fn ending(&mut self) -> CandidateEvent {
         let part = Part::text("").signed(self.plan.signature.take());
         CandidateEvent::Ending(Candidate {

@@ -52,7 +52,7 @@ const STOPS_MAX: usize = 5;
 const CANDIDATES_MAX: i64 = 8;
 const LOGPROBS_MAX: i64 = 20;
 const BUDGET_MAX: i64 = 32_768;
-/// Budgets up to these limits count as low and medium effort.
+/// Thinking budgets up to these limits count as low and medium effort.
 const LOW_BUDGET_MAX: i64 = 1024;
 const MEDIUM_BUDGET_MAX: i64 = 8192;
 
@@ -70,7 +70,7 @@ pub(super) struct Config {
     pub(super) modalities: Modalities,
 }
 
-/// What the answer consists of.
+/// The kinds of output that the answer contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Modalities {
     pub(super) text: bool,
@@ -117,7 +117,7 @@ pub(super) fn read(body: &Field<'_>, context: &CallContext<'_>) -> Result<Config
     })
 }
 
-/// How much the model thinks, and whether it shows its thoughts.
+/// Reads the thinking effort, and whether the model shows its thoughts.
 fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> {
     let usual = if catalog::reasons(model) {
         Effort::Medium
@@ -154,8 +154,7 @@ fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> 
     Ok((effort, thoughts))
 }
 
-/// The format of the text. The second value is true if the text is one word of an enumeration,
-/// without quotes.
+/// Reads the format of the text. The second value is true if the text is one word of an enumeration, without quotes.
 fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
     let mime_type = config.text("response_mime_type")?.unwrap_or("text/plain");
     let own = config.get("response_schema");

@@ -4,7 +4,7 @@ use super::parts::{CONTENT, CallPart, Content, Part, PartKind, Response, Role};
 use crate::google::{Field, Refusal, SignatureError, Signer};
 use crate::model::{PastCall, Turn};
 
-/// The turns of the conversation.
+/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let contents = body.children("contents", CONTENT)?;
     if contents.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
              empty.",
         ));
     }
-    // Only calls after the user's last question are checked.
+    // Signatures are required only for calls after the user's last question.
     let current = contents
         .iter()
         .rposition(Content::is_question)
@@ -46,7 +46,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     Ok(reader.turns)
 }
 
-/// A call without a result so far.
+/// A call that has no result yet.
 struct PendingCall {
     id: String,
     /// Whether the caller's history contains the id.
@@ -58,7 +58,7 @@ struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
     pending: Vec<PendingCall>,
-    /// The previous content was the model's, so this one continues its turn.
+    /// Whether the previous content item was the model's, so that another one of the model continues its turn.
     after_model: bool,
 }
 
@@ -75,8 +75,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Clients send a streamed answer back as one content for each event. Neighbouring contents of
-    /// the model are one turn, and only the first call of a turn must be signed.
+    /// Reads a content item of the model. Clients send a streamed answer back as one content item for each event.
+    /// Consecutive content items of the model are one turn, and only the first call of a turn must be signed.
     fn model(&mut self, parts: Vec<Part<'_>>, index: usize, current: bool) -> Result<(), Refusal> {
         let mut answer = String::new();
         let mut calls = Vec::new();
@@ -88,7 +88,7 @@ impl Reader<'_> {
                 }
                 PartKind::Call(call) => {
                     self.check_call(&call, part.signature, current, index)?;
-                    // Without an id, the position serves as one.
+                    // A call without an id gets one that is derived from its position.
                     let place = self.turns.len() * 100 + self.pending.len();
                     let id = call.id.map_or_else(|| format!("#{place}"), str::to_owned);
                     self.pending.push(PendingCall {
@@ -208,7 +208,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Assigns a result to its call, by id, or else by name and order.
+    /// Matches a result to its call: by id if it has one, otherwise by name and order.
     fn result(&mut self, response: Response<'_>) -> Result<(), Refusal> {
         let place = match response.id {
             Some(id) => self

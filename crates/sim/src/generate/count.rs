@@ -1,4 +1,4 @@
-//! `:countTokens`, for contents alone or for a whole request that repeats the model.
+//! Serves `:countTokens`, for contents alone or for a whole request that repeats the model.
 
 use super::request;
 use crate::call_context::CallContext;
@@ -22,7 +22,7 @@ const WRAPPED: [&str; 8] = [
     "cached_content",
 ];
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Count {
     request: Value,

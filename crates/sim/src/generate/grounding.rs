@@ -1,4 +1,4 @@
-//! Grounding: the web pages of an answer, and which part of the text they support.
+//! Writes grounding metadata: the web pages that an answer used, and the part of the text that they support.
 
 use crate::model::Citation;
 use serde::Serialize;
@@ -32,7 +32,7 @@ struct Support {
     grounding_chunk_indices: [usize; 1],
 }
 
-/// A range of bytes. A start of 0 is not written.
+/// A range of bytes in the text. A start of 0 is not written.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Segment {
@@ -41,7 +41,7 @@ struct Segment {
 }
 
 impl Grounding {
-    /// Searches without a visible source; `None` if there was no search.
+    /// Metadata of searches without a visible source; `None` if there was no search.
     pub(super) fn searched(searches: u64) -> Option<Self> {
         (searches > 0).then(|| Self {
             grounding_chunks: Vec::new(),
@@ -50,7 +50,7 @@ impl Grounding {
         })
     }
 
-    /// One page is the source of the whole text, found by at least one search.
+    /// Metadata that names one page as the source of the whole text, found by at least one search.
     pub(super) fn of(citation: &Citation, text: &str, searches: u64) -> Self {
         Self {
             grounding_chunks: vec![Chunk {
@@ -94,7 +94,7 @@ struct FetchedPage {
 }
 
 impl Fetched {
-    /// This many pages; `None` if there are none.
+    /// Metadata of this many fetched pages; `None` if there are none.
     pub(super) fn of(fetches: u64) -> Option<Self> {
         let page = |n| FetchedPage {
             retrieved_url: format!("https://sim-upstream.example/page/{n}"),

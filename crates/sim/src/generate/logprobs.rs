@@ -1,4 +1,4 @@
-//! The log probabilities of a candidate.
+//! Writes the log probabilities of a candidate.
 
 use crate::logprob::{self, Logprob};
 use crate::seed::Seed;

@@ -1,4 +1,4 @@
-//! Reads the parts of a content.
+//! Reads the parts of a content item.
 
 use crate::google::{Field, Refusal, Spelling, linked, of_blob};
 use crate::model::Media;
@@ -24,7 +24,7 @@ const PART: &[&str] = &[
     "tool_response",
     "video_metadata",
 ];
-/// A part has exactly one of these members.
+/// The members of a part that hold its data. A part must have exactly one of them.
 const DATA: &[&str] = &[
     "code_execution_result",
     "executable_code",
@@ -71,7 +71,7 @@ pub(super) enum PartKind<'a> {
     Media(Media),
     Call(CallPart<'a>),
     Response(Response<'a>),
-    /// Actions of server tools.
+    /// An action of a server tool.
     Other,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Content<'a> {
         Ok(Self { role, parts })
     }
 
-    /// Whether the user says something other than results of calls.
+    /// Whether the user's content item has anything except results of calls.
     pub(super) fn is_question(&self) -> bool {
         let is_result = |part: &Part<'_>| matches!(part.kind, PartKind::Response(_));
         self.role == Role::User && !self.parts.iter().all(is_result)
@@ -171,7 +171,7 @@ fn media(part: &Field<'_>) -> Result<Media, Refusal> {
     }
 }
 
-/// A member that must be an object, as JSON text.
+/// The JSON text of a member that must be an object.
 fn object_text(field: &Field<'_>, name: &str) -> Result<Option<String>, Refusal> {
     match field.get(name) {
         None => Ok(None),
@@ -228,7 +228,7 @@ impl<'a> Response<'a> {
             name: response.required_text("name")?,
             text: match result {
                 Value::String(text) => text.clone(),
-                // If the result is only a picture, this object is empty.
+                // The object is empty if the result is only a picture.
                 Value::Object(map) if map.is_empty() => String::new(),
                 other => other.to_string(),
             },
@@ -239,7 +239,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The texts of the system instruction. Some clients send a string instead of a content.
+/// Reads the texts of the system instruction. Some clients send a string instead of a content item.
 pub(super) fn system(body: &Field<'_>) -> Result<Vec<String>, Refusal> {
     if let Some(Value::String(text)) = body.get("system_instruction") {
         return Ok(vec![text.clone()]);

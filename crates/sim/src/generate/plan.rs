@@ -1,4 +1,4 @@
-//! Plans the candidates of an answer: converts the model's output to what this protocol can carry.
+//! Plans the candidates of an answer: limits the model's output to what this protocol supports.
 
 use super::grounding::{Fetched, Grounding};
 use super::request::Request;
@@ -9,7 +9,7 @@ use crate::model::{ChunkedText, Finish, Output};
 use crate::seed::Seed;
 use serde_json::Value;
 
-/// An estimate of the bytes of one reported log probability for each byte of text.
+/// An estimate of the bytes that one reported log probability adds for each byte of text.
 const LOGPROB_WEIGHT: usize = 16;
 
 /// One candidate. Its members are sent in the order thoughts, text, picture, calls, ending.
@@ -21,10 +21,10 @@ pub(super) struct CandidatePlan {
     pub(super) text: ChunkedText,
     pub(super) picture: Option<Blob>,
     pub(super) calls: Vec<FunctionCall>,
-    /// Sent with the first call, or else at the end.
+    /// The signature is sent with the first call, or at the end if there is no call.
     pub(super) signature: Option<String>,
     pub(super) ending: Ending,
-    /// How many alternatives of each token are reported.
+    /// The number of alternatives to report for each token; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn plans(
     Ok((plans, outputs))
 }
 
-/// Removes what this protocol cannot carry, and decides how the candidate ends.
+/// Removes content that this protocol cannot express, and decides how the candidate ends.
 fn fit_to_protocol(output: &mut Output, request: &Request, context: &CallContext<'_>) -> Ending {
     if request.bare_word
         && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
@@ -82,7 +82,7 @@ fn fit_to_protocol(output: &mut Output, request: &Request, context: &CallContext
         (None, Finish::Length) => "MAX_TOKENS".to_owned(),
         (None, Finish::Filter) => "SAFETY".to_owned(),
     };
-    // A failed function call leaves nothing else of the output.
+    // If a function call failed, the answer has no other content.
     let failed = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&reason.as_str());
     if failed {
         output.calls.clear();

@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use super::config::{self, Config, Modalities};
 use super::tools;
@@ -31,18 +31,18 @@ const KNOWN: &[&str] = &[
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) candidates: usize,
-    /// How many alternatives of each token are reported; `None` means no log probabilities.
+    /// The number of alternatives to report for each token; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// Thoughts are shown and not only counted.
+    /// Whether thoughts are shown, and not only counted.
     pub(super) thoughts: bool,
-    /// The text is one word of a list, without quotes.
+    /// Whether the text is one word of an enumeration, without quotes.
     pub(super) bare_word: bool,
     pub(super) modalities: Modalities,
     pub(super) continued: Option<Continuation>,
 }
 
 impl Request {
-    /// The tokens of one candidate's picture.
+    /// The number of tokens of one candidate's picture.
     pub(super) fn picture_tokens(&self) -> u64 {
         self.modalities.picture.map_or(0, |picture| picture.tokens)
     }

@@ -1,4 +1,4 @@
-//! The wire format of an answer. An event of a stream has the same format as a whole answer.
+//! Defines the wire format of an answer. An event of a stream has the same format as a whole answer.
 
 use super::grounding::{Fetched, Grounding};
 use super::logprobs::{self, LogprobsResult};
@@ -98,7 +98,7 @@ pub(super) struct SafetyRating {
 }
 
 impl SafetyRating {
-    /// The rating that blocks a text.
+    /// The rating of a text that is blocked.
     pub(super) fn blocking() -> [Self; 1] {
         [Self {
             category: "HARM_CATEGORY_DANGEROUS_CONTENT",
@@ -109,7 +109,7 @@ impl SafetyRating {
 }
 
 impl Candidate {
-    /// Adds log probabilities with this many alternatives.
+    /// Adds log probabilities with this many alternatives for each token.
     pub(super) fn with_logprobs(mut self, text: &str, alternatives: Option<usize>) -> Self {
         if let Some(alternatives) = alternatives {
             let (result, average) = logprobs::of(text, alternatives);

@@ -1,4 +1,4 @@
-//! The streamed answer. Events are created while they are sent.
+//! Writes the streamed answer. Events are created one by one as they are sent.
 
 use super::answer::Identity;
 use super::candidate_stream::{CandidateEvent, CandidateStream};
@@ -55,7 +55,7 @@ pub(super) fn stream(
     Ok(reply(form, events))
 }
 
-/// A stream with one event.
+/// A stream with this value as its only event.
 pub(super) fn only(form: Form, value: &Value) -> Reply {
     let mut frames = Frames::new(form);
     let event = frames.event(EventKind::Content, &compact(value));
@@ -69,7 +69,7 @@ fn reply(form: Form, events: impl Iterator<Item = Event> + Send + 'static) -> Re
     }
 }
 
-/// Frames events, as server-sent events or as items of an array.
+/// Frames events as server-sent events, or as items of an array.
 struct Frames {
     array: bool,
     begun: bool,
@@ -96,7 +96,7 @@ impl Frames {
         }
     }
 
-    /// The bytes after the last event.
+    /// The end mark after the last event; `None` for server-sent events.
     fn end(&self) -> Option<Event> {
         let bytes: &[u8] = match (self.array, self.begun) {
             (false, _) => return None,
@@ -208,8 +208,8 @@ impl Events {
         }
     }
 
-    /// The usage so far, which the vendor sends with every event. Faults of the final usage leave it
-    /// out, so that no true usage precedes the wrong one.
+    /// The usage so far, which the vendor sends with every event. It is left out if a fault changes the final usage, so
+    /// that the client does not get the true usage before the wrong one.
     fn running(&self) -> Option<Usage> {
         match self.script.usage {
             UsageFault::Exact

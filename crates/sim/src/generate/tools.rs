@@ -90,7 +90,7 @@ fn declared(declaration: &Field<'_>) -> Result<Tool, Refusal> {
     })
 }
 
-/// Reads the mode, and removes functions that are not allowed.
+/// Reads the calling mode, and removes functions that are not allowed.
 fn choice(body: &Field<'_>, tools: &mut Vec<Tool>) -> Result<ToolUse, Refusal> {
     let calling = match body.child("tool_config", TOOL_CONFIG)? {
         Some(config) => config.child("function_calling_config", CALLING)?,

@@ -1,4 +1,4 @@
-//! `usageMetadata`, true or changed by a fault. As with the vendor, zero counts are left out.
+//! Writes `usageMetadata`, either true or changed by a fault. As with the vendor, zero counts are left out.
 
 use crate::fault::UsageFault;
 use crate::google::TokenCounts;
@@ -10,7 +10,7 @@ pub(super) fn running(counts: TokenCounts) -> Usage {
     wire_usage(counts, UsageNumber::Number)
 }
 
-/// The final usage under a fault; `None` if it is not reported.
+/// The final usage, changed by a fault; `None` if the fault is that it is missing.
 pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> {
     if fault == UsageFault::Missing {
         return None;

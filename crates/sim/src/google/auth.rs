@@ -1,5 +1,4 @@
-//! Authentication: accepts any key but the refused ones, in a header, in the query, or as bearer
-//! token.
+//! Authenticates a request: accepts any key except the refused ones, in a header, in the query, or as a bearer token.
 
 use super::Refusal;
 use crate::settings::Settings;

@@ -1,10 +1,9 @@
-//! Contents that the vendor has cached for a caller.
+//! Reads references to contents that the vendor has cached for a caller.
 
 use super::{Field, Refusal};
 use crate::catalog;
 
-/// Whether a request continues cached contents. Any name exists, except those that begin with
-/// `missing`.
+/// Whether a request refers to cached contents. Every name exists, except those that begin with `missing`.
 pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
     let Some(name) = body.text("cached_content")? else {
         return Ok(false);

@@ -1,14 +1,14 @@
-//! Tokens with which a client requests the rest of an answer.
+//! Creates and reads the tokens with which a client requests the rest of an answer.
 
 use super::{Field, Refusal};
 use crate::seal;
 
 const KIND: &str = "continuation";
 
-/// Where an answer continues.
+/// The position at which an answer continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Continuation {
-    /// This many bytes of the text were sent before.
+    /// The number of bytes of the text that were already sent.
     pub(crate) bytes: usize,
 }
 
@@ -17,7 +17,7 @@ impl Continuation {
         seal::seal(KIND, model, &self.bytes.to_string())
     }
 
-    /// Reads the token of a request.
+    /// Reads the token of a request, if it has one.
     pub(crate) fn read(body: &Field<'_>, model: &str) -> Result<Option<Self>, Refusal> {
         let Some(token) = body.text("continuation_token")? else {
             return Ok(None);

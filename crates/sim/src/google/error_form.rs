@@ -1,4 +1,4 @@
-//! The forms in which endpoints of the two Google protocols write errors.
+//! Writes errors in the forms that the endpoints of the two Google protocols use.
 
 use super::json::{indented, one_line};
 use super::refusal::Refusal;
@@ -19,7 +19,7 @@ pub(crate) enum ErrorForm {
 }
 
 impl ErrorForm {
-    /// A refusal with its own status.
+    /// Writes a refusal with its own status.
     pub(crate) fn failure(self, refusal: &Refusal) -> Reply {
         self.reply(refusal.status, &self.envelope(refusal))
     }

@@ -6,7 +6,7 @@
 use super::Refusal;
 use serde_json::{Map, Value};
 
-/// Which spellings an API accepts.
+/// The spellings of member names that an API accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// Both `snake_case` and `camelCase`.
@@ -23,7 +23,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Reads a value as an object that has only known members. They are given in `snake_case`.
+    /// Reads a value as an object whose members are all known. `known` has their names in `snake_case`.
     pub(crate) fn object(
         value: &'a Value,
         path: impl Into<String>,
@@ -114,7 +114,7 @@ impl<'a> Field<'a> {
             .transpose()
     }
 
-    /// The objects of a list; empty if the list is absent.
+    /// Reads a list of objects; empty if the list is absent.
     pub(crate) fn children(&self, name: &str, known: &[&str]) -> Result<Vec<Field<'a>>, Refusal> {
         let list = self.list(name)?.unwrap_or_default();
         list.iter()
@@ -134,7 +134,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The strings of a list.
+    /// Reads a list of strings.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<&'a str>, Refusal> {
         let list = self.list(name)?.unwrap_or_default();
         let text = |(index, value): (usize, &'a Value)| {
@@ -167,7 +167,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// An integer, written as `3`, `3.0` or `"3"`.
+    /// Reads an integer, written as `3`, `3.0` or `"3"`.
     pub(crate) fn integer(&self, name: &str, min: i64, max: i64) -> Result<Option<i64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl<'a> Field<'a> {
         Ok(Some(number))
     }
 
-    /// A number between two bounds.
+    /// Reads a number between two bounds.
     pub(crate) fn decimal(&self, name: &str, min: i32, max: i32) -> Result<Option<f64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -213,7 +213,7 @@ impl<'a> Field<'a> {
         .field(&path)
     }
 
-    /// A word of a fixed set, in upper or lower case. Returns it as the set spells it.
+    /// Reads a word of a fixed set, in upper or lower case. Returns the spelling of the set.
     pub(crate) fn word(
         &self,
         name: &str,
@@ -242,7 +242,7 @@ pub(super) fn bad_value(path: &str, expected: &str, value: &Value) -> Refusal {
     Refusal::invalid(message).field(path)
 }
 
-/// `inlineData` becomes `inline_data`.
+/// Converts `inlineData` to `inline_data`.
 pub(super) fn snake(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for sign in name.chars() {

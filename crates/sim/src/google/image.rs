@@ -1,4 +1,4 @@
-//! Pictures in answers: how a request asks for them, and their price in tokens.
+//! Reads the pictures that a request asks for, and knows their size in tokens.
 
 use super::{Field, Refusal};
 use crate::picture::png;
@@ -8,8 +8,8 @@ const RATIOS: &[&str] = &[
     "1:1", "1:4", "1:8", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1", "9:16", "16:9",
     "21:9",
 ];
-/// Name, tokens of one picture, and the longer side in pixels of the picture that the simulator sends, which is far
-/// smaller than a real one.
+/// For each size: its name, the tokens of one picture, and the longer side in pixels of the picture that the simulator
+/// sends, which is far smaller than a real one.
 const TIERS: &[(&str, u64, u32)] = &[
     ("512", 747, 16),
     ("0.5K", 747, 16),
@@ -37,7 +37,7 @@ impl Default for Picture {
 }
 
 impl Picture {
-    /// The picture as base64. Equal words give equal pictures.
+    /// The picture as base64. The same words always give the same picture.
     pub(crate) fn painted(self, words: &str) -> String {
         encode(&png(self.width, self.height, words))
     }

@@ -1,4 +1,4 @@
-//! JSON as the vendor writes it: characters with a meaning in HTML are escaped.
+//! Writes JSON as the vendor does: characters that are special in HTML are escaped.
 
 use crate::reply::Reply;
 use http::StatusCode;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 const CONTENT_TYPE: &str = "application/json; charset=UTF-8";
 
-/// JSON on one line, as in events.
+/// Writes JSON on one line, as in events.
 pub(crate) fn compact(value: &impl Serialize) -> Vec<u8> {
     // Strings, numbers and checked raw values always serialize.
     escaped(serde_json::to_vec(value).unwrap_or_default())
@@ -23,7 +23,7 @@ pub(crate) fn one_line(status: StatusCode, value: &impl Serialize) -> Reply {
     Reply::whole(status, CONTENT_TYPE, compact(value))
 }
 
-/// In JSON these characters occur only inside strings, so they can be replaced without parsing.
+/// Escapes characters that are special in HTML. In JSON they occur only inside strings, so parsing is not necessary.
 fn escaped(json: Vec<u8>) -> Vec<u8> {
     let is_marked = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | b'=' | b'\'' | 0xc2 | 0xe2);
     if !json.iter().any(is_marked) {
@@ -40,7 +40,7 @@ fn escaped(json: Vec<u8>) -> Vec<u8> {
             [b'&', ..] => (b"\\u0026", 1),
             [b'=', ..] => (b"\\u003d", 1),
             [b'\'', ..] => (b"\\u0027", 1),
-            // Unicode line ends, at which clients split events.
+            // Unicode line separators, at which some clients split events.
             [0xc2, 0x85, ..] => (b"\\u0085", 2),
             [0xe2, 0x80, 0xa8, ..] => (b"\\u2028", 3),
             [0xe2, 0x80, 0xa9, ..] => (b"\\u2029", 3),

@@ -1,4 +1,4 @@
-//! Media in requests, inline or as a link.
+//! Reads media in requests, which are inline or linked.
 
 use super::Refusal;
 use crate::media;
@@ -12,7 +12,7 @@ fn kind_of(mime_type: &str) -> MediaKind {
     }
 }
 
-/// Media given as base64.
+/// Reads media given as base64.
 pub(crate) fn of_blob(mime_type: &str, data: &str, path: &str) -> Result<Media, Refusal> {
     if !mime_type.contains('/') {
         return Err(Refusal::invalid(format!("Unsupported MIME type: {mime_type}")).field(path));
@@ -25,14 +25,14 @@ pub(crate) fn of_blob(mime_type: &str, data: &str, path: &str) -> Result<Media, 
     })
 }
 
-/// Media given by URL: a public link or an uploaded file.
+/// Reads media given by URL: a public link or an uploaded file.
 pub(crate) fn linked(mime_type: &str, uri: &str, path: &str) -> Result<Media, Refusal> {
     let known = ["http://", "https://", "gs://"];
     if !known.iter().any(|scheme| uri.starts_with(scheme)) {
         return Err(Refusal::invalid(format!("Unsupported file uri: {uri}")).field(path));
     }
     Ok(Media {
-        // A link without a type is usually a picture.
+        // A link without a type counts as a picture.
         kind: if mime_type.is_empty() {
             MediaKind::Image
         } else {

@@ -1,4 +1,4 @@
-//! Shared by Generate Content and Interactions: refusals, credentials, members, schemas, thoughts.
+//! Code shared by Generate Content and Interactions: refusals, credentials, members, schemas, thoughts.
 
 mod auth;
 mod cache;

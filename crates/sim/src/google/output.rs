@@ -1,4 +1,4 @@
-//! Converts the model's output to what the two protocols can carry.
+//! Limits the model's output to what the two Google protocols support.
 
 use super::{Continuation, Refusal};
 use crate::call_context::CallContext;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// The outputs of a call. Their total size is limited; one byte of text counts as `weight` bytes.
+/// Creates the outputs of a call. Their total size is limited; one byte of text counts as `weight` bytes.
 pub(crate) fn outputs(
     prompt: &Prompt,
     script: &Script,
@@ -25,14 +25,14 @@ pub(crate) fn outputs(
         if bytes > ANSWER_BYTES_MAX {
             return Err(Refusal::invalid("The answer would be too long."));
         }
-        // Arguments that a limit has cut are not an object any more.
+        // Arguments that a token limit has cut are no longer a JSON object.
         output.calls.retain(|call| arguments(call).is_object());
         outputs.push(output);
     }
     Ok(outputs)
 }
 
-/// The arguments of a call as a value.
+/// The arguments of a call as a JSON value.
 pub(crate) fn arguments(call: &Call) -> Value {
     serde_json::from_str(call.arguments.as_str()).unwrap_or_default()
 }
@@ -49,8 +49,8 @@ pub(crate) fn replace_text(output: &mut Output, text: String) {
     output.text = ChunkedText::new(text);
 }
 
-/// Continues a text that was sent in part. If the script says so, stops half way instead and returns
-/// the token for the rest.
+/// Removes the part of a text that an earlier answer has sent. For a new answer, if the script says so, stops halfway
+/// and returns the token for the rest.
 pub(crate) fn continue_or_stop(
     output: &mut Output,
     continued: Option<Continuation>,

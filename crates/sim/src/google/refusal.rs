@@ -1,8 +1,8 @@
-//! Refusals of the two Google protocols, in the vendor's words.
+//! Refusals of the two Google protocols, with the vendor's error messages.
 //!
-//! Each refusal has two envelopes: a number, a label and details for Generate Content, a word for
-//! Interactions. As with the vendor, the texts contain the upstream's model, project and address,
-//! which a gateway must remove.
+//! Each refusal has two envelopes. That of Generate Content has a number, a label and details. That of Interactions has
+//! a word as its code. As with the vendor, the messages contain the upstream's model, project and address, which a
+//! gateway must remove.
 
 use super::one_line;
 use crate::fault::{ScriptError, Status};
@@ -10,16 +10,16 @@ use crate::reply::Reply;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// Why a request is refused.
+/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    /// The code in Interactions.
+    /// The error code in the envelope of Interactions.
     code: &'static str,
     pub(crate) message: String,
-    /// The details in Generate Content.
+    /// The details in the envelope of Generate Content.
     details: Vec<Value>,
-    /// The error occurred after the stream had begun.
+    /// Whether the error occurred after the stream had begun.
     pub(crate) late: bool,
 }
 
@@ -39,7 +39,7 @@ impl Refusal {
         }
     }
 
-    /// Marks an error that the model reports after the stream has begun.
+    /// Marks the error as one that the model reports after the stream has begun.
     pub(crate) fn late(mut self) -> Self {
         self.late = true;
         self
@@ -73,7 +73,7 @@ impl Refusal {
         .code("authentication")
     }
 
-    /// The vendor reports a wrong key as an invalid argument.
+    /// The refusal of a wrong key, which this vendor reports as an invalid argument.
     pub(super) fn bad_key(key: &str) -> Self {
         Self::invalid(format!(
             "API key not valid. Please pass a valid API key. ({key})"
@@ -139,7 +139,7 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// Interactions refuses unknown parameters.
+    /// The refusal of an unknown parameter in Interactions.
     pub(crate) fn unknown_parameter(path: &str) -> Self {
         Self::invalid(format!("Unknown parameter '{path}'.")).code("parameter_unknown")
     }
@@ -182,7 +182,7 @@ impl Refusal {
         Self::new(status, format!("{message} (models/{model})"))
     }
 
-    /// The error for the status of a script, with its retry delay.
+    /// The error for the status that a script asks for, with its retry delay.
     pub(crate) fn scripted(status: &Status, model: &str) -> Self {
         let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let refusal = Self::of_status(code, model);
@@ -195,7 +195,7 @@ impl Refusal {
         }
     }
 
-    /// The envelope of Generate Content.
+    /// The envelope for Generate Content.
     pub(crate) fn generate_envelope(&self) -> Value {
         let mut error = json!({
             "code": self.status.as_u16(),
@@ -208,13 +208,13 @@ impl Refusal {
         json!({ "error": error })
     }
 
-    /// The envelope of Interactions: code and message.
+    /// The envelope for Interactions: code and message.
     pub(crate) fn interactions_envelope(&self) -> Value {
         json!({"error": {"code": self.code, "message": self.message}})
     }
 }
 
-/// A refusal before a protocol has parsed the call. The path decides the envelope.
+/// A refusal of a call that no protocol has parsed yet. The path determines the envelope.
 pub(crate) fn failure_at(path: &str, refusal: &Refusal) -> Reply {
     let envelope = if path.contains("/interactions") {
         refusal.interactions_envelope()

@@ -5,7 +5,7 @@ use super::field::{bad_value, snake};
 use serde_json::{Map, Value, json};
 
 const NAME_LENGTH_MAX: usize = 128;
-/// The members of a schema. Others are refused, including `$schema` and `$ref`.
+/// The allowed members of a schema. All others are refused, including `$schema` and `$ref`.
 const KNOWN: &[(&str, &str)] = &[
     ("additional_properties", "additionalProperties"),
     ("any_of", "anyOf"),
@@ -37,7 +37,7 @@ const TYPES: &[&str] = &[
     "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
 ];
 
-/// Converts a schema, and refuses what the vendor would refuse.
+/// Converts a schema and applies the vendor's checks.
 pub(crate) fn to_json_schema(schema: &Value, path: &str) -> Result<Value, Refusal> {
     let Value::Object(members) = schema else {
         return Err(bad_value(path, "an object", schema));

@@ -1,7 +1,8 @@
-//! Thought signatures: sent with calls and texts, required back with calls.
+//! Creates and checks thought signatures. Answers send them with calls and texts, and clients must send those of calls
+//! back.
 //!
-//! The signature of a call is bound to the model and the name of the call. So the simulator notices
-//! if it comes back with another call or another model.
+//! The signature of a call is bound to the model and to the name of the call. The simulator therefore notices if a
+//! client sends it back with another call or to another model.
 
 use crate::call_context::CallContext;
 use crate::seal;
@@ -10,9 +11,9 @@ use crate::seed::Seed;
 const KIND: &str = "thought signature";
 /// Real signatures are long, because they contain the thoughts.
 const NOISE_LETTERS: usize = 120;
-/// Used instead of a call's name in the signature of a text.
+/// Replaces the name of a call in the signature of a text.
 const TEXT: &str = "";
-/// The literals that the vendor accepts in place of a signature, for histories that another model has written.
+/// The literals that the vendor accepts instead of a signature, for histories that another model has written.
 const BYPASSES: [&str; 2] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",
@@ -31,7 +32,7 @@ pub(crate) struct Signer<'a> {
     model: &'a str,
     /// False for older models, which neither create nor check signatures.
     signs: bool,
-    /// Whether the literals are accepted.
+    /// Whether the literals in `BYPASSES` are accepted.
     bypassed: bool,
 }
 
@@ -44,7 +45,7 @@ impl<'a> Signer<'a> {
         }
     }
 
-    /// Signs one step: its first call, or else its text or picture.
+    /// Signs one step: its first call or, without a call, its text or picture.
     pub(crate) fn sign(self, first_call: Option<&str>, seed: &mut Seed) -> Option<String> {
         let first = first_call.unwrap_or(TEXT);
         let text = format!("{first}\n{}", seed.letters(NOISE_LETTERS));

@@ -1,10 +1,10 @@
-//! Thinking levels.
+//! Reads thinking levels.
 
 use super::Refusal;
 use crate::catalog;
 use crate::model::Effort;
 
-/// The effort of a level. Models that always reason do not accept the lowest one.
+/// Converts a thinking level to an effort. Models that always reason do not accept the lowest level.
 pub(crate) fn effort_of_level(level: &str, model: &str, path: &str) -> Result<Effort, Refusal> {
     Ok(match level.to_ascii_uppercase().as_str() {
         "MINIMAL" if catalog::reasons(model) => {

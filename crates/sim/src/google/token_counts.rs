@@ -1,4 +1,4 @@
-//! The true token counts of a call, which each protocol reports in its own format.
+//! Counts the true tokens of a call, which each of the two protocols reports in its own format.
 
 use crate::fault::Script;
 use crate::model::{MediaKind, Output, Prompt};
@@ -19,7 +19,7 @@ pub(crate) struct TokenCounts {
 }
 
 impl TokenCounts {
-    /// `picture_tokens` is the price of one output's picture in tokens.
+    /// Counts the tokens of a call. `picture_tokens` is the number of tokens of one output's picture.
     pub(crate) fn of(
         prompt: &Prompt,
         outputs: &[Output],
@@ -50,7 +50,7 @@ impl TokenCounts {
         }
     }
 
-    /// Pictures and audio have no class of their own here: their tokens are part of input and output.
+    /// The usage by class. Pictures and audio have no class of their own, so their tokens are part of input and output.
     pub(crate) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.input + self.tool_use - self.cached,
@@ -62,12 +62,12 @@ impl TokenCounts {
         }
     }
 
-    /// The counts of a blocked prompt.
+    /// The counts of a call whose prompt was blocked.
     pub(crate) fn unanswered(self) -> Self {
         self.so_far(0)
     }
 
-    /// The counts after this many output tokens, of which thoughts come first.
+    /// The counts after this many output tokens have been sent. Thoughts are sent first.
     pub(crate) fn so_far(self, given: u64) -> Self {
         let thoughts = self.thoughts.min(given);
         Self {

@@ -1,4 +1,4 @@
-//! Video files: their metadata and their bytes. Both need the key.
+//! Serves video files: their metadata and their bytes. Both require the key.
 
 use super::error_form::ErrorForm;
 use super::{Refusal, authorise, one_line};
@@ -19,26 +19,26 @@ pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(PREFIX).is_some_and(|id| !id.is_empty())
 }
 
-/// The download address of a task's video.
+/// The download URL of a task's video.
 pub(crate) fn download_uri(host: &str, job: &Job) -> String {
     format!("http://{host}{PREFIX}{}{DOWNLOAD}?alt=media", job.id)
 }
 
-/// The host that a call names, for URLs in its answer.
+/// The `host` header of a call, for URLs in the answer.
 pub(crate) fn host_of(call: &Incoming<'_>) -> String {
     let host = call.parts.headers.get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     host.unwrap_or_default().to_owned()
 }
 
-/// A request for a file. Its faults are queued for `file/` and the model's name.
+/// A request for a file. Faults for it are queued for `file/` followed by the model's name.
 #[derive(Debug)]
 pub(crate) struct File {
     job: Job,
     model: String,
     host: String,
     is_download: bool,
-    /// The client followed a redirect.
+    /// Whether the client has followed a redirect.
     is_moved: bool,
 }
 
@@ -46,7 +46,7 @@ impl Protocol for File {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         let query = call.parts.uri.query().unwrap_or_default();
         let is_moved = query.contains("moved=");
-        // Behind a redirect, the URL itself contains the credential.
+        // After a redirect, the URL itself contains the credential.
         if !is_moved {
             authorise(call.parts, call.settings)
                 .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;

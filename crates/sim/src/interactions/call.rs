@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Interactions {
     request: Value,

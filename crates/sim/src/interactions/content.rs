@@ -1,4 +1,4 @@
-//! Reads contents of users, of the model and of tool results.
+//! Reads the content items of users, of the model and of tool results.
 
 use crate::google::{Field, Refusal, Spelling, linked, of_blob};
 use crate::model::Media;
@@ -16,7 +16,7 @@ const MEDIA: &[&str] = &[
     "type",
     "uri",
 ];
-/// The types of contents. Other types are steps.
+/// The types of content items. Items of other types are steps.
 const TYPES: &[&str] = &["text", "image", "audio", "document", "video"];
 
 /// The texts and the media, each in order.
@@ -51,13 +51,13 @@ impl Contents {
     }
 }
 
-/// Whether a value is a content and not a step.
+/// Whether a value is a content item and not a step.
 pub(super) fn is_content(value: &Value) -> bool {
     let kind = value.get("type").and_then(Value::as_str);
     kind.is_some_and(|kind| TYPES.contains(&kind))
 }
 
-/// Reads a list of contents.
+/// Reads a list of content items.
 pub(super) fn read(list: &[Value], path: &str) -> Result<Contents, Refusal> {
     let mut contents = Contents::default();
     for (index, content) in list.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! Reads `input`, one turn or a history of steps, and checks the order of calls, thoughts and
-//! results.
+//! Reads `input`, which is one turn or a history of steps, and checks the order of calls, thoughts and results.
 
 use super::content::{self, Contents, is_content};
 use crate::google::{Field, Refusal, SignatureError, Signer, Spelling};
@@ -11,10 +10,10 @@ const MODEL_OUTPUT: &[&str] = &["content", "error", "type"];
 const THOUGHT: &[&str] = &["signature", "summary", "type"];
 const FUNCTION_CALL: &[&str] = &["arguments", "id", "name", "type"];
 const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "type"];
-/// The suffixes of the types of server tools' steps.
+/// The suffixes of the step types of server tools.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
-/// The turns of the conversation.
+/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let input = body.required("input")?;
     let single = std::slice::from_ref(input);
@@ -29,7 +28,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
         Value::Object(_) => single,
         _ => return Err(Refusal::invalid("'input' must not be empty.")),
     };
-    // Only calls after the user's last message are checked.
+    // Thoughts are required only for calls after the user's last message.
     let current = list
         .iter()
         .rposition(|item| is_content(item) || kind_of(item) == "user_input")
@@ -59,13 +58,13 @@ fn kind_of(step: &Value) -> &str {
 struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
-    /// Contents in the list that do not belong to a step.
+    /// The content items in the list that do not belong to a step.
     loose_contents: Contents,
-    /// The signature of the last thought in the model's turn.
+    /// The signature of the last thought in the model's turn. A call uses it up.
     thought: Option<String>,
-    /// The model's turn already has a call, which has used the signature.
+    /// Whether the model's turn already has a call.
     calls_made: bool,
-    /// Ids and names of the calls without a result.
+    /// The ids and names of the calls that have no result yet.
     open: Vec<(String, String)>,
     /// The model's turn that is being read.
     model: Option<ModelTurn>,
@@ -123,7 +122,7 @@ impl Reader<'_> {
 
     fn thought(&mut self, step: &Field<'_>) -> Result<(), Refusal> {
         self.model.get_or_insert_default();
-        // Of two thoughts in one turn, the earlier one belongs to no call.
+        // If a turn has two thoughts in a row, the earlier one does not belong to a call.
         self.check_thought_without_call()?;
         let signature = step.text("signature")?;
         self.thought = signature.map(str::to_owned);
@@ -140,7 +139,7 @@ impl Reader<'_> {
         }
         let signature = self.thought.take();
         match self.signer.check_call(&name, signature.as_deref()) {
-            // Neighbouring calls share a thought, and earlier turns need none.
+            // Consecutive calls share a thought, and calls of earlier turns do not need one.
             Err(SignatureError::Missing) if !current || self.calls_made => {}
             checked => checked.map_err(signature_refusal)?,
         }
@@ -201,7 +200,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A thought without a call after it must have the signature of a text.
+    /// Checks that a thought without a call after it has the signature of a text.
     fn check_thought_without_call(&mut self) -> Result<(), Refusal> {
         match self.thought.take().filter(|text| !text.is_empty()) {
             Some(signature) => self
@@ -233,7 +232,7 @@ impl Reader<'_> {
     }
 }
 
-/// The vendor's message has no further detail.
+/// The refusal of a signature. Like the vendor's, its message does not name the step.
 fn signature_refusal(error: SignatureError) -> Refusal {
     Refusal::invalid(match error {
         SignatureError::Missing => "Request contains an invalid argument.",

@@ -1,8 +1,8 @@
-//! `POST /v1beta/interactions`, also under `/v1`: text without stored state.
+//! Serves `POST /v1beta/interactions`, also under `/v1`: text without stored state.
 //!
-//! As with the vendor, unknown parameters are refused by name, an interaction that is not stored
-//! has an empty id, and every answer begins with a signed thought. In a stream, an error that only
-//! the model detects is an event under status 400.
+//! As with the vendor, unknown parameters are refused by name, an interaction that is not stored has an empty id, and
+//! every answer begins with a signed thought. In a stream, an error that only the model detects is sent as an event,
+//! but the HTTP status is that of the error, not 200.
 
 mod answer;
 mod call;

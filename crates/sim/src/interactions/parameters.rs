@@ -86,7 +86,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
     })
 }
 
-/// The requested format of the text, and the requested picture.
+/// Reads the requested format of the text, and the requested picture.
 fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
     let formats = match body.get("response_format") {
         Some(Value::Array(formats)) => formats.iter().collect(),
@@ -127,7 +127,7 @@ fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
                     "The requested response format is not supported by the model.",
                 ));
             }
-            // The older form is the schema itself.
+            // In the older form of the request, `response_format` is the schema itself.
             _ if format.is_object() => shape = Shape::Schema(format.clone()),
             _ => return Err(Refusal::invalid("response_format must be an object.")),
         }

@@ -31,7 +31,7 @@ pub(super) struct Identity {
 pub(super) struct Ending {
     pub(super) status: String,
     continuation_token: Option<String>,
-    /// Why the prompt was blocked.
+    /// The reason for blocking the prompt, if it was blocked.
     blocked: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum PlannedStep {
     Call {
         id: String,
         name: String,
-        /// The arguments, as text for a stream and as a value.
+        /// The arguments as text, for a stream. `value` has them as JSON, for a whole answer.
         arguments: ChunkedText,
         value: Value,
     },
@@ -77,7 +77,7 @@ pub(super) fn plan(
         .and_then(|output| continue_or_stop(output, request.continued, context));
     let picture_tokens = request.picture.map_or(0, |picture| picture.tokens);
     let counts = TokenCounts::of(&request.prompt, &outputs, picture_tokens, context.script);
-    // This protocol reports searches only.
+    // Of the server tools, this protocol reports only searches.
     let counts = TokenCounts {
         hosted: HostedTools {
             fetches: 0,
@@ -166,7 +166,7 @@ impl Identity {
     fn of(request: &Request, context: &CallContext<'_>, seed: &mut Seed) -> Self {
         let now = iso_8601(context.created);
         Self {
-            // An interaction that is not stored has no id.
+            // An interaction that is not stored has an empty id.
             id: if request.stored {
                 format!("v1_Sim{}", seed.letters(40))
             } else {
@@ -216,7 +216,7 @@ impl Identity {
 }
 
 impl PlannedStep {
-    /// The complete step, for an unstreamed answer.
+    /// The complete step, for a whole answer.
     pub(super) fn whole(self) -> Step {
         match self {
             Self::Thought { summary, signature } => {

@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use super::parameters::{self, Parameters};
 use super::{input, system, tools};
@@ -34,9 +34,9 @@ const KNOWN: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,
-    /// The vendor stores the interaction and gives it an id.
+    /// Whether the vendor stores the interaction and gives it an id.
     pub(super) stored: bool,
-    /// Thoughts are shown and not only counted.
+    /// Whether thoughts are shown, and not only counted.
     pub(super) summaries: bool,
     pub(super) picture: Option<Picture>,
     pub(super) continued: Option<Continuation>,
@@ -50,7 +50,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-/// The model that a call names, including its script. The prefix `models/` is optional.
+/// Reads the model that a call names, including its script. The prefix `models/` is optional.
 pub(super) fn model_of(request: &Value) -> Result<&str, Refusal> {
     match request.get("model").and_then(Value::as_str) {
         Some(model) if !model.is_empty() => Ok(model.strip_prefix("models/").unwrap_or(model)),

@@ -1,4 +1,4 @@
-//! The wire format of an answer and of its events.
+//! Defines the wire format of an answer and of its events.
 
 use super::usage::Usage;
 use crate::model::Citation;
@@ -69,7 +69,7 @@ pub(super) enum Content {
     },
 }
 
-/// The source of a range of the text, in bytes.
+/// The source of a byte range of the text.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Annotation {
     r#type: &'static str,
@@ -80,7 +80,7 @@ pub(super) struct Annotation {
 }
 
 impl Annotation {
-    /// One page is the source of the whole text.
+    /// An annotation that names one page as the source of the whole text.
     pub(super) fn of(citation: &Citation, text: &str) -> Self {
         Self {
             r#type: "url_citation",
@@ -92,14 +92,14 @@ impl Annotation {
     }
 }
 
-/// Why an output is incomplete.
+/// The reason for an incomplete output.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct OutputError {
     pub(super) code: u16,
     pub(super) message: &'static str,
 }
 
-/// What one event adds to a step.
+/// The content that one event adds to a step.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Delta {

@@ -1,4 +1,4 @@
-//! The streamed answer. Events are created while they are sent.
+//! Writes the streamed answer. Events are created one by one as they are sent.
 
 use super::plan::{Ending, Identity, InteractionPlan, PlannedStep, plan};
 use super::request::Request;
@@ -36,7 +36,7 @@ pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Rep
     }))
 }
 
-/// A refusal after the stream has begun: events, with the status of the refusal.
+/// Writes a refusal that occurs after the stream has begun: as an event, but with the HTTP status of the refusal.
 pub(super) fn late_failure(refusal: &Refusal) -> Reply {
     let mut reply = only_error(refusal);
     reply.status = refusal.status;
@@ -90,7 +90,7 @@ struct Events {
     stage: Stage,
 }
 
-/// What comes next in the answer.
+/// The next kind of event in the stream.
 enum Stage {
     Created,
     Status,
@@ -232,7 +232,7 @@ impl Events {
         None
     }
 
-    /// Opens a step. With `early-content` it already contains the first piece.
+    /// Opens a step. With `early-content`, the event already contains the first piece.
     fn start(&mut self, planned: PlannedStep) -> Event {
         let early = self.script.events.early_content;
         let first = |pieces: &mut Pieces| -> Vec<Content> {
@@ -311,7 +311,7 @@ impl Events {
         to_event(kind, &delta)
     }
 
-    /// The usage so far, if a script asks for it.
+    /// The usage so far; `None` unless a script asks for it.
     fn running(&self) -> Option<Usage> {
         matches!(
             self.script.usage,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const NAME: &str = "system_instruction";
 
-/// The texts of the system prompt, in order.
+/// Reads the texts of the system prompt, in order.
 pub(super) fn read(body: &Field<'_>) -> Result<Vec<String>, Refusal> {
     let mut texts = Vec::new();
     match body.get(NAME) {
@@ -19,7 +19,7 @@ pub(super) fn read(body: &Field<'_>) -> Result<Vec<String>, Refusal> {
     Ok(texts)
 }
 
-/// `"…"`, `{"text": "…"}`, `{"parts": [{"text": "…"}]}`, `{"content": …}`.
+/// Collects the texts of `"…"`, `{"text": "…"}`, `{"parts": [{"text": "…"}]}` and `{"content": …}`.
 fn collect(system: &Value, texts: &mut Vec<String>) -> Result<(), Refusal> {
     match system {
         Value::String(text) => {

@@ -6,7 +6,7 @@ use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::{Value, json};
 
 const FUNCTION: &[&str] = &["description", "name", "parameters", "type"];
-/// Tools that the vendor runs. The simulator accepts them and does not use them.
+/// Tools that the vendor runs. The simulator accepts them, but never calls them.
 const SERVER_TOOLS: &[&str] = &[
     "code_execution",
     "computer_use",

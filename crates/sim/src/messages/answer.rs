@@ -1,4 +1,4 @@
-//! The blocks of an answer, and how it ends.
+//! Creates the blocks of an answer, and decides how it ends.
 
 use super::block::call_id;
 use super::request::Request;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Phrases in a prompt that make the model redact its thoughts. The second is from the vendor's own test string.
 const REDACTION_PHRASES: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
-/// How much of a text is quoted with its source, in characters.
+/// The maximum number of characters of a text that are quoted with its source.
 const CITED_MAX: usize = 150;
 const CATEGORIES: [&str; 5] = [
     "cyber",
@@ -22,7 +22,7 @@ const CATEGORIES: [&str; 5] = [
     "general_harms",
 ];
 
-/// A complete answer that can be written.
+/// A complete answer, ready to be written as a message or as a stream.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: String,
@@ -168,7 +168,7 @@ impl AnswerBlock {
         }
     }
 
-    /// The opaque value that binds calls to the thought before them.
+    /// The signature or the redacted data, which binds calls to the thought before them.
     fn opaque(&self) -> Option<&str> {
         match self {
             Self::Thinking { signature, .. } => Some(signature),
@@ -197,7 +197,7 @@ fn ending(output: &Output, question: &str, context: &CallContext<'_>) -> Ending 
     };
     if reason == "refusal" {
         end.stop_sequence = None;
-        // An answer that the vendor's filter stops has no category.
+        // An answer that the vendor's filter stopped has no category.
         let category = (output.refused && output.finish != Finish::Filter).then(|| {
             let named = context.script.text.refuse.as_deref().unwrap_or(question);
             let found = CATEGORIES.into_iter().find(|word| named.contains(word));

@@ -1,11 +1,11 @@
-//! Authentication, and the version of the protocol.
+//! Checks the credential and the protocol version of a request.
 
 use super::refusal::Refusal;
 use crate::settings::Settings;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-/// The versions that the vendor has published.
+/// The protocol versions that the simulator distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     /// `2023-06-01` and older.

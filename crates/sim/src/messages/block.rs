@@ -9,7 +9,7 @@ use crate::seed::Seed;
 use serde_json::Value;
 
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
-/// The prefix of call ids, after a thought (whose tag follows the prefix) and without one.
+/// The prefixes of the ids of calls with and without a preceding thought. With a thought, its tag follows the prefix.
 const ID_AFTER_THOUGHT: &str = "toolu_01SimT";
 const ID_WITHOUT_THOUGHT: &str = "toolu_01SimN";
 const TAG_LENGTH: usize = 6;
@@ -20,7 +20,7 @@ pub(super) enum Block {
     Media(Media),
     Call(PastCall),
     Result(ToolResult),
-    /// A thought with a valid signature. The tag binds it to the calls after it.
+    /// A thought with a valid signature. The tag binds the calls after it to it.
     Thought {
         tag: String,
     },
@@ -34,7 +34,7 @@ pub(super) struct ToolResult {
     pub(super) failed: bool,
 }
 
-/// The id of a new call. It encodes whether a thought came before it, and which one.
+/// Creates the id of a new call. It encodes which thought came before the call, if any.
 pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {
     match thought {
         Some(opaque) => format!("{ID_AFTER_THOUGHT}{}{}", tag(opaque), seed.letters(8)),
@@ -42,7 +42,7 @@ pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {
     }
 }
 
-/// The tag of the thought before a call, if its id contains one.
+/// Reads the tag of the thought before a call from the id of the call.
 pub(super) fn thought_of(call_id: &str) -> Option<&str> {
     call_id.strip_prefix(ID_AFTER_THOUGHT)?.get(..TAG_LENGTH)
 }
@@ -91,7 +91,7 @@ pub(super) fn of_assistant(value: &Value, path: &str, model: &str) -> Result<Blo
     }
 }
 
-/// The joined texts of a list that may contain only texts.
+/// Reads a list that may contain only text blocks, and joins their texts.
 pub(super) fn texts(owner: &Member<'_>, name: &str) -> Result<String, Refusal> {
     let mut all = Vec::new();
     for (index, value) in owner.list(name)?.unwrap_or_default().iter().enumerate() {
@@ -102,7 +102,7 @@ pub(super) fn texts(owner: &Member<'_>, name: &str) -> Result<String, Refusal> {
     Ok(all.join("\n"))
 }
 
-/// A block and its type tag. The vendor's error paths contain the tag.
+/// Reads the type tag of a block, and returns the block with the tag in its path, as in the vendor's errors.
 fn tagged<'a>(
     value: &'a Value,
     path: &str,
@@ -240,7 +240,7 @@ fn image(source: &Member<'_>) -> Result<Media, Refusal> {
     }
 }
 
-/// Checks that the bytes have the declared type.
+/// Checks that the bytes of an image have the declared type.
 fn check_type(image: &Media, declared: &str, source: &Member<'_>) -> Result<(), Refusal> {
     let Source::Inline { format, .. } = &image.source else {
         return Ok(());

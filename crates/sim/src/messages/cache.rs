@@ -1,4 +1,4 @@
-//! Finds `cache_control` in all places where it is allowed.
+//! Finds `cache_control` marks in all places where they are allowed.
 
 use super::member::Member;
 use super::refusal::Refusal;

@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::answer::Answer;
 use super::auth::{Version, authorise, version};
@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Messages {
     request: Value,
@@ -25,7 +25,8 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// A call of a cloud whose path names the model and the form of the answer. The cloud has checked the credential.
+    /// Creates a call that comes through a cloud. The path named the model and the form of the answer, and the cloud
+    /// has checked the credential.
     pub(crate) fn hosted(request: Value, model: String, streamed: bool, request_id: &str) -> Self {
         Self {
             request,

@@ -1,4 +1,4 @@
-//! `POST /v1/messages/count_tokens`. Accepts only the members that belong to a prompt.
+//! Serves `POST /v1/messages/count_tokens`. Accepts only the members that belong to a prompt.
 
 use super::auth::{authorise, version};
 use super::member::Member;
@@ -24,7 +24,7 @@ const KNOWN: [&str; 10] = [
     "mcp_servers",
 ];
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Count {
     request: Value,

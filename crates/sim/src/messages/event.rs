@@ -1,4 +1,4 @@
-//! The wire format of events.
+//! Defines the wire format of events.
 
 use super::answer::{Ending, Source};
 use super::message::{Block, Message};
@@ -58,13 +58,13 @@ impl Data<'_> {
 
     pub(super) fn write(&self, kind: EventKind) -> Event {
         let mut json = Vec::new();
-        // Cannot fail: strings, numbers and checked raw values always serialize, and a `Vec` takes any write.
+        // This cannot fail: strings, numbers and checked raw values always serialize, and a `Vec` accepts every write.
         let _ = serde_json::to_writer(&mut json, self);
         named(kind, self.name(), &json)
     }
 }
 
-/// An event with any name and data.
+/// Writes an event with any name and data.
 pub(super) fn named(kind: EventKind, name: &str, data: &[u8]) -> Event {
     let bytes = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
     Event {

@@ -1,10 +1,10 @@
-//! How models differ, by name.
+//! Distinguishes models by their names.
 //!
 //! | name begins with | like | difference |
 //! |---|---|---|
 //! | `sim-budget` | models up to 4.5 | only thinking with a budget, no effort |
 //! | `sim-fixed` | 4.7 and later | adaptive thinking, fixed sampling, no prefill, `system` inside `messages` |
-//! | `sim-reason` | the families that always think | the same, and thinking cannot be turned off |
+//! | `sim-reason` | the families that always think | like `sim-fixed`, and thinking cannot be turned off |
 //! | any other | 4.6 | both kinds of thinking, free sampling |
 
 use crate::catalog;
@@ -30,12 +30,12 @@ impl Family {
         }
     }
 
-    /// Temperature and similar parameters are refused.
+    /// Whether temperature and similar parameters are refused.
     pub(super) fn has_fixed_sampling(self) -> bool {
         self.is_new()
     }
 
-    /// The conversation may end with the beginning of the answer (prefill).
+    /// Whether the conversation may end with the beginning of the answer (prefill).
     pub(super) fn takes_prefill(self) -> bool {
         !self.is_new()
     }

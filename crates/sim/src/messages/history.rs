@@ -10,25 +10,26 @@ use crate::model::{PastCall, Turn};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// The rules for the history.
+/// The rules that the history is checked with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) model: &'a str,
     pub(super) family: Family,
     pub(super) thinking: Thinking,
     pub(super) has_tools: bool,
-    /// The client must send calls back with the thoughts before them, in every mode.
+    /// Whether, while thinking is on, every call of the running tool loop must be sent back together with the thought
+    /// that preceded it. Otherwise only the latest message is checked, and only if it contains thoughts.
     pub(super) demands_thoughts: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// The texts of messages with role `system`.
+    /// The texts of messages with the role `system`.
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
 }
 
-/// One or more consecutive messages of the same role, which the vendor treats as one.
+/// One or more consecutive messages of the same role, which the vendor treats as one message.
 #[derive(Debug)]
 struct Message {
     /// The index of the first merged message.
@@ -149,7 +150,7 @@ fn read_blocks(
     Ok(blocks)
 }
 
-/// Checks how a conversation begins and ends.
+/// Checks the first and the last message of a conversation.
 fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     match messages.first() {
         Some(first) if first.role == Role::User => {}
@@ -181,8 +182,8 @@ fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Every call must have its result at the beginning of the next message, and every result its call
-/// in the previous one.
+/// Checks that every call has its result at the beginning of the next message, and that every result has its call in
+/// the previous message.
 fn check_pairs(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     let mut known: HashSet<&str> = HashSet::new();
     for (at, message) in messages.iter().enumerate() {
@@ -251,7 +252,7 @@ fn check_results(message: &Message, before: Option<&Message>) -> Result<(), Refu
     Ok(())
 }
 
-/// The results at the beginning of a message, before any other block.
+/// The ids of the results at the beginning of a message, before any other block.
 fn leading_results(message: &Message) -> Vec<&str> {
     message
         .blocks
@@ -263,7 +264,7 @@ fn leading_results(message: &Message) -> Vec<&str> {
         .collect()
 }
 
-/// In a tool loop that continues, the thoughts of its calls must be present and unchanged.
+/// Checks that the thoughts of the calls in the running tool loop are present and unchanged.
 fn check_thoughts(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
     if !rules.thinking.is_on() {
         return Ok(());
@@ -320,7 +321,7 @@ impl Message {
         })
     }
 
-    /// A call whose thought is missing before it.
+    /// Finds a call that is not preceded by its thought.
     fn call_without_thought(&self) -> Option<&LocatedBlock> {
         let mut seen: Vec<&str> = Vec::new();
         self.blocks.iter().find(|placed| match &placed.block {
@@ -342,7 +343,7 @@ impl Message {
         })
     }
 
-    /// The message as the model sees it: tool results first, then the text.
+    /// Converts the message to turns as the model sees them: tool results first, then the text.
     fn turns(self) -> Vec<Turn> {
         let mut turns = Vec::new();
         let (mut text, mut media, mut calls) = (String::new(), Vec::new(), Vec::new());

@@ -34,7 +34,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses a member.
+    /// The refusal of a member.
     pub(super) fn wrong(&self, name: &str, why: impl AsRef<str>) -> Refusal {
         Refusal::at(&self.path(name), why)
     }
@@ -88,7 +88,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// An integer that is not below `min`.
+    /// Reads an integer that is not below `min`.
     pub(super) fn integer(&self, name: &str, min: u64) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -105,7 +105,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// A number from 0 to 1.
+    /// Reads a number from 0 to 1.
     pub(super) fn share(&self, name: &str) -> Result<Option<f64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -117,7 +117,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// A string of a fixed set.
+    /// Reads a string of a fixed set.
     pub(super) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {
@@ -127,7 +127,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses unknown members, as the vendor always does.
+    /// Refuses unknown members, as this vendor always does.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.map.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -135,7 +135,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The `type` tag of a union.
+    /// Reads the `type` tag of a union.
     pub(super) fn tag(&self, allowed: &[&str]) -> Result<&'a str, Refusal> {
         let found = self.required_text("type")?;
         if allowed.contains(&found) {
@@ -152,7 +152,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// `'a', 'b' or 'c'`.
+/// Formats words as `'a', 'b' or 'c'`.
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
     match quoted.split_last() {

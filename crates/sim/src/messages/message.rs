@@ -1,4 +1,4 @@
-//! The wire format of a message.
+//! Defines the wire format of a message.
 
 use super::answer::{Answer, AnswerBlock, Source, StopDetails};
 use super::usage::Usage;
@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The message in an unstreamed answer and, without its content, in the first event of a stream.
+/// The message in a whole answer and, without its content, in the first event of a stream.
 #[derive(Serialize)]
 pub(super) struct Message<'a> {
     model: &'a str,
@@ -46,7 +46,7 @@ pub(super) enum Block<'a> {
     },
 }
 
-/// The input of a call. If a limit has cut it, it is not JSON any more and is left out.
+/// The input of a call. An input that a token limit has cut is no longer JSON and is written as an empty object.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Input<'a> {
@@ -62,7 +62,7 @@ pub(super) struct Caller {
 const DIRECT: Caller = Caller { r#type: "direct" };
 
 impl<'a> Message<'a> {
-    /// The message without content.
+    /// The message without its content.
     pub(super) fn begun(answer: &'a Answer, usage: Option<Usage>) -> Self {
         Self {
             model: &answer.model,
@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block without content.
+    /// The block without its content.
     pub(super) fn begun(block: &'a AnswerBlock) -> Self {
         match block {
             AnswerBlock::Thinking { .. } => Self::Thinking {

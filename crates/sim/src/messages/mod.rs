@@ -1,8 +1,8 @@
-//! `POST /v1/messages`.
+//! Serves `POST /v1/messages`.
 //!
-//! In this protocol models differ by name (`family.rs`), thinking blocks have signatures that are
-//! checked when a client sends them back (`signature.rs`), and the order of the history is as
-//! strict as the vendor's (`history.rs`).
+//! In this protocol, models differ by name (`family.rs`). Thinking blocks have signatures, which are checked when a
+//! client sends them back (`signature.rs`). The order of the history is checked as strictly as the vendor does
+//! (`history.rs`).
 
 mod answer;
 mod auth;

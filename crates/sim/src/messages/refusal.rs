@@ -1,7 +1,6 @@
-//! Refusals in the vendor's words and envelope.
+//! Refusals with the vendor's error messages, in the vendor's envelope.
 //!
-//! As with the vendor, the texts contain the upstream's model, key and address, which a gateway
-//! must remove.
+//! As with the vendor, the messages contain the upstream's model, key and address, which a gateway must remove.
 
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
@@ -14,23 +13,23 @@ const NOT_FOUND: &str = "not_found_error";
 const AUTHENTICATION: &str = "authentication_error";
 const BILLING: &str = "billing_error";
 
-/// Why a request is refused.
+/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) message: String,
-    /// Current clients read them to distinguish errors of one type.
+    /// Current clients read these details to distinguish errors of the same type.
     details: Option<Value>,
 }
 
 impl Refusal {
-    /// An invalid request.
+    /// The refusal of an invalid request.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, message)
     }
 
-    /// An invalid member.
+    /// The refusal of an invalid member.
     pub(super) fn at(path: &str, why: impl AsRef<str>) -> Self {
         Self::invalid(format!("{path}: {}", why.as_ref()))
     }
@@ -71,7 +70,7 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, NOT_FOUND, format!("model: {name}"))
     }
 
-    /// An answer that the vendor's safety system blocks.
+    /// The refusal for an answer that the vendor's safety system blocks.
     pub(super) fn blocked() -> Self {
         Self::invalid("Output blocked by content filtering policy")
     }
@@ -119,7 +118,7 @@ impl Refusal {
     }
 }
 
-/// The error object, for bodies and streams.
+/// Writes the error object, for bodies and for streams.
 pub(super) fn error_json(refusal: &Refusal, request_id: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<'a> {
@@ -151,7 +150,7 @@ pub(super) fn failure(refusal: &Refusal, request_id: &str) -> Reply {
     Reply::json(refusal.status, error_json(refusal, request_id))
 }
 
-/// The reply for the status of a script.
+/// The error for a status that a script asks for.
 pub(super) fn of_status(status: &Status, model: &str, request_id: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     failure(&Refusal::of_status(code, model), request_id).with_status_headers(status.retry_after_s)

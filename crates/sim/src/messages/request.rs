@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use super::auth::Version;
 use super::cache::{self, Ttl};
@@ -46,7 +46,7 @@ const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) thinking: Thinking,
-    /// The caller asked to cache the prompt.
+    /// The lifetime of the cached prompt, if the caller asked to cache it.
     pub(super) cache: Option<Ttl>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn read(
 
 fn check_members(body: &Member<'_>, version: Version) -> Result<(), Refusal> {
     if body.get("thread").is_some() {
-        // Current clients then repeat the call without this member and with the whole history.
+        // After this error, current clients repeat the call without `thread` and with the whole history.
         return Err(
             Refusal::invalid("thread: Threads are not supported here").details(
                 json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]}),

@@ -1,4 +1,4 @@
-//! The signatures and hidden thoughts of thinking blocks.
+//! Creates and checks the signatures of thinking blocks and the data of redacted ones.
 
 use crate::seal::{open, seal};
 
@@ -6,33 +6,33 @@ const SHOWN: &str = "messages thinking";
 const OMITTED: &str = "messages thinking, not shown";
 const REDACTED: &str = "messages thinking, redacted";
 
-/// The signature of a visible thought.
+/// Creates the signature of a visible thought.
 pub(super) fn sign(model: &str, thought: &str) -> String {
     seal(SHOWN, model, thought)
 }
 
-/// The signature of a hidden thought. It contains the thought.
+/// Creates the signature of a hidden thought. The signature contains the thought.
 pub(super) fn sign_omitted(model: &str, thought: &str) -> String {
     seal(OMITTED, model, thought)
 }
 
-/// The data of a redacted block.
+/// Creates the data of a redacted block. The data contains the thought.
 pub(super) fn redact(model: &str, thought: &str) -> String {
     seal(REDACTED, model, thought)
 }
 
-/// Whether this model made the thinking block, and nobody changed it.
+/// Whether this model created the thinking block and nobody has changed it.
 pub(super) fn is_intact(model: &str, thinking: &str, signature: &str) -> bool {
     opened(SHOWN, model, signature).is_some_and(|thought| thought == thinking)
         || (thinking.is_empty() && opened(OMITTED, model, signature).is_some())
 }
 
-/// Whether this model made the redacted block, and nobody changed it.
+/// Whether this model created the redacted block and nobody has changed it.
 pub(super) fn is_intact_redaction(model: &str, data: &str) -> bool {
     opened(REDACTED, model, data).is_some()
 }
 
-/// Opens a seal. Another base64 alphabet or padding counts as a change.
+/// Opens a sealed value. A value in another base64 alphabet or with other padding counts as changed.
 fn opened(kind: &str, model: &str, sealed: &str) -> Option<String> {
     open(kind, model, sealed).filter(|text| seal(kind, model, text) == sealed)
 }

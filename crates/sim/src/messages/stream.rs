@@ -1,4 +1,4 @@
-//! The streamed answer. Events are created while they are sent.
+//! Writes the streamed answer. Events are created one by one as they are sent.
 
 use super::answer::{Answer, AnswerBlock};
 use super::event::{Data, Delta, named};
@@ -25,7 +25,7 @@ pub(super) fn error_event(refusal: &Refusal, request_id: &str) -> Event {
     named(EventKind::Frame, "error", &error_json(refusal, request_id))
 }
 
-/// Events with empty objects, and the end.
+/// Creates events whose data are empty objects, and the final event.
 pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
     let empty = ["message_start", "content_block_delta", "message_delta"]
         .map(|name| named(EventKind::Content, name, b"{}"));
@@ -44,18 +44,18 @@ struct Events {
     stage: Stage,
 }
 
-/// What comes next in the stream.
+/// The next kind of event in the stream.
 enum Stage {
     Start,
-    /// The vendor's safety system blocks the answer after its beginning.
+    /// An error, because the vendor's safety system blocks the answer after it has begun.
     Blocked,
     Open(usize),
-    /// The vendor sends one ping, after it has opened the first block.
+    /// The only ping, which the vendor sends after it has opened the first block.
     Ping,
-    /// The first fragment of a call's input is empty, as with the vendor.
+    /// The first fragment of a call's input, which is empty, as with the vendor.
     EmptyInput(usize),
     Speak(usize, Pieces),
-    /// The signature of a thought or the source of a text, after the last piece.
+    /// The signature of a thought or the source of a text, which follows the last piece.
     Seal(usize),
     Close(usize),
     Finish,

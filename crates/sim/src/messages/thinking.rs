@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 use crate::model::{Effort, ToolUse};
 
 const BUDGET_MIN: u64 = 1024;
-/// Budgets from this size on count as medium and high effort.
+/// Thinking budgets from these sizes on count as medium and high effort.
 const BUDGET_MEDIUM: u64 = 4096;
 const BUDGET_HIGH: u64 = 16_384;
 
@@ -14,7 +14,7 @@ const BUDGET_HIGH: u64 = 16_384;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Thinking {
     pub(super) effort: Effort,
-    /// Thinking blocks contain their thoughts; otherwise only a signature.
+    /// Whether thinking blocks contain their thoughts. Otherwise they contain only a signature.
     pub(super) shown: bool,
     pub(super) mode: Mode,
 }
@@ -22,7 +22,7 @@ pub(super) struct Thinking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Off,
-    /// In this mode a tool loop must continue with its thinking block.
+    /// Thinking with a budget. The latest message of a running tool loop must begin with its thinking block.
     Budget,
     Adaptive,
 }

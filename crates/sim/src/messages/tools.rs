@@ -44,7 +44,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
 }
 
 fn read_tool(tool: &Member<'_>) -> Result<Tool, Refusal> {
-    // The types of the vendor's own tools contain dates. The simulator has none of these tools.
+    // The types of the vendor's own tools contain dates. The simulator supports none of these tools.
     if tool.text("type")?.is_some() {
         tool.tag(&["custom"])?;
     }

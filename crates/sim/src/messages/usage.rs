@@ -1,4 +1,4 @@
-//! The `usage` object, true or changed by a fault.
+//! Writes the `usage` object, either true or changed by a fault.
 
 use super::cache::Ttl;
 use super::request::Request;
@@ -8,11 +8,11 @@ use crate::true_usage::{HostedTools, TrueUsage};
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// The shortest prompt that is cached.
+/// The minimum size of a prompt that is cached.
 const CACHE_TOKENS_MIN: u64 = 1024;
 const CACHE_BLOCK_TOKENS: u64 = 128;
 
-/// True figures of a call, in classes that do not overlap.
+/// The true token counts of a call, in classes that do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenCounts {
     fresh: u64,
@@ -62,7 +62,7 @@ impl TokenCounts {
         }
     }
 
-    /// The usage in the first event: the input, and one output token.
+    /// The usage in the first event: the input, and at most one output token.
     pub(super) fn at_start(self, fault: UsageFault) -> Option<Usage> {
         let begun = Self {
             output: self.output.min(1),
@@ -71,15 +71,15 @@ impl TokenCounts {
             ..self
         };
         match fault {
-            // Everything is reported at the end.
+            // All usage is reported at the end, so the first event has zeros.
             UsageFault::OnFinish => Some(begun.wire_usage(|_| UsageNumber::Number(0))),
-            // The first report has to be larger than the final one.
+            // The first report must be larger than the final one.
             UsageFault::Shrinking => Some(self.wire_usage(UsageNumber::Number)),
             _ => begun.reported(fault),
         }
     }
 
-    /// The final usage under a fault; `None` if it is not reported.
+    /// The final usage, changed by a fault; `None` if the fault is that it is missing.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
@@ -114,7 +114,7 @@ impl TokenCounts {
     }
 }
 
-/// The tokens that are written to the cache: whole blocks, if the prompt is long enough.
+/// The number of tokens written to the cache: whole blocks, if the prompt is long enough.
 fn writable(tokens: u64) -> u64 {
     if tokens < CACHE_TOKENS_MIN {
         return 0;

@@ -1,4 +1,4 @@
-//! Authentication: accepts any key but the refused ones.
+//! Authenticates a request: accepts any key except the refused ones.
 
 use super::Refusal;
 use crate::settings::Settings;

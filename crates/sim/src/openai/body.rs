@@ -1,10 +1,10 @@
-//! Parses a body as far as its model.
+//! Parses a body, and reads the name of its model.
 
 use super::Refusal;
 use super::member::type_name;
 use serde_json::Value;
 
-/// Parses a body, which must be an object.
+/// Parses a body, which must be a JSON object.
 pub(crate) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),
@@ -16,7 +16,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-/// The model that a call names, its script included.
+/// Reads the model that a call names, including its script.
 pub(crate) fn model_of(request: &Value) -> Result<&str, Refusal> {
     match request.get("model") {
         Some(Value::String(model)) if !model.is_empty() => Ok(model),

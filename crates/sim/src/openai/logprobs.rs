@@ -1,4 +1,4 @@
-//! Log probabilities in the wire format of this family.
+//! Writes log probabilities in the wire format of this family.
 
 use crate::logprob::{self, Logprob};
 use serde::Serialize;

@@ -109,7 +109,7 @@ impl<'a> Member<'a> {
         .code(code))
     }
 
-    /// A number between two bounds.
+    /// Reads a number between two bounds.
     pub(crate) fn decimal(&self, name: &str, min: i32, max: i32) -> Result<Option<f64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -133,7 +133,7 @@ impl<'a> Member<'a> {
         .code(code))
     }
 
-    /// A string of a fixed set.
+    /// Reads a string of a fixed set.
     pub(crate) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {
@@ -143,7 +143,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses unknown members. Only strict models do so.
+    /// Refuses members that are not in `known`.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.names().find(|name| !known.contains(name)) {
             None => Ok(()),

@@ -1,11 +1,11 @@
-//! The `metadata` of a request.
+//! Checks the `metadata` of a request.
 
 use super::member::Member;
 use super::refusal::Refusal;
 
 const METADATA_MAX: usize = 16;
 
-/// Refuses more entries than the vendor stores.
+/// Refuses metadata with more entries than the vendor stores.
 pub(crate) fn check_metadata(body: &Member<'_>) -> Result<(), Refusal> {
     match body.child("metadata")? {
         Some(metadata) if metadata.names().count() > METADATA_MAX => {

@@ -1,4 +1,4 @@
-//! Shared by the endpoints of the `OpenAI` family: refusals, credentials, member checks.
+//! Code shared by the endpoints of the `OpenAI` family: refusals, credentials, member checks.
 
 mod auth;
 mod body;

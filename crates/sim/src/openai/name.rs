@@ -1,10 +1,10 @@
-//! Names of tools and formats.
+//! Reads names of tools and formats.
 
 use super::{Member, Refusal};
 
 const NAME_LENGTH_MAX: usize = 64;
 
-/// Reads a name of letters, digits, `_` and `-`.
+/// Reads a name that consists of letters, digits, `_` and `-`.
 pub(crate) fn read_name(owner: &Member<'_>) -> Result<String, Refusal> {
     let name = owner.required_text("name")?;
     let legal = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';

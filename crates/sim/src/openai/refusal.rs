@@ -1,7 +1,6 @@
-//! Refusals of the `OpenAI` family, in the vendor's words.
+//! Refusals of the `OpenAI` family, with the vendor's error messages.
 //!
-//! As with the vendor, the texts contain the upstream's model, key and address, which a gateway
-//! must remove.
+//! As with the vendor, the messages contain the upstream's model, key and address, which a gateway must remove.
 
 use crate::fault::{ScriptError, Status};
 use crate::media::MediaError;
@@ -12,7 +11,7 @@ use serde::Serialize;
 
 const INVALID_REQUEST: &str = "invalid_request_error";
 
-/// Why a request is refused.
+/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -23,7 +22,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// An invalid request.
+    /// The refusal of an invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -101,7 +100,7 @@ impl Refusal {
         .with_status(StatusCode::NOT_FOUND)
     }
 
-    /// A prompt that the vendor's safety system blocks.
+    /// The refusal of a prompt that the vendor's safety system blocks.
     pub(crate) fn blocked_prompt() -> Self {
         Self::invalid(
             "Invalid prompt: your prompt was flagged as potentially violating our usage policy. \
@@ -118,7 +117,7 @@ impl Refusal {
             .code("sim_bad_script")
     }
 
-    /// A vendor's error for a status.
+    /// The vendor's error for a status.
     pub(crate) fn of_status(status: StatusCode, model: &str) -> Self {
         let (kind, code, message) = match status.as_u16() {
             400 => (
@@ -198,7 +197,7 @@ pub(crate) fn bad_image(error: MediaError, path: impl Into<String>) -> Refusal {
     .param(path)
 }
 
-/// The error object, for bodies and streams.
+/// Writes the error object, for bodies and for streams.
 pub(crate) fn error_json(refusal: &Refusal) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<'a> {
@@ -227,13 +226,13 @@ pub(crate) fn failure(refusal: &Refusal) -> Reply {
     Reply::json(refusal.status, error_json(refusal))
 }
 
-/// The reply for the status of a script.
+/// The error for a status that a script asks for.
 pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     failure(&Refusal::of_status(code, model)).with_status_headers(status.retry_after_s)
 }
 
-/// The errors of endpoints that answer with JSON and not with a stream.
+/// The errors of endpoints that do not stream.
 #[derive(Debug)]
 pub(crate) struct JsonErrors;
 

@@ -1,4 +1,4 @@
-//! The vendor's rules for schemas in strict mode.
+//! Checks schemas in strict mode by the vendor's rules.
 
 use serde_json::Value;
 

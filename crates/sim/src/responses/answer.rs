@@ -1,4 +1,4 @@
-//! The items of an answer, and the response object around them.
+//! Creates the items of an answer, and the response object around them.
 
 use super::echo::Echo;
 use super::item::{HostedKind, Item, WireItem};
@@ -15,10 +15,10 @@ use crate::seed::Seed;
 use http::StatusCode;
 use serde::Serialize;
 
-/// How many sentences one part of a summary has.
+/// The number of sentences in one part of a summary.
 const PART_SENTENCES: usize = 2;
 
-/// A complete answer that can be written.
+/// A complete answer, ready to be written as one object or as a stream.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: String,
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// Turns the answer into one that was refused after its beginning.
+    /// Turns the answer into one that fails with this refusal after it has begun.
     pub(super) fn refused(self, refusal: Refusal) -> Self {
         Self {
             items: Vec::new(),
@@ -172,7 +172,7 @@ fn items(
     items
 }
 
-/// The last reasoning, to which the items after it are bound.
+/// The latest reasoning item, to which the items after it are bound.
 #[derive(Default)]
 struct PrecedingReasoning {
     id: Option<String>,
@@ -202,7 +202,7 @@ impl PrecedingReasoning {
     }
 }
 
-/// The visible summary of the reasoning, in parts.
+/// Splits the reasoning into the parts of a visible summary.
 fn summary(thought: &str, wanted: Summary) -> Vec<ChunkedText> {
     let sentences: Vec<_> = thought.split_inclusive(". ").collect();
     let parts = match wanted {

@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::answer::{Answer, whole};
 use super::request;
@@ -10,7 +10,7 @@ use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Responses {
     request: Value,
@@ -40,7 +40,7 @@ impl Protocol for Responses {
             (true, false) => whole(&answer, context),
             (false, false) => stream(answer, obfuscation, context),
             (true, true) => openai::failure(&Refusal::blocked_prompt()),
-            // A stream has already begun when the vendor blocks the prompt.
+            // If the caller asked for a stream, it has already begun when the vendor blocks the prompt.
             (false, true) => stream(
                 answer.refused(Refusal::blocked_prompt()),
                 obfuscation,

@@ -1,4 +1,4 @@
-//! `POST /v1/responses/input_tokens`. Accepts only the members that belong to a prompt.
+//! Serves `POST /v1/responses/input_tokens`. Accepts only the members that belong to a prompt.
 
 use crate::call_context::CallContext;
 use crate::openai::{self, Member, Refusal};
@@ -22,7 +22,7 @@ const KNOWN: [&str; 11] = [
     "truncation",
 ];
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Count {
     request: Value,

@@ -1,10 +1,10 @@
-//! The members of a request that the response repeats.
+//! Collects the members of a request that the response repeats.
 
 use crate::catalog;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Serialized as members of the response.
+/// The repeated members, which are serialized as members of the response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub(super) struct Echo {
@@ -12,7 +12,7 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// `tools` are the tools as the simulator has read them.
+    /// Collects the members. `tools` are the tools as the simulator has read them.
     pub(super) fn of(request: &Value, tools: Vec<Value>, name: &str) -> Self {
         let reasons = catalog::reasons(name);
         let defaults = [

@@ -1,4 +1,4 @@
-//! The wire format of events.
+//! Defines the wire format of events.
 
 use super::answer::Response;
 use super::item::{Annotation, Part, WireItem};
@@ -6,7 +6,7 @@ use crate::openai::TokenLogprob;
 use crate::reply::{Event, EventKind};
 use serde::Serialize;
 
-/// The members of an event besides its type and number.
+/// The members of an event in addition to its type and number.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Data<'a> {
@@ -66,7 +66,7 @@ pub(super) enum Data<'a> {
     },
 }
 
-/// A position in the output.
+/// The position of an event's content in the output.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct ContentPosition<'a> {
     item_id: &'a str,
@@ -110,7 +110,7 @@ impl Data<'_> {
         let at = bytes.len();
         // Strings, numbers and checked raw values always serialize into memory.
         let _ = serde_json::to_writer(&mut bytes, self);
-        // The members of the data follow those of the head, in one object.
+        // Replaces the opening brace with a comma, so that the members of the data continue the object of the head.
         if let Some(brace) = bytes.get_mut(at) {
             *brace = b',';
         }
@@ -122,7 +122,7 @@ impl Data<'_> {
     }
 }
 
-/// An event with any name and data.
+/// Writes an event with any name and data.
 pub(super) fn named(kind: EventKind, name: &str, data: &[u8]) -> Event {
     let bytes = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
     Event {

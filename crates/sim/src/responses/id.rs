@@ -1,12 +1,12 @@
-//! Ids of items. Those of calls and messages encode the reasoning before them, so that the
-//! simulator can refuse a history without it, as the vendor does.
+//! Creates ids of items. The ids of calls and messages encode the reasoning before them, so that the simulator can
+//! refuse a history without that reasoning, as the vendor does.
 
 use crate::seed::Seed;
 
 const REASONING: &str = "rs_Sim";
 const REASONING_LENGTH: usize = 20;
 const TAIL_LENGTH: usize = 8;
-/// The letter after the prefix says whether reasoning came before the item.
+/// The letter after the prefix, which says whether reasoning came before the item.
 const AFTER: char = 'R';
 const ALONE: char = 'N';
 
@@ -18,7 +18,7 @@ pub(super) fn reasoning(seed: &mut Seed) -> String {
     format!("{REASONING}{}", seed.letters(REASONING_LENGTH))
 }
 
-/// A new id of an item, with the prefix of its type.
+/// Creates the id of an item, with the prefix of its type.
 pub(super) fn item(prefix: &str, reasoning: Option<&str>, seed: &mut Seed) -> String {
     match reasoning.and_then(|id| id.strip_prefix(REASONING)) {
         Some(bound) => format!("{prefix}_Sim{AFTER}{bound}{}", seed.letters(TAIL_LENGTH)),

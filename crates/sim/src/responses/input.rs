@@ -1,4 +1,4 @@
-//! Reads `input`: messages, calls, outputs and reasoning, and checks their order.
+//! Reads `input`: messages, calls, outputs and reasoning. Checks their order.
 
 use super::part::{self, Author};
 use super::{id, reasoning};
@@ -20,11 +20,12 @@ const TYPES: &[&str] = &[
     "item_reference",
 ];
 const TAG_LENGTH: usize = 6;
-/// The prefix of call ids, after reasoning (whose content tag follows the prefix) and without it.
+/// The prefixes of the ids of calls with and without preceding reasoning. With reasoning, its content tag follows the
+/// prefix.
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 
-/// The id of a new call. It encodes whether encrypted reasoning preceded the call, and which.
+/// Creates the id of a new call. It encodes which encrypted reasoning came before the call, if any.
 pub(super) fn call_id(content: Option<&str>, seed: &mut Seed) -> String {
     match content {
         Some(content) => format!("{THOUGHTFUL_CALL}{}{}", tag(content), seed.letters(13)),
@@ -36,12 +37,12 @@ fn tag(content: &str) -> String {
     Seed::of(&[content.as_bytes()]).letters(TAG_LENGTH)
 }
 
-/// The rules for the input.
+/// The rules that the input is checked with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) model: &'a str,
     pub(super) strict: bool,
-    /// The client must send calls back with the reasoning before them, even without item ids.
+    /// Whether the client must send calls back with the reasoning before them, even if the calls have no item ids.
     pub(super) demands_reasoning: bool,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Rules<'a> {
 pub(super) struct Input {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages, because JSON mode requires a word in it.
+    /// The text of all messages. JSON mode requires that it contains the word JSON.
     pub(super) all_text: String,
 }
 
@@ -93,12 +94,12 @@ pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<Input, Refusal
 struct Reader<'a> {
     rules: Rules<'a>,
     input: Input,
-    /// Calls without an output so far.
+    /// The calls that have no output yet.
     open_calls: Vec<String>,
-    /// The ids and content tags of the reasoning so far.
+    /// The ids and content tags of the reasoning items read so far.
     reasoning_ids: HashSet<String>,
     tags: HashSet<String>,
-    /// Reasoning without an item after it so far.
+    /// The id of a reasoning item that no other item has followed yet.
     waiting: Option<String>,
 }
 
@@ -271,7 +272,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An item with an id must come with the reasoning that the vendor sent before it.
+    /// Checks that an item with an id comes with the reasoning that the vendor sent before it.
     fn check_reasoning(&self, item: &Member<'_>, kind: &str, prefix: &str) -> Result<(), Refusal> {
         let Some(own) = item.text("id")? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Items of an output and their wire format.
+//! Defines the items of an output and their wire format.
 
 use crate::model::{ChunkedText, Citation};
 use crate::openai::{TokenLogprob, logprobs};
@@ -17,9 +17,9 @@ pub(super) enum Item {
         id: String,
         text: ChunkedText,
         refused: bool,
-        /// Newer models report whether more will follow.
+        /// Newer models report in this member whether more items will follow.
         phase: Option<&'static str>,
-        /// How many alternatives of each token are reported.
+        /// The number of alternatives to report for each token.
         logprobs: Option<usize>,
         citation: Option<Citation>,
     },
@@ -43,7 +43,7 @@ pub(super) enum HostedKind {
 }
 
 impl HostedKind {
-    /// The prefix of the ids of its calls.
+    /// The prefix of the ids of this tool's calls.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::WebSearch => "ws",
@@ -125,7 +125,7 @@ pub(super) struct SearchAction {
     query: &'static str,
 }
 
-/// The wire format of a part of a content or summary.
+/// The wire format of one part of a message or of a summary.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part<'a> {
@@ -169,7 +169,7 @@ impl<'a> Annotation<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part of a message without its text.
+    /// The part of a message before its text is sent.
     pub(super) fn begun(refused: bool) -> Self {
         if refused {
             return Self::Refusal { refusal: "" };
@@ -221,7 +221,7 @@ impl<'a> WireItem<'a> {
                 id,
                 summary: Vec::new(),
                 content: visible.as_ref().map(|_| Vec::new()),
-                // As with the vendor, only the finished item has all of it.
+                // As with the vendor, only the finished item has the complete encrypted content.
                 encrypted_content: encrypted.as_deref().map(half),
             },
             Item::Message { id, phase, .. } => Self::Message {

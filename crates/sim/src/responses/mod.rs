@@ -1,9 +1,9 @@
-//! `POST /v1/responses`.
+//! Serves `POST /v1/responses`.
 //!
-//! Reasoning is sent as items whose encrypted content is checked when a client sends it back
-//! (`reasoning.rs`). Input items must obey the vendor's rules (`input.rs`). Nothing is stored,
-//! whatever the request says. Models named `sim-reason...` always reason and refuse sampling
-//! parameters; those named `sim-open...` show their reasoning in plain text.
+//! Reasoning is sent as items whose encrypted content is checked when a client sends it back (`reasoning.rs`). Input
+//! items must obey the vendor's rules (`input.rs`). Nothing is stored, even if the request asks for it. Models named
+//! `sim-reason...` always reason and refuse sampling parameters; those named `sim-open...` show their reasoning in
+//! plain text.
 
 mod answer;
 mod call;

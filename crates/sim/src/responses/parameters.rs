@@ -18,14 +18,14 @@ const INCLUDES: &[&str] = &[
     "web_search_call.results",
 ];
 
-/// What the caller wants besides the answer.
+/// Optional parts of the answer that the caller asked for.
 #[derive(Debug, Default)]
 pub(super) struct Include {
     pub(super) encrypted_content: bool,
     pub(super) logprobs: bool,
 }
 
-/// How much of the reasoning is shown.
+/// How much of the reasoning the answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Summary {
     None,
@@ -153,7 +153,7 @@ fn check_state(body: &Member<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The requested format of the text.
+/// Reads the requested format of the text.
 pub(super) fn shape(body: &Member<'_>) -> Result<Shape, Refusal> {
     let Some(text) = body.child("text")? else {
         return Ok(Shape::Text);

@@ -5,7 +5,7 @@ use crate::model::{Media, MediaKind};
 use crate::openai::{Member, Refusal, bad_image};
 use serde_json::Value;
 
-/// Who wrote a content.
+/// The author of a content list, which determines the allowed parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Author {
     User,
@@ -20,7 +20,7 @@ pub(super) struct Contents {
     pub(super) media: Vec<Media>,
 }
 
-/// Reads a string, or a list of the parts that the author may use.
+/// Reads content: a string, or a list of the parts that the author may use.
 pub(super) fn read(owner: &Member<'_>, name: &str, of: Author) -> Result<Contents, Refusal> {
     let mut contents = Contents::default();
     if let Value::String(text) = owner.required(name)? {

@@ -1,5 +1,4 @@
-//! Encrypted reasoning. It is bound to a model and an item, and checked when a client sends it
-//! back.
+//! Encrypts reasoning. The result is bound to a model and an item, and is checked when a client sends it back.
 
 use crate::openai::Refusal;
 use crate::seal::{open, seal};
@@ -7,15 +6,15 @@ use http::StatusCode;
 
 const KIND: &str = "responses reasoning";
 const BETWEEN: char = '|';
-/// How many characters at each end of a value error messages show.
+/// The number of characters that error messages show from each end of a value.
 const SHOWN: usize = 4;
 
-/// Seals the reasoning of an item.
+/// Encrypts the reasoning of an item.
 pub(super) fn encrypt(model: &str, id: &str, reasoning: &str) -> String {
     seal(KIND, model, &format!("{id}{BETWEEN}{reasoning}"))
 }
 
-/// Checks encrypted content, and returns the id of its item.
+/// Checks encrypted content, and returns the id of the item that it belongs to.
 pub(super) fn check(model: &str, id: Option<&str>, content: &str) -> Result<String, Refusal> {
     let made_for = open(KIND, model, content)
         .filter(|text| seal(KIND, model, text) == content)
@@ -36,7 +35,7 @@ pub(super) fn check(model: &str, id: Option<&str>, content: &str) -> Result<Stri
     }
 }
 
-/// The refusal of reasoning without its content, which would have to be stored.
+/// The refusal of a reasoning item without its content, which the vendor would have had to store.
 pub(super) fn not_stored(id: &str) -> Refusal {
     Refusal {
         status: StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use super::echo::Echo;
 use super::input::{self, Rules};
@@ -10,7 +10,7 @@ use crate::model::Prompt;
 use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
-/// The members that the protocol defines. A strict model refuses others.
+/// The members that the protocol defines. With the script `strict`, a model refuses all others.
 const KNOWN: &[&str] = &[
     "access_programs",
     "background",
@@ -52,11 +52,11 @@ const KNOWN: &[&str] = &[
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) summary: Summary,
-    /// The caller asked for encrypted reasoning.
+    /// Whether the caller asked for encrypted reasoning.
     pub(super) encrypted: bool,
-    /// How many alternatives of each token are reported; `None` means no log probabilities.
+    /// The number of alternatives to report for each token; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,
-    /// Deltas have a padding string that hides their length.
+    /// Whether deltas have a padding string that hides their length.
     pub(super) obfuscation: bool,
     pub(super) echo: Echo,
 }

@@ -1,4 +1,4 @@
-//! The streamed answer. Events are created while they are sent.
+//! Writes the streamed answer. Events are created one by one as they are sent.
 
 use super::answer::{Answer, Response};
 use super::event::{ContentPosition, Data, named};
@@ -24,13 +24,13 @@ pub(super) fn stream(answer: Answer, obfuscation: bool, context: &CallContext<'_
     })
 }
 
-/// The error event of a stream without other events.
+/// The error event of a stream that has no other events.
 pub(super) fn error_event(model: &str) -> Event {
     let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
     Writer::new(None).error(&refusal)
 }
 
-/// Events with empty objects.
+/// Creates events whose data are empty objects.
 pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
     [
         "response.created",
@@ -49,19 +49,19 @@ struct Events {
     script: Script,
     /// The number of content events so far.
     content_sent: u64,
-    /// Events that come before anything else.
+    /// Events that come before all others.
     due: VecDeque<Event>,
     stage: Stage,
 }
 
-/// What comes next in the stream.
+/// The next kind of event in the stream.
 enum Stage {
     Start,
     Open(usize),
-    /// A part of a summary: item and part.
+    /// A part of a summary. The numbers are the indices of the item and of the part.
     Summary(usize, usize),
     SpeakSummary(usize, usize, Pieces),
-    /// Visible reasoning of an item.
+    /// The visible reasoning of an item.
     Visible(usize),
     /// The text of a message, the arguments of a call, or visible reasoning.
     Speak(usize, Pieces),
@@ -158,7 +158,7 @@ impl Events {
         };
     }
 
-    /// Closes the previous part of a summary, and opens this one if it exists.
+    /// Closes the previous part of a summary, and opens this part if it exists.
     fn open_summary(&mut self, index: usize, part: usize) {
         let Some(Item::Reasoning { id, summary, .. }) = self.answer.items.get(index) else {
             return;
@@ -233,7 +233,7 @@ impl Events {
                 logprobs,
                 ..
             } => {
-                // Text always has the list, even if it is empty.
+                // Text deltas always have the list of log probabilities, even if it is empty.
                 let places = logprobs.map_or_else(Vec::new, |count| openai::logprobs(piece, count));
                 let spot = ContentPosition::content(id, index);
                 let name = "response.output_text.delta";

@@ -5,8 +5,8 @@ use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator accepts them and does not
-/// use them.
+/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator accepts them, but never
+/// calls them.
 const HOSTED: &[&str] = &[
     "apply_patch",
     "code_interpreter",
@@ -28,7 +28,7 @@ const HOSTED: &[&str] = &[
 pub(super) struct Tooling {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_use: ToolUse,
-    /// The tools as the response repeats them.
+    /// The tools in the form in which the response repeats them.
     pub(super) shown: Vec<Value>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
             if let (ToolKind::Function { schema }, Value::Object(members)) =
                 (&read.kind, &mut value)
             {
-                // The default is strict mode if the schema allows it.
+                // By default, strict mode is on if the schema allows it.
                 let strict = tool
                     .flag("strict")?
                     .unwrap_or_else(|| strict::check(schema).is_ok());

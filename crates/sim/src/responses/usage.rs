@@ -1,4 +1,4 @@
-//! The `usage` object, true or changed by a fault.
+//! Writes the `usage` object, either true or changed by a fault.
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
@@ -49,7 +49,7 @@ impl TokenCounts {
         }
     }
 
-    /// The usage under a fault; `None` if it is not reported.
+    /// The usage, changed by a fault; `None` if the fault is that it is missing.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;

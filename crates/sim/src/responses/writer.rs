@@ -15,7 +15,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// With a seed, deltas have a padding string of random length.
+    /// Creates a writer. With a seed, deltas get a padding string of random length.
     pub(super) fn new(obfuscation: Option<Seed>) -> Self {
         Self {
             number: 0,
@@ -53,7 +53,7 @@ impl Writer {
         self.write(EventKind::Content, name, &data)
     }
 
-    /// The event that ends the text of a message.
+    /// Writes the event that ends the text of a message.
     pub(super) fn text_done(
         &mut self,
         spot: ContentPosition<'_>,

@@ -12,7 +12,7 @@ use crate::seed::Seed;
 
 const REFUSAL: &str = "I'm sorry, but I can't help with that request.";
 
-/// The model's output. `choice` is the index of the alternative.
+/// Creates the output. `choice` is the index of the choice, if the caller asked for several.
 pub(crate) fn respond(prompt: &Prompt, script: &Script, choice: usize) -> Output {
     let (question, _) = prompt.question();
     let seed = [
@@ -89,7 +89,7 @@ fn answer_text(prompt: &Prompt, seed: &mut Seed) -> String {
     }
 }
 
-/// The text with the length that a script asks for.
+/// Creates a text of the length that a script asks for.
 fn text_of_scripted_length(script: &Script) -> ChunkedText {
     match (script.text.bytes, script.text.chunks) {
         (Some(bytes), Some(chunks)) => ChunkedText::evenly(command::bytes(bytes), chunks),
@@ -98,7 +98,7 @@ fn text_of_scripted_length(script: &Script) -> ChunkedText {
     }
 }
 
-/// Adds a huge piece or a mark for invalid UTF-8 if a script asks for it.
+/// Adds a huge piece or a mark for invalid UTF-8, if a script asks for it.
 fn with_text_faults(original: ChunkedText, script: &Script) -> ChunkedText {
     let mut text = original.as_str().to_owned();
     if script.text.invalid_utf8 {

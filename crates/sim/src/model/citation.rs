@@ -1,4 +1,4 @@
-//! The source that an answer cites.
+//! Finds the source that an answer must cite.
 
 use super::prompt_values::{clipped, find_ignoring_case};
 

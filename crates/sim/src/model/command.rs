@@ -1,17 +1,17 @@
-//! Commands in a prompt that determine the answer.
+//! Finds commands in a prompt that determine the answer.
 
 use super::prompt_values::{find_ignoring_case, unquoted};
 
 const COUNT_MAX: usize = 10_000;
 const WORDS_MAX: usize = 100_000;
-/// Each word is one token, together with the space before it.
+/// The words of generated texts. Each word is one token, together with the space before it.
 const WORDS: [&str; 24] = [
     "the", "river", "runs", "past", "old", "mills", "and", "quiet", "farms", "while", "light",
     "falls", "over", "green", "hills", "where", "birds", "sing", "until", "night", "comes", "down",
     "from", "above",
 ];
 
-/// The answer to a command; `None` if the text has none.
+/// The answer to the command in a text; `None` if there is no command.
 pub(super) fn commanded_text(text: &str) -> Option<String> {
     if let Some(exact) = after(text, "say exactly:") {
         return Some(unquoted(exact.trim()).to_owned());

@@ -1,10 +1,10 @@
-//! Stop sequences and token limits, which cut an output.
+//! Applies stop sequences and token limits, which cut an output.
 
 use super::citation::Citation;
 use super::output::{Call, ChunkedText, Finish, Output};
 use crate::tokens::{count_tokens, cut};
 
-/// The tokens of a call besides its name and arguments.
+/// The number of tokens of a call in addition to its name and arguments.
 const CALL_TOKENS: u64 = 3;
 
 /// An output before limits are applied.
@@ -20,7 +20,7 @@ pub(super) struct UncutOutput {
 }
 
 impl UncutOutput {
-    /// Cuts the text before the first stop sequence. The calls after it are dropped.
+    /// If the text contains a stop sequence, cuts it before the first one and drops the calls.
     pub(super) fn stop_at(&mut self, stops: &[String]) {
         let text = self.text.as_str();
         let first = stops
@@ -35,7 +35,7 @@ impl UncutOutput {
         }
     }
 
-    /// Cuts the text half way, as the vendor's filter does.
+    /// Cuts the text in half, as the vendor's filter does.
     pub(super) fn filter_half(&mut self) {
         let text = self.text.as_str();
         let (kept, _) = cut(text, count_tokens(text) / 2);
@@ -87,7 +87,7 @@ impl UncutOutput {
 struct TokenBudget {
     left: u64,
     spent: u64,
-    /// Something was left out.
+    /// Whether something was cut or left out.
     exceeded: bool,
 }
 

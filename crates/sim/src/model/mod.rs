@@ -1,4 +1,4 @@
-//! The simulated model: its answer to a prompt, in any protocol.
+//! The simulated model, which answers prompts independently of the protocol.
 //!
 //! A protocol reads its request into a prompt and writes the output in its own format. Equal prompts
 //! give equal outputs. The user's last message can determine the output:
@@ -7,19 +7,19 @@
 //! |---|---|
 //! | `say exactly: TEXT` | TEXT |
 //! | `count to N` | the numbers from 1 to N |
-//! | `reply with N words`, `in N words` | N words, which are N tokens |
+//! | `reply with N words`, `in N words` | N words, each of which is one token |
 //! | `please refuse` | a refusal; may name a category (`cyber`, `bio`, ...) |
 //! | `what is my name` | the name in an earlier `my name is NAME` |
 //! | `system prompt`, `your instructions` | the system prompt |
 //! | images, sounds or files | their types and sizes |
-//! | the name of a tool, or its words | a call of this tool, or of all tools that are named |
-//! | `parallel`, `both` or `each` beside one tool | a call for each name or quotation |
+//! | the name of a tool, or the words in its name | a call of each tool that is named |
+//! | `parallel`, `both` or `each` beside one tool | a call of the tool for each name or quotation in the message |
 //! | `then` between tools | one call per round |
 //! | `cite URL` | the usual answer, with this page as its source |
 //! | `explain` beside a tool | a sentence before the call |
 //!
-//! After tool results it repeats them. For a JSON schema it creates an instance, with values from the
-//! prompt where they fit.
+//! If tool results follow the message, the model repeats them. For a JSON schema it creates an instance, with values
+//! from the prompt where they fit.
 
 mod answer;
 mod citation;

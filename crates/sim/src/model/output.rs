@@ -1,4 +1,4 @@
-//! The model's output, and how a stream splits its text.
+//! Defines the model's output, and how a stream splits its text.
 
 use super::citation::Citation;
 use crate::tokens::TokenWalk;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Output {
     pub(crate) reasoning: ChunkedText,
-    /// The answer, or the refusal if it is one.
+    /// The answer, or the text of the refusal if `refused` is set.
     pub(crate) text: ChunkedText,
     pub(crate) refused: bool,
     pub(crate) calls: Vec<Call>,
@@ -17,7 +17,7 @@ pub(crate) struct Output {
     /// The source of the text. `None` if there is no text.
     pub(crate) citation: Option<Citation>,
     pub(crate) reasoning_tokens: u64,
-    /// The tokens of reasoning, text and calls.
+    /// The total number of tokens of reasoning, text and calls.
     pub(crate) tokens: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Finish {
     Filter,
 }
 
-/// A text together with the way in which a stream splits it.
+/// A text, and the way in which a stream splits it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ChunkedText {
     text: Arc<str>,
@@ -63,7 +63,7 @@ enum Cut {
     Tokens,
     /// This many pieces of nearly equal length.
     Even(usize),
-    /// One token at a time, but this range in one piece.
+    /// One token at a time, except for this range, which is one piece.
     Huge { from: usize, to: usize },
 }
 
@@ -116,7 +116,7 @@ impl ChunkedText {
     }
 }
 
-/// Owns its text, so that a stream can own the iterator.
+/// An iterator over the pieces of a text. It owns the text, so that a stream can own the iterator.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     walk: TokenWalk,
@@ -134,8 +134,7 @@ impl Pieces {
                 let end = if self.index >= pieces {
                     self.len
                 } else {
-                    // Cannot overflow: lengths are at most tens of megabytes, counts at most a
-                    // million.
+                    // This cannot overflow: a text has at most tens of megabytes, and at most a million pieces.
                     self.len / pieces * self.index + self.len % pieces * self.index / pieces
                 };
                 let len = end.saturating_sub(self.walk.at()).max(1);

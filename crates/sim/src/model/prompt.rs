@@ -1,4 +1,4 @@
-//! A prompt as the model sees it, and its size in tokens.
+//! Defines a prompt as the model sees it, and counts its tokens.
 
 use crate::tokens::count_tokens;
 use serde_json::Value;
@@ -8,13 +8,13 @@ const MESSAGE_TOKENS: u64 = 4;
 const CALL_TOKENS: u64 = 4;
 const TOOL_TOKENS: u64 = 8;
 const PROMPT_TOKENS: u64 = 3;
-/// An image has a base price, and without low detail a price for its size.
+/// The tokens of an image: a base count, and unless the detail is low, tokens for each tile of its size.
 const IMAGE_TOKENS: u64 = 85;
 const IMAGE_TILE_TOKENS: u64 = 170;
 const IMAGE_TILE_BYTES: u64 = 64 * 1024;
 const IMAGE_TILES_MAX: u64 = 8;
 const SOUND_TOKENS_PER_KIB: u64 = 1;
-/// The cache works on whole blocks, from a minimum length on.
+/// Only whole blocks are cached, and only if the prompt has a minimum length.
 const CACHE_BLOCK_TOKENS: u64 = 128;
 const CACHE_TOKENS_MIN: u64 = 1024;
 
@@ -28,11 +28,11 @@ pub(crate) struct Prompt {
     pub(crate) parallel: bool,
     pub(crate) shape: Shape,
     pub(crate) effort: Effort,
-    /// The limit of the whole output, including reasoning.
+    /// The maximum number of tokens of the whole output, including reasoning.
     pub(crate) tokens_max: Option<u64>,
     pub(crate) stops: Vec<String>,
     pub(crate) seed: i64,
-    /// The caller gave a cache key.
+    /// Whether the caller gave a cache key.
     pub(crate) cache_key: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Turn {
         call_id: String,
         text: String,
         media: Vec<Media>,
-        /// The caller reports that the call failed.
+        /// Whether the caller reports that the call failed.
         failed: bool,
     },
 }
@@ -124,7 +124,7 @@ pub(crate) enum MediaKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Source {
     Inline {
-        /// `PNG`, `WAV`, or the declared type.
+        /// The detected type, such as `PNG` or `WAV`, or else the declared type.
         format: String,
         bytes: u64,
         pixels: Option<(u32, u32)>,
@@ -133,7 +133,7 @@ pub(crate) enum Source {
 }
 
 impl Prompt {
-    /// The tokens of the prompt.
+    /// The number of tokens of the prompt.
     pub(crate) fn tokens(&self) -> u64 {
         let tools: u64 = self.tools.iter().map(Tool::tokens).sum();
         let shape = match &self.shape {
@@ -144,7 +144,7 @@ impl Prompt {
         PROMPT_TOKENS + self.system_tokens() + turns + tools + shape
     }
 
-    /// How many of the prompt's tokens are media of this kind.
+    /// The number of the prompt's tokens that are media of this kind.
     pub(crate) fn media_tokens(&self, kind: MediaKind) -> u64 {
         let media = self.turns.iter().flat_map(|turn| match turn {
             Turn::User { media, .. } | Turn::Result { media, .. } => media.as_slice(),
@@ -156,9 +156,8 @@ impl Prompt {
             .sum()
     }
 
-    /// How many of the prompt's tokens come from the cache. There is no cache state: if a
-    /// conversation has earlier answers or a cache key, everything up to its last turn counts as
-    /// cached.
+    /// The number of the prompt's tokens that come from the cache. The simulator keeps no cache: if a conversation has
+    /// earlier answers or a cache key, everything before its last turn counts as cached.
     pub(crate) fn cached_tokens(&self) -> u64 {
         let goes_on = self
             .turns

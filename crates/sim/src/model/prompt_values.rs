@@ -1,8 +1,8 @@
-//! Values in a prompt that can serve as arguments: named values, quotations, proper names, numbers.
+//! Finds values in a prompt that can serve as arguments: named values, quotations, proper names, numbers.
 
 use serde_json::{Map, Number, Value};
 
-/// Only this much of a prompt is searched.
+/// The number of bytes of a prompt that are searched.
 const TEXT_BYTES_MAX: usize = 32 * 1024;
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 const FOUND_MAX: usize = 64;
@@ -135,7 +135,7 @@ impl<'a> PromptValues<'a> {
         &self.phrases
     }
 
-    /// The same values without the first `index` phrases.
+    /// A copy that skips the first `index` phrases.
     pub(super) fn starting_at(&self, index: usize) -> Self {
         Self {
             phrase_at: index,
@@ -160,7 +160,7 @@ impl<'a> PromptValues<'a> {
         self.position(word).is_some()
     }
 
-    /// The first position of a word that has no letter or digit directly before it.
+    /// The position of the first occurrence of a word that no letter or digit directly precedes.
     pub(super) fn position(&self, word: &str) -> Option<usize> {
         let word = word.to_ascii_lowercase();
         if word.is_empty() {
@@ -183,7 +183,7 @@ impl<'a> PromptValues<'a> {
         self.object.as_ref()?.get(name)
     }
 
-    /// The value of a name: `name=x`, `name: x` or `name is x`.
+    /// The value that the text gives to a name, as `name=x`, `name: x` or `name is x`.
     pub(super) fn text_of(&self, name: &str) -> Option<&'a str> {
         let spaced = name.replace(['_', '-'], " ");
         [name, &spaced].into_iter().find_map(|name| {
@@ -191,7 +191,7 @@ impl<'a> PromptValues<'a> {
             let rest = self.text.get(at + name.len()..)?.trim_start();
             let value = match rest.strip_prefix('=').map(str::trim_start) {
                 Some(rest) if rest.starts_with(QUOTES) => first_value(rest),
-                // Without quotes, `=` takes one word.
+                // A value after `=` that is not quoted ends at the next space.
                 Some(rest) => first_value(rest.split_whitespace().next()?),
                 None => {
                     let rest = rest.strip_prefix(':').or(rest.strip_prefix("is "))?;
@@ -203,7 +203,7 @@ impl<'a> PromptValues<'a> {
     }
 }
 
-/// Finds a text, ignoring the case of ASCII letters.
+/// Finds a string in a text, ignoring the case of ASCII letters.
 pub(super) fn find_ignoring_case(text: &str, needle: &str) -> Option<usize> {
     text.to_ascii_lowercase().find(&needle.to_ascii_lowercase())
 }
@@ -216,7 +216,7 @@ pub(super) fn unquoted(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// At most `bytes_max` bytes from the beginning of a text, in whole characters.
+/// Cuts a text to at most `bytes_max` bytes, at a character boundary.
 pub(super) fn clipped(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -261,8 +261,8 @@ fn quotations(text: &str) -> Vec<&str> {
     found
 }
 
-/// Runs of capitalized words: `New York`, `Paris`. A word at the beginning of a sentence counts
-/// only in a list (`Paris and Rome`), or if there are no other names.
+/// Finds runs of capitalized words: `New York`, `Paris`. A word at the beginning of a sentence counts only in a list
+/// (`Paris and Rome`), or if there are no other names.
 fn names(text: &str) -> Vec<&str> {
     let mut sure = Vec::new();
     let mut unsure = Vec::new();
@@ -307,7 +307,7 @@ fn names(text: &str) -> Vec<&str> {
 struct NameRun {
     start: usize,
     end: usize,
-    /// The run begins a sentence.
+    /// Whether the run begins a sentence.
     opening: bool,
 }
 
@@ -328,7 +328,7 @@ impl NameRun {
     }
 }
 
-/// The words with their positions.
+/// Splits a text into words with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     text.split_inclusive(char::is_whitespace).map(move |piece| {
@@ -347,7 +347,7 @@ fn numbers(text: &str) -> Vec<Number> {
         .collect()
 }
 
-/// The first JSON object of a text.
+/// Finds the first JSON object in a text.
 fn first_object(text: &str) -> Option<Map<String, Value>> {
     text.match_indices('{').take(FOUND_MAX).find_map(|(at, _)| {
         let rest = text.get(at..)?;

@@ -1,4 +1,4 @@
-//! The text of an answer that no command determines.
+//! Creates the text of an answer if the prompt has no command that determines it.
 
 use super::prompt::{Media, MediaKind, Prompt, Source, Turn};
 use super::prompt_values::{clipped, find_ignoring_case};
@@ -9,7 +9,7 @@ const RESULT_BYTES_MAX: usize = 2000;
 const SUBJECT_WORDS_MAX: usize = 12;
 const LINK_BYTES_MAX: usize = 200;
 
-/// A text that depends on the prompt.
+/// Creates a text that depends on the prompt.
 pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     if let Some(results) = repeat_results(prompt) {
         return results;
@@ -24,7 +24,7 @@ pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     }
 }
 
-/// The text of the model's reasoning.
+/// Creates the text of the model's reasoning.
 pub(super) fn reasoning_text(prompt: &Prompt, sentences: usize) -> String {
     let (question, _) = prompt.question();
     let subject = echo(question, SUBJECT_WORDS_MAX);

@@ -7,22 +7,22 @@ use super::schema::{Optional, fill};
 
 /// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 16;
-/// Words in names of tools that do not describe their subject.
+/// Words in the names of tools that do not describe the subject of the tool.
 const NON_SUBJECT_WORDS: [&str; 18] = [
     "get", "set", "find", "search", "lookup", "fetch", "list", "create", "make", "tool",
     "function", "call", "with", "from", "current", "data", "the", "for",
 ];
-/// Phrases by which a prompt asks for any tool.
+/// Phrases with which a prompt asks for any tool.
 const TOOL_REQUEST_PHRASES: [&str; 4] = [
     "use the tool",
     "use a tool",
     "call the function",
     "call the tool",
 ];
-/// Words by which a prompt asks for a call of one tool for each name or quotation.
+/// Words with which a prompt asks for one call of a tool for each name or quotation.
 const CALL_PER_NAME_WORDS: [&str; 3] = ["parallel", "both", "each"];
 
-/// The calls that answer a prompt; empty if it asks for text.
+/// The calls that answer a prompt; empty if the answer is a text.
 pub(super) fn decide(prompt: &Prompt) -> Vec<Call> {
     let (question, _) = prompt.question();
     let from_prompt = prompt
@@ -56,7 +56,7 @@ pub(super) fn decide(prompt: &Prompt) -> Vec<Call> {
     }
 }
 
-/// How many calls were made since the question.
+/// The number of calls made since the user's last message.
 fn calls_made(prompt: &Prompt) -> usize {
     prompt
         .since_question()
@@ -68,7 +68,7 @@ fn calls_made(prompt: &Prompt) -> usize {
         .sum()
 }
 
-/// The calls that a question asks for, without those that were made before.
+/// The calls that a question asks for, without those that were already made.
 fn wanted_calls(prompt: &Prompt, from_prompt: &PromptValues<'_>, made: usize) -> Vec<Call> {
     let mut wanted: Vec<(&Tool, PromptValues<'_>)> = Vec::new();
     let tools = wanted_tools(&prompt.tools, from_prompt);
@@ -116,7 +116,7 @@ fn wanted_tools<'a>(tools: &'a [Tool], from_prompt: &PromptValues<'_>) -> Vec<&'
     named.into_iter().map(|(_, tool)| tool).collect()
 }
 
-/// Where a question mentions the subject of a tool, as "weather" for `get_weather`.
+/// The position at which a question mentions the subject of a tool, such as "weather" for `get_weather`.
 fn subject_position(name: &str, from_prompt: &PromptValues<'_>) -> Option<usize> {
     name_words(name)
         .into_iter()
@@ -125,7 +125,7 @@ fn subject_position(name: &str, from_prompt: &PromptValues<'_>) -> Option<usize>
         .min()
 }
 
-/// The words of `get_weather`, `get-weather` and `getWeather` are the same.
+/// Splits a tool name into words, which are the same for `get_weather`, `get-weather` and `getWeather`.
 fn name_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;

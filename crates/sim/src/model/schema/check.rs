@@ -1,14 +1,14 @@
-//! Whether a value satisfies a schema. Covers the common keywords.
+//! Checks whether a value satisfies a schema. Supports the common keywords.
 
 use serde_json::{Map, Value};
 use std::cell::Cell;
 
 const DEPTH_MAX: usize = 48;
-/// The maximum number of checked values and branches, because schemas can be recursive.
+/// The maximum number of values and branches that are checked. The limit is needed because schemas can be recursive.
 const STEPS_MAX: usize = 1000;
 const REFERENCES_MAX: usize = 16;
 
-/// Follows `$ref`. `None` if the target does not exist or the references form a circle.
+/// Follows `$ref`. `None` if the target does not exist or the references form a cycle.
 pub(super) fn resolve<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let mut schema = schema;
     for _ in 0..REFERENCES_MAX {
@@ -20,7 +20,7 @@ pub(super) fn resolve<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Valu
     None
 }
 
-/// The types of a schema; empty means any.
+/// The types that a schema allows; empty if it allows any type.
 pub(super) fn types(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => vec![kind],

@@ -5,7 +5,7 @@ use super::{number, text};
 use crate::model::prompt_values::PromptValues;
 use serde_json::{Map, Value};
 
-/// Below this depth only required members are filled, so that recursive schemas end.
+/// Below this depth only required members are filled, so that filling a recursive schema ends.
 const EAGER_DEPTH_MAX: usize = 6;
 const DEPTH_MAX: usize = 40;
 /// The maximum number of values in an instance.
@@ -13,10 +13,10 @@ const VALUES_MAX: usize = 2000;
 /// The maximum number of `allOf` parts, including nested ones.
 const PARTS_MAX: usize = 200;
 const ITEMS_MAX: u64 = 1000;
-/// The length of a list without limits.
+/// The length of a list whose schema sets no limits.
 const ITEMS_USUAL: u64 = 2;
 
-/// Which optional members are filled.
+/// The optional members that are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum Optional {
     All,
@@ -24,7 +24,7 @@ pub(in crate::model) enum Optional {
     Named,
 }
 
-/// An instance of the schema.
+/// Creates an instance of the schema.
 pub(in crate::model) fn fill(
     schema: &Value,
     optional: Optional,
@@ -59,7 +59,7 @@ impl Filler<'_, '_, '_> {
         let Some(rules) = schema.as_object() else {
             return Value::String(format!("example {name}"));
         };
-        // A value of the JSON object in the prompt is preferred if it fits.
+        // The value in the prompt's JSON object is preferred if it fits.
         if let Some(given) = self.from_prompt.value_of(name)
             && satisfies(given, schema, root)
         {
@@ -85,7 +85,7 @@ impl Filler<'_, '_, '_> {
         self.of_type(name, schema, rules, depth)
     }
 
-    /// The value that the prompt mentions, or else the first.
+    /// The value that the prompt mentions, or else the first value.
     fn one_of(&mut self, all: &[Value]) -> Value {
         let mentioned = all
             .iter()
@@ -95,8 +95,8 @@ impl Filler<'_, '_, '_> {
         mentioned.or(all.first()).cloned().unwrap_or_default()
     }
 
-    /// The first branch that can be filled. Deep inside a schema, branches without nesting are
-    /// preferred.
+    /// Fills the first suitable branch. Prefers branches that do not allow null, but deep inside a schema those that
+    /// allow it, and then those without nesting.
     fn branch(
         &mut self,
         name: &str,
@@ -190,7 +190,7 @@ impl Filler<'_, '_, '_> {
     fn list(&mut self, name: &str, rules: &Map<String, Value>, depth: usize) -> Value {
         let min = bound(rules, "minItems").unwrap_or(0).min(ITEMS_MAX);
         let max = bound(rules, "maxItems").unwrap_or(u64::MAX);
-        // One item is unique, whatever it is.
+        // A list of one item has only unique items.
         let usual = match rules.get("uniqueItems") {
             _ if depth > EAGER_DEPTH_MAX => 0,
             Some(Value::Bool(true)) => 1,

@@ -1,4 +1,4 @@
-//! Numbers that satisfy a schema.
+//! Creates numbers that satisfy a schema.
 
 use super::check::fits_number;
 use crate::model::prompt_values::PromptValues;
@@ -12,7 +12,7 @@ pub(super) fn number(rules: &Map<String, Value>, from_prompt: &mut PromptValues<
     first_fit(rules, from_prompt, Value::is_number)
 }
 
-/// The next number of the prompt that fits, or else the default, 1, 0, 0.5, or a number at a bound.
+/// The next number in the prompt that fits. Otherwise the default, 1, 0, 0.5, or a number at a bound.
 fn first_fit(
     rules: &Map<String, Value>,
     from_prompt: &mut PromptValues<'_>,

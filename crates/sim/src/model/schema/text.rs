@@ -1,11 +1,11 @@
-//! Strings that satisfy a schema.
+//! Creates strings that satisfy a schema.
 
 use super::check::bound;
 use crate::model::prompt_values::{PromptValues, clipped};
 use serde_json::{Map, Value};
 
 const LENGTH_MAX: u64 = 100_000;
-/// How much of the prompt is used for a text without other hints.
+/// The maximum number of bytes of the prompt that are used for a string without other hints.
 const QUOTE_BYTES_MAX: usize = 80;
 /// Names of properties that are filled with the whole question rather than with a name from it.
 const WHOLE_QUESTION_PROPERTIES: [&str; 9] = [

@@ -65,7 +65,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// Returns the name of a parameter that the vendor refuses, such as one that only a gateway
+    /// Checks the request. Fails with the name of a parameter that the vendor refuses, such as one that only a gateway
     /// defines.
     fn check(&self) -> Result<(), &'static str> {
         let request = &self.request;
@@ -95,7 +95,7 @@ impl Create {
             {
                 Ok(())
             }
-            // A draft can be used only if it has succeeded, and only by the vendor's id.
+            // A draft can be used only after it has succeeded, and only under the vendor's id.
             Some("draft_task") => {
                 let id = item["draft_task"]["id"].as_str().unwrap_or_default();
                 let draft = self.tasks.find(id).ok_or("content.draft_task.id")?;

@@ -1,4 +1,4 @@
-//! The results of a task: a video and its last frame. Requests need a signature in the URL instead of a key.
+//! Serves the results of a task: a video and its last frame. Requests need a signature in the URL instead of a key.
 
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, task_path};

@@ -1,4 +1,4 @@
-//! The content-task protocol: tasks that are queued, run, and end with a video, and can be deleted.
+//! The content-task protocol: tasks that are queued, run, and end with a video. They can be cancelled or deleted.
 //!
 //! A task is queued at its first poll, running at the second and ended at the third. Words in
 //! brackets in its text change this:
@@ -14,8 +14,8 @@
 //! | `[page]` `[cut]` | the file is an HTML page, or is truncated |
 //! | `[bad-frame]` | the last frame is not a picture |
 //!
-//! Faults of a creation follow the model's name or are queued for it. Those of other requests are
-//! queued for `poll/`, `delete/` or `file/` and the model's name.
+//! Faults for a creation follow the model's name or are queued for it. Faults for other requests are queued for
+//! `poll/`, `delete/` or `file/` followed by the model's name.
 
 mod create;
 mod delete;

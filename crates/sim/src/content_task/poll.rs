@@ -92,8 +92,8 @@ fn host(call: &Incoming<'_>) -> String {
     host.unwrap_or_default().to_owned()
 }
 
-/// A task as the vendor shows it. It contains the vendor's own names, so that a test notices a
-/// gateway that passes them on.
+/// A task in the vendor's form. It contains the vendor's own names, so that a test notices a gateway that passes them
+/// on.
 fn shown(task: &Task, host: &str) -> Value {
     let status = task.status();
     let mut shown = json!({

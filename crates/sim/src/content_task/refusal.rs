@@ -1,4 +1,4 @@
-//! Refusals in the vendor's envelope.
+//! Writes refusals in the vendor's envelope.
 
 use crate::fault::{ScriptError, Status};
 use crate::openai;
@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
 
-/// An error in the vendor's form: the message ends with the request id.
+/// An error in the vendor's form, whose message ends with the request id.
 pub(super) fn failure(status: StatusCode, code: &str, message: &str, param: &str) -> Reply {
     let message =
         format!("{message} Request id: 021700004711000000000000000000000000ffffac150a4b1c2d3");
@@ -48,7 +48,7 @@ pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
     Err(failure(status, code, message, ""))
 }
 
-/// Errors of all endpoints of this protocol.
+/// The errors of all endpoints of this protocol.
 pub(super) struct TaskErrors;
 
 impl ErrorReplies for TaskErrors {

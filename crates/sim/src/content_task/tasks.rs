@@ -1,17 +1,17 @@
-//! The tasks of the simulator and their state.
+//! Stores the simulator's tasks and their state.
 
 use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many tasks are stored; the oldest are dropped first.
+/// The maximum number of stored tasks. The oldest are dropped first.
 const TASKS_MAX: usize = 20_000;
-/// The length of a video if the model may choose it.
+/// The length of a video in seconds if the request does not set it.
 const SECONDS: u64 = 5;
 const FRAMES_PER_SECOND: u64 = 24;
 
-/// What a path of this protocol refers to.
+/// The target of a path: all tasks, one task, or a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskPath<'a> {
     All,
@@ -19,7 +19,7 @@ pub(crate) enum TaskPath<'a> {
     File(&'a str),
 }
 
-/// Parses a path under either of the two base paths in use.
+/// Parses a path under either of the vendor's two base paths.
 pub(crate) fn task_path(path: &str) -> Option<TaskPath<'_>> {
     let path = path
         .strip_prefix("/v1/contents/generations/")
@@ -40,7 +40,7 @@ pub(crate) struct Task {
     pub(crate) request: Value,
     pub(crate) created_at: u64,
     pub(crate) updated_at: u64,
-    /// The signature in the URLs of its files.
+    /// The signature in the URLs of the task's files.
     pub(crate) signature: String,
     polls: u64,
     is_cancelled: bool,
@@ -108,7 +108,7 @@ impl Task {
         texts.join(" ")
     }
 
-    /// Whether a text contains the word in brackets.
+    /// Whether the prompt contains the word in brackets.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         self.prompt().contains(&format!("[{word}]"))
     }
@@ -136,7 +136,7 @@ impl Task {
         }
     }
 
-    /// For how many polls the task is shown as not ended.
+    /// The number of polls that show the task as not ended.
     fn polls_pending(&self) -> u64 {
         let prompt = self.prompt();
         let given = prompt.split_once("[polls=");
@@ -159,7 +159,7 @@ impl Task {
         self.request["resolution"].as_str().unwrap_or("720p")
     }
 
-    /// Width x height x frames / 1024, as the vendor counts.
+    /// The vendor's token count: width x height x frames / 1024.
     pub(crate) fn tokens(&self) -> u64 {
         let pixels = match self.resolution() {
             "480p" => 864 * 480,
@@ -231,7 +231,7 @@ impl Tasks {
         Some(task.clone())
     }
 
-    /// Cancels a queued task, deletes an ended one.
+    /// Cancels a queued task, or deletes an ended one.
     pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), DeleteError> {
         let mut tasks = self.0.lock();
         let task = tasks.get_mut(id);

@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::request;
 use crate::call_context::CallContext;
@@ -12,7 +12,7 @@ use crate::vector;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Embed {
     request: Value,
@@ -70,7 +70,7 @@ impl Protocol for Embed {
         } else {
             json!({ "embedding": vectors.next() })
         };
-        // Reported only if a script asks for it, because older models of this protocol report none.
+        // Usage is reported only if a script asks for it, because older models of this protocol report none.
         if context.script.usage == UsageFault::Unasked {
             let tokens: u64 = contents.iter().map(|it| count_tokens(&it.text)).sum();
             answer["usageMetadata"] =

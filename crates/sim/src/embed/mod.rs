@@ -1,4 +1,4 @@
-//! `POST /v1beta/models/{model}:embedContent` and `:batchEmbedContents`, also under `/v1`.
+//! Serves `POST /v1beta/models/{model}:embedContent` and `:batchEmbedContents`, also under `/v1`.
 
 mod call;
 mod request;

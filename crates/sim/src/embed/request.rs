@@ -1,4 +1,4 @@
-//! Reads a request with the vendor's checks.
+//! Reads a request and applies the vendor's checks.
 
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -17,7 +17,7 @@ const ONE: [&str; 6] = [
     "embed_content_config",
 ];
 
-/// One content and the length of its vector.
+/// One content item and the length of its vector.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) text: String,
@@ -33,7 +33,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-/// `named` is the model in the path, including its script.
+/// Reads the content items. `named` is the model in the path, including its script.
 pub(super) fn read(
     body: &Value,
     batch: bool,
@@ -58,7 +58,7 @@ pub(super) fn read(
     requests
         .iter()
         .map(|one| {
-            // Each request of a batch has to name the model.
+            // Each request of a batch must name the model.
             one.required_text("model")?;
             content(one, named)
         })

@@ -1,4 +1,4 @@
-//! The list of vectors.
+//! Writes the answer: a list of vectors.
 
 use super::request::Request;
 use crate::call_context::CallContext;

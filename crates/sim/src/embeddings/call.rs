@@ -1,4 +1,4 @@
-//! A call of this protocol, from the request body to the answer.
+//! Handles a call of this protocol, from the request body to the answer.
 
 use super::{answer, request};
 use crate::call_context::CallContext;
@@ -7,7 +7,7 @@ use crate::protocol::{ErrorReplies, Incoming, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 pub(crate) struct Embeddings {
     request: Value,

@@ -1,7 +1,7 @@
-//! `POST /v1/embeddings`.
+//! Serves `POST /v1/embeddings`.
 //!
-//! Models whose names begin with `sim-embed-float` and `sim-embed-base64` always use that encoding,
-//! whatever the caller asked for, as some compatible servers do.
+//! Models whose names begin with `sim-embed-float` or `sim-embed-base64` always use the encoding in their name, even if
+//! the caller asks for another one, as some compatible servers do.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! Reads a request with the vendor's checks.
+//! Reads a request and applies the vendor's checks.
 
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -12,7 +12,7 @@ pub(super) const DIMENSIONS: usize = 1536;
 const INPUTS_MAX: usize = 2048;
 const INPUT_TOKENS_MAX: u64 = 8192;
 const TOKENS_MAX: u64 = 300_000;
-/// The size of the vocabulary, which limits the ids of tokens.
+/// The size of the vocabulary. Token ids must be smaller.
 const VOCABULARY: u64 = 100_277;
 const KNOWN: [&str; 5] = ["model", "input", "dimensions", "encoding_format", "user"];
 

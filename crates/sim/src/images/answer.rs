@@ -1,4 +1,4 @@
-//! The unstreamed answer.
+//! Writes the whole answer of a call that is not streamed.
 
 use super::family::Family;
 use super::picture_spec::PictureSpec;
@@ -76,7 +76,7 @@ pub(super) fn picture(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value 
     json!({ "b64_json": encode(&spec.picture(index)) })
 }
 
-/// The error in place of one of several pictures.
+/// The error that replaces one of several pictures.
 pub(super) fn failure() -> Value {
     json!({
         "code": "OutputImageSensitiveContentDetected",

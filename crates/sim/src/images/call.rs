@@ -1,4 +1,4 @@
-//! A call of these endpoints, from the request body to the answer.
+//! Handles a call of these endpoints, from the request body to the answer.
 
 use super::{answer, form, request, stream};
 use crate::call_context::CallContext;
@@ -13,11 +13,11 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Generations(Call);
 
-/// A request for edited pictures.
+/// A request for edits of given pictures.
 #[derive(Debug)]
 pub(crate) struct Edits(Call);
 
-/// A call of which only the credential and the model have been checked.
+/// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
 struct Call {
     fields: Value,
@@ -88,7 +88,7 @@ impl ErrorReplies for Call {
     }
 }
 
-/// Both endpoints share one protocol; only the names of their events differ.
+/// Implements the protocol for both endpoints, which differ only in the names of their events.
 macro_rules! protocol {
     ($name:ident, $edits:literal) => {
         impl Protocol for $name {

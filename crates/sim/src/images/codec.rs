@@ -37,7 +37,7 @@ pub(super) fn encode(picture: &RgbaImage, format: Format, quality: u8) -> Vec<u8
     let mut bytes = Vec::new();
     let (width, height) = picture.dimensions();
     let colour = ExtendedColorType::Rgba8;
-    // Writing to memory cannot fail, and the size is that of the picture.
+    // Writing to memory cannot fail, and the pixel buffer has the size that is passed.
     let _ = match format {
         Format::Png => {
             let encoder =
@@ -58,7 +58,7 @@ pub(super) fn encode(picture: &RgbaImage, format: Format, quality: u8) -> Vec<u8
     bytes
 }
 
-/// Decodes a picture of any known format.
+/// Decodes a picture of any supported format.
 pub(super) fn decode(bytes: &[u8]) -> Option<RgbaImage> {
     Some(image::load_from_memory(bytes).ok()?.into_rgba8())
 }

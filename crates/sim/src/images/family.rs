@@ -1,4 +1,4 @@
-//! Which family of image protocols a model belongs to.
+//! Determines the family of image protocols that a model belongs to.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {

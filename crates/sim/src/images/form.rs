@@ -1,16 +1,16 @@
-//! A form with pictures.
+//! Parses a multipart form with pictures.
 
 use crate::multipart;
 use serde_json::{Map, Value};
 
-/// A form: fields as JSON members, files by name.
+/// A parsed form: its fields as JSON members, and its files by name.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     pub(super) fields: Value,
     pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Parses a form; `None` if the body is not one.
+/// Parses a form; `None` if the body is not a form.
 pub(super) fn read(content_type: &str, body: &[u8]) -> Option<Form> {
     let mut fields = Map::new();
     let mut files = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn read(content_type: &str, body: &[u8]) -> Option<Form> {
     })
 }
 
-/// Converts numbers and booleans, which forms carry as text.
+/// Converts text to a number or boolean where possible, because forms carry all values as text.
 fn typed(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),

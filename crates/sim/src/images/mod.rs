@@ -1,9 +1,8 @@
-//! `POST /v1/images/generations` and `POST /v1/images/edits`.
+//! Serves `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
-//! Pictures are real PNG, JPEG or `WebP` files of the requested size. They show the shapes and
-//! colours that the prompt names (`scene.rs`), and `revised_prompt` describes them. Previews are the
-//! same picture in coarser blocks. An edit draws into the given picture, only inside the mask if
-//! there is one, and puts further pictures into its corner.
+//! Pictures are real PNG, JPEG or `WebP` files of the requested size. They show the shapes and colours that the prompt
+//! names (`scene.rs`), and `revised_prompt` describes them. A preview is the same picture in coarser blocks. An edit
+//! draws on the first given picture, inside the mask if there is one. Further pictures are shown small in its corner.
 //!
 //! The beginning of the model's name decides the family:
 //!
@@ -13,8 +12,8 @@
 //! | `sim-paint-content` | content: one endpoint with a top-level `image`, tiers, sequences, layers, no `n` |
 //! | any other | GPT-image: always base64, forms and JSON, previews, tokens |
 //!
-//! Scripts: `chunks=N` delivers N pictures whatever the caller asked for, `content-filter` makes the
-//! last one fail, `refuse` refuses the prompt.
+//! Scripts: `chunks=N` sends N pictures regardless of the requested number, `content-filter` makes the last picture
+//! fail, and `refuse` refuses the prompt.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! Draws scenes, also into existing pictures.
+//! Draws scenes on a new background or on existing pictures.
 
 use super::scene::{Scene, SceneItem};
 use image::{Rgba, RgbaImage, imageops};
@@ -16,7 +16,7 @@ pub(super) enum Background<'a> {
     },
 }
 
-/// Draws a scene in blocks of `block` pixels; 1 is full detail.
+/// Draws a scene in blocks of `block` pixels. A block of 1 pixel is full detail.
 pub(super) fn paint(
     scene: &Scene,
     (width, height): (u32, u32),
@@ -41,7 +41,8 @@ pub(super) fn paint(
                 (Some(item), _) => Some(opaque(item.colour)),
                 (None, Background::Coloured) => Some(opaque(scene.background)),
                 (None, Background::Transparent) => None,
-                // With a mask, the background is filled too, so that the edit is visible in the whole open area.
+                // With a mask, the background is filled too, so that the edit is visible in the whole transparent area
+                // of the mask.
                 (None, Background::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
             };
             let Some(paint) = paint else {
@@ -62,7 +63,7 @@ pub(super) fn paint(
     picture
 }
 
-/// Items are drawn side by side.
+/// The item at a pixel. Items are drawn side by side.
 fn item_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&SceneItem> {
     let count = u32::try_from(scene.items.len()).unwrap_or(1).max(1);
     let cell = (width / count).max(1);
@@ -78,7 +79,7 @@ fn item_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&Sc
     covers.then_some(item)
 }
 
-/// The first picture at the requested size, with the others small in its corner.
+/// The first picture at the requested size, with the other pictures small in its corner.
 fn composed(source: &RgbaImage, others: &[RgbaImage], width: u32, height: u32) -> RgbaImage {
     let mut picture = scaled(source, width, height);
     let (side, tall) = ((width / 5).max(1), (height / 5).max(1));

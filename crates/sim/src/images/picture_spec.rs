@@ -1,4 +1,4 @@
-//! What a request asks to be painted.
+//! Describes the pictures that a request asks for, and draws them.
 
 use super::codec::{Format, encode};
 use super::family::Family;
@@ -6,7 +6,7 @@ use super::painting::{Background, paint};
 use super::scene::Scene;
 use image::RgbaImage;
 
-/// How many blocks the shorter side of the coarsest preview has.
+/// The number of blocks along the shorter side of the coarsest preview.
 const COARSEST_BLOCKS: u32 = 8;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ const COARSEST_BLOCKS: u32 = 8;
 pub(super) struct PictureSpec {
     pub(super) family: Family,
     pub(super) prompt: String,
-    /// How many pictures the answer has.
+    /// The number of pictures in the answer.
     pub(super) count: u64,
     pub(super) size: (u32, u32),
     pub(super) quality: String,
@@ -37,12 +37,12 @@ impl PictureSpec {
         Scene::of(&self.prompt, index)
     }
 
-    /// One picture at full detail.
+    /// Draws one picture at full detail.
     pub(super) fn picture(&self, index: u64) -> Vec<u8> {
         self.painted(index, 1)
     }
 
-    /// A preview. Later ones have more detail.
+    /// Draws a preview. Later previews have more detail.
     pub(super) fn preview(&self, index: u64, preview: u32) -> Vec<u8> {
         let coarsest = self.size.0.min(self.size.1) / COARSEST_BLOCKS;
         self.painted(index, (coarsest >> (preview * 2).min(8)).max(2))

@@ -1,4 +1,4 @@
-//! Reads a request with the vendors' checks.
+//! Reads a request and applies the vendors' checks.
 
 use super::codec::{Format, decode};
 use super::family::Family;
@@ -15,7 +15,7 @@ const PICTURES_MAX: i64 = 10;
 const SEQUENCE_MAX: i64 = 15;
 const PROMPT_CHARS_MAX: usize = 32_000;
 
-/// `edits` is true for the edits endpoint. `form` has the files if the request is a form.
+/// Reads a request. `edits` is true for the edits endpoint. `form` has the files if the request is a form.
 pub(super) fn read(
     body: &Value,
     form: Option<&Form>,
@@ -90,7 +90,7 @@ pub(super) fn read(
     })
 }
 
-/// Refuses what the family does not accept.
+/// Refuses members that the family does not accept.
 fn check_members(top: &Member<'_>, family: Family, form: bool, edits: bool) -> Result<(), Refusal> {
     let unknown: &[&str] = match family {
         Family::Gpt => &["response_format", "style", "aspect_ratio", "resolution"],
@@ -218,7 +218,7 @@ fn pictures(
     Ok((sources, mask))
 }
 
-/// A picture in the form that the family accepts.
+/// Reads a picture in the form that the family accepts.
 fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal> {
     let url = match family {
         Family::Gpt => item.get("image_url"),
@@ -232,7 +232,7 @@ fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal
         .split_once(";base64,")
         .filter(|_| url.starts_with("data:image/"))
     else {
-        // Links are not fetched. A picture that depends on the URL replaces the linked one.
+        // Links are not fetched. Instead of the linked picture, a picture that depends on the URL is used.
         let scene = super::scene::Scene::of(url, 0);
         let background = super::painting::Background::Coloured;
         return Ok(super::painting::paint(&scene, (64, 64), background, 1));

@@ -1,4 +1,4 @@
-//! The scene that a prompt describes: coloured shapes on a background.
+//! Reads the scene that a prompt describes: coloured shapes on a background.
 
 use crate::seed::Seed;
 
@@ -74,7 +74,7 @@ pub(super) struct SceneItem {
 }
 
 impl Scene {
-    /// The scene of a prompt. `variant` makes the pictures of one call differ.
+    /// Reads the scene from a prompt. `variant` makes the pictures of one call differ.
     pub(super) fn of(prompt: &str, variant: u64) -> Self {
         let mut seed = Seed::of(&[prompt.as_bytes(), &variant.to_le_bytes()]);
         let words = prompt.to_lowercase();
@@ -102,7 +102,7 @@ impl Scene {
             }
         }
         if items.is_empty() {
-            // A prompt without known shapes gets one that depends on its text.
+            // A prompt without known shapes gets a shape that depends on its text.
             let shapes = ["circle", "square", "triangle", "star"];
             let word = shapes
                 .get(seed.below(shapes.len()))
@@ -123,7 +123,7 @@ impl Scene {
         }
     }
 
-    /// Describes the scene in words.
+    /// Describes the scene, for example "a red circle on a plain background".
     pub(super) fn description(&self) -> String {
         let items: Vec<String> = self
             .items

@@ -1,4 +1,4 @@
-//! The streamed answer.
+//! Writes the streamed answer.
 
 use super::answer::{failure, picture};
 use super::family::Family;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// `edits` decides the names of the events.
+/// Writes a stream. `edits` determines the names of the events.
 pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>) -> Reply {
     let prefix = if edits {
         "image_edit"
@@ -26,7 +26,7 @@ pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>)
     Reply::events(with_faults(events, context).into_iter())
 }
 
-/// For each picture some previews and a result.
+/// Creates some previews and a result for each picture.
 fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let common = |mut event: Value| {
         event["created_at"] = context.created.into();
@@ -65,7 +65,7 @@ fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event
     events
 }
 
-/// One event for each picture, then a final event without one.
+/// Creates one event for each picture, and a final event without a picture.
 fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let mut seed = context.seed.clone();
     let model = context.reported_model();
@@ -104,7 +104,7 @@ fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<E
 fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> {
     let faults = &context.script.events;
     if faults.no_finish || faults.no_done {
-        // A stream without its end has only previews or single pictures.
+        // `no-done` drops the events after the last content event, and `no-finish` drops that event too.
         let last = events
             .iter()
             .rposition(|event| event.kind == EventKind::Content);

@@ -1,4 +1,4 @@
-//! The usage of pictures in the format of each family.
+//! Writes the usage of pictures in the format of each family.
 
 use super::family::Family;
 use super::picture_spec::PictureSpec;
@@ -9,7 +9,7 @@ use crate::usage_number::UsageNumber;
 use serde_json::{Value, json};
 
 const SOURCE_TOKENS: u64 = 323;
-/// The price of one picture: two US cents.
+/// The price of one picture in ticks: two US cents.
 const TICKS: u64 = 200_000_000;
 
 /// The usage of this many pictures; `None` if it is not reported.

@@ -1,4 +1,4 @@
-//! A call, from the request body to the video.
+//! Handles a call, from the request body to the video.
 
 use super::video_spec::{self, VideoSpec};
 use crate::call_context::CallContext;
@@ -15,7 +15,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The tokens of one second of video at 720p.
+/// The number of tokens of one second of video at 720p.
 const TOKENS_PER_SECOND: u64 = 5_792;
 
 /// Whether a call of the Interactions endpoint names a video model.
@@ -59,7 +59,7 @@ impl Protocol for Create {
         };
         let mut seed = context.seed.clone();
         let job = Job {
-            // Names of files have lower-case letters and digits.
+            // File names consist of lower-case letters and digits.
             id: seed.letters(24).to_ascii_lowercase(),
             model: context.name.to_owned(),
             prompt: spec.prompt.clone(),

@@ -1,7 +1,7 @@
-//! Videos through Interactions: the answer comes when the video is ready.
+//! Videos through Interactions: the answer is sent when the video is ready.
 //!
-//! Models whose name begins with `sim-omni` make videos. A script sets the time that this takes:
-//! `sim-omni+delay=3s`. Words in brackets in the text change the answer:
+//! Models whose names begin with `sim-omni` make videos. A script sets how long this takes, as in `sim-omni+delay=3s`.
+//! Words in brackets in the prompt change the answer:
 //!
 //! | word | effect |
 //! |---|---|
@@ -9,12 +9,12 @@
 //! | `[refuse]` | a text instead of a video |
 //! | `[cancel]` `[incomplete]` `[budget]` | ends with this status |
 //! | `[inline]` | the answer contains the video |
-//! | `[redirect]` `[broken]` | the file redirects, or is not a video (`predict/`) |
+//! | `[redirect]` `[broken]` | the file redirects, or is not a video, as in `predict/` |
 //! | `[empty]` | the video in the answer has no bytes |
 //! | `[unpriced]` | reports no usage |
 //! | `[totals]` | reports usage without modalities |
 //!
-//! Faults of files are queued for `file/` and the model's name.
+//! Faults for files are queued for `file/` followed by the model's name.
 
 mod call;
 mod video_spec;

@@ -1,4 +1,4 @@
-//! Reads a request, and refuses what the vendor would refuse.
+//! Reads a request and applies the vendor's checks.
 
 use crate::google::{Field, Refusal, Spelling};
 use serde_json::Value;
@@ -28,7 +28,7 @@ const TASKS: &[&str] = &[
 pub(super) struct VideoSpec {
     pub(super) prompt: String,
     pub(super) seconds: u64,
-    /// The caller asked for a link to a file.
+    /// Whether the caller asked for a link to a file.
     pub(super) by_uri: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn read(request: &Value) -> Result<VideoSpec, Refusal> {
     })
 }
 
-/// The text of the only step, and the types of its media.
+/// Reads the text of the only step, and the types of its media.
 fn input<'a>(body: &Field<'a>) -> Result<(String, Vec<&'a str>), Refusal> {
     let steps = body.children("input", &["content", "type"])?;
     let [step] = steps.as_slice() else {

@@ -28,7 +28,7 @@ const IMAGE: &[&str] = &["bytes_base64_encoded", "mime_type"];
 /// The default length of a video in seconds.
 const SECONDS: i64 = 8;
 
-/// Whether a path creates an operation.
+/// Whether a path is that of a request to create an operation.
 pub(crate) fn is_target(path: &str) -> bool {
     model_of(path).is_some()
 }
@@ -71,7 +71,7 @@ impl Protocol for Create {
             Err(refusal) => return ErrorForm::OneLine.failure(&refusal),
         };
         let mut seed = context.seed.clone();
-        // Names of files have lower-case letters and digits.
+        // File names consist of lower-case letters and digits.
         let id = seed.letters(24).to_ascii_lowercase();
         let name = format!("models/{}/operations/{id}", context.name);
         self.jobs.add(Job {

@@ -1,4 +1,4 @@
-//! Long-running predict: operations that are created, polled by name, and end with a video.
+//! The long-running predict protocol: operations that are created, polled by name, and end with a video.
 //!
 //! An operation runs for two polls and is done at the third. Words in brackets in its prompt change
 //! this:
@@ -15,8 +15,8 @@
 //! | `[redirect]` | the file redirects to an address that needs no key |
 //! | `[broken]` | the file is not a video |
 //!
-//! Faults of a creation follow the model's name or are queued for it. Those of a poll are queued for
-//! `poll/` and the model's name, those of a file for `file/` and the model's name.
+//! Faults for a creation follow the model's name or are queued for it. Faults for a poll are queued for `poll/`, and
+//! those for a file for `file/`, each followed by the model's name.
 
 mod call;
 mod poll;

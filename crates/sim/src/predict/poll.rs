@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const ROOT: &str = "/v1beta/";
 const MARK: &str = "/operations/";
-/// The header that a cloud's front (`cloud/vertex.rs`) adds to polls that it forwards.
+/// The header that `cloud/vertex.rs` adds to polls that it forwards.
 pub(crate) const HOSTED: &str = "x-sim-hosted";
 const TYPE: &str =
     "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse";
@@ -25,11 +25,11 @@ pub(crate) fn is_operation(path: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Poll {
     job: Job,
-    /// The operation's name, as the answer to its creation has it.
+    /// The operation's name in the answer to its creation.
     name: String,
     model: String,
     host: String,
-    /// Whether a cloud forwards the answer. Clouds have their own form for the video.
+    /// Whether a cloud forwarded the poll. Clouds have their own form for the video.
     is_hosted: bool,
 }
 

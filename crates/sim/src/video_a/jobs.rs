@@ -1,9 +1,9 @@
-//! The tasks of the simulator.
+//! Stores the simulator's video tasks, except content tasks.
 
 use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 
-/// How many tasks are stored; the oldest are dropped first.
+/// The maximum number of stored tasks. The oldest are dropped first.
 const JOBS_MAX: usize = 20_000;
 
 /// One task.
@@ -22,7 +22,7 @@ impl Job {
         self.prompt.contains(&format!("[{word}]"))
     }
 
-    /// For how many polls the task is shown as running.
+    /// The number of polls that show the task as running.
     pub(crate) fn polls_pending(&self) -> u64 {
         let given = self.prompt.split_once("[polls=");
         let given = given.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
@@ -49,7 +49,7 @@ impl Jobs {
         self.0.lock().get(id).cloned()
     }
 
-    /// Counts a poll and returns the task.
+    /// Counts a poll, and returns the task.
     pub(crate) fn poll(&self, id: &str) -> Option<Job> {
         let mut jobs = self.0.lock();
         let job = jobs.get_mut(id)?;

@@ -13,8 +13,8 @@
 //! | `[expire]` | expires |
 //! | `[unpriced]` | done without reporting its cost |
 //!
-//! Faults of a creation follow the model's name or are queued for it. Those of a poll are queued for
-//! `poll/` and the model's name.
+//! Faults for a creation follow the model's name or are queued for it. Faults for a poll are queued for `poll/`
+//! followed by the model's name.
 
 mod call;
 mod jobs;

@@ -10,7 +10,7 @@ use http::StatusCode;
 use http::header::HOST;
 use serde_json::{Value, json};
 
-/// The price of one second, in ticks of 1e-10 US dollar.
+/// The price of one second of video, in ticks of 1e-10 US dollars.
 const TICKS_PER_SECOND: u64 = 500_000_000;
 const PREFIX: &str = "/v1/videos/";
 const FILES: &str = "/v1/videos/films/";
@@ -103,7 +103,7 @@ impl Poll {
     }
 }
 
-/// The video of a task. It needs no key.
+/// Serves the video of a task, for which no key is needed.
 pub(crate) fn show_file(call: &Incoming<'_>) -> Reply {
     let name = call.parts.uri.path().strip_prefix(FILES);
     let id = name.and_then(|name| name.strip_suffix(".mp4"));

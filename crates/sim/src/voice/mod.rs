@@ -1,4 +1,4 @@
-//! The voice protocols: speech (simulated by tones), transcripts, voices, and WebSocket sessions.
+//! The voice protocols: speech (simulated with tones), transcripts, voices, and WebSocket sessions.
 
 mod refusal;
 pub(crate) mod socket;

@@ -1,10 +1,10 @@
-//! Refusals of the voice vendor. Half of its endpoints use a short form.
+//! Writes refusals of the voice vendor. Half of its endpoints use a short form.
 
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
 
-/// The short form, `{"code","error"}`.
+/// A refusal in the short form, `{"code","error"}`.
 pub(super) fn short(status: StatusCode, code: &str, message: &str) -> Reply {
     let body = json!({"code": code, "error": message});
     Reply::json(status, body.to_string())

@@ -1,4 +1,4 @@
-//! Tones in the audio formats of speech.
+//! Creates tones in the audio formats of speech.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// A tone of `millis` milliseconds.
+/// Creates a tone of `millis` milliseconds.
 pub(super) fn tone(codec: Codec, rate: u32, pitch: u32, millis: u64) -> Vec<u8> {
     let samples = u64::from(rate) * millis / 1000;
     match codec {
@@ -47,7 +47,7 @@ pub(super) fn tone(codec: Codec, rate: u32, pitch: u32, millis: u64) -> Vec<u8> 
     }
 }
 
-/// A triangle wave, which needs only integers.
+/// Samples of a triangle wave, which needs only integer arithmetic.
 fn wave(rate: u32, pitch: u32, samples: u64) -> impl Iterator<Item = i16> {
     const PEAK: i64 = 8000;
     (0..samples).map(move |at| {
@@ -68,7 +68,7 @@ fn pcm(rate: u32, pitch: u32, samples: u64) -> Vec<u8> {
         .collect()
 }
 
-/// The header of a WAV file with one channel of 16 bits.
+/// The header of a WAV file with one 16-bit channel.
 pub(super) fn header(rate: u32, data_bytes: usize) -> Vec<u8> {
     let data = u32::try_from(data_bytes).unwrap_or(u32::MAX);
     let mut out = Vec::with_capacity(44);
@@ -87,13 +87,14 @@ pub(super) fn header(rate: u32, data_bytes: usize) -> Vec<u8> {
     out
 }
 
-/// Frames of silence. Each frame is complete, so that players accept the file.
+/// Creates frames of silence. All frames are complete, so that players accept the file.
 fn mp3(rate: u32, bit_rate: u32, millis: u64) -> Vec<u8> {
     const FIRST: [u32; 14] = [
         32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320,
     ];
     const SECOND: [u32; 14] = [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
-    // The version of the format that has this rate, and the index of the rate.
+    // The MPEG version that supports this rate, its table of bit rates, the index of the rate, and the samples per
+    // frame.
     let (version, table, index, samples) = match rate {
         44_100 => (0xfb, FIRST, 0, 1152),
         48_000 => (0xfb, FIRST, 1, 1152),
@@ -113,7 +114,7 @@ fn mp3(rate: u32, bit_rate: u32, millis: u64) -> Vec<u8> {
     frame.repeat(usize::try_from(frames).unwrap_or(0).max(1))
 }
 
-/// G.711 µ-law.
+/// Encodes a sample as G.711 µ-law.
 fn mulaw(sample: i16) -> u8 {
     const BIAS: i32 = 0x84;
     let sign = if sample < 0 { 0x80 } else { 0 };
@@ -124,7 +125,7 @@ fn mulaw(sample: i16) -> u8 {
     !u8::try_from(code).unwrap_or_default()
 }
 
-/// G.711 A-law.
+/// Encodes a sample as G.711 A-law.
 fn alaw(sample: i16) -> u8 {
     let sign = if sample < 0 { 0 } else { 0x80 };
     let level = i32::from(sample).abs().min(32_767) >> 4;
@@ -149,7 +150,7 @@ mod tests {
             (Codec::Wav, 16_000, 250, 44 + 8_000),
             (Codec::Mulaw, 8_000, 1000, 8_000),
             (Codec::Alaw, 8_000, 10, 80),
-            // 21 frames of 24 ms and 384 bytes.
+            // 21 frames, each of 24 ms and 384 bytes.
             (Codec::Mp3 { bit_rate: 128_000 }, 24_000, 500, 21 * 384),
         ] {
             assert_eq!(tone(codec, rate, 440, millis).len(), bytes, "{codec}");

@@ -1,4 +1,4 @@
-//! `POST /v1/tts`: speech, simulated by tones.
+//! Serves `POST /v1/tts`: speech, simulated with tones.
 
 use super::refusal::{invalid, no_such_voice};
 use super::sound::{Codec, tone};
@@ -12,16 +12,16 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// The model name for queued faults, because this endpoint has no models.
+/// The model name for which faults are queued, because requests to this endpoint name no model.
 const NAME: &str = "sim-tts";
 const TEXT_CHARS_MAX: usize = 15_000;
-/// The playing time of one character.
+/// The duration of the speech for one character.
 pub(super) const CHAR_MS: u64 = 60;
 const PIECE_BYTES: usize = 4096;
 const RATES: [u64; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
 const BIT_RATES: [u64; 5] = [32_000, 64_000, 96_000, 128_000, 192_000];
 
-/// A call that has not been checked.
+/// A call whose request has not been checked yet.
 #[derive(Debug)]
 pub(crate) struct SpeechCall(Value);
 
@@ -133,7 +133,7 @@ impl SpeechRequest {
     }
 }
 
-/// Milliseconds as seconds with decimals.
+/// Converts milliseconds to seconds with decimals.
 fn stamp(millis: u64) -> Value {
     let text = format!("{}.{:03}", millis / 1000, millis % 1000);
     serde_json::from_str(&text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `POST /v1/stt`: transcribes the audio of a form.
+//! Serves `POST /v1/stt`: transcribes the audio in a form.
 
 use super::refusal::invalid;
 use crate::call_context::CallContext;
@@ -11,10 +11,10 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-/// The assumed length of audio behind a URL.
+/// The assumed duration of audio that is given as a URL.
 const URL_MS: u64 = 90_000;
 
-/// A call with its parsed form.
+/// A call whose form has been parsed.
 #[derive(Debug)]
 pub(crate) struct TranscriptCall {
     model: String,
@@ -44,8 +44,8 @@ impl TranscriptCall {
         }
     }
 
-    /// The length of the audio: from the header of a WAV file, or from the rate of raw audio. Other
-    /// formats count as speech of 32 kbit/s.
+    /// The duration of the audio: from the header of a WAV file, or from the sample rate of raw audio. Other formats
+    /// count as audio of 32 kbit/s.
     fn duration_ms(&self, data: &[u8]) -> Option<u64> {
         let bytes = u64::try_from(data.len()).ok()?;
         if data.starts_with(b"RIFF") {

@@ -1,4 +1,4 @@
-//! `GET /v1/tts/voices`, and one voice.
+//! Serves `GET /v1/tts/voices`, and the details of one voice.
 
 use super::refusal::no_such_voice;
 use crate::openai::{authorise, failure};
@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// Name, language, and pitch in hertz.
+/// The name, the language, and the pitch in hertz of each voice.
 const VOICES: [(&str, Option<&str>, u32); 4] = [
     ("Eve", Some("en"), 440),
     ("Ara", None, 523),

@@ -1,4 +1,4 @@
-//! The three kinds of WebSocket sessions, and their handshake.
+//! Accepts the three kinds of WebSocket sessions and runs them.
 
 mod realtime;
 mod session_socket;
@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use session_socket::SessionSocket;
 
-/// A kind of session, by its path.
+/// The kind of a session, which its path determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     Realtime,
@@ -31,7 +31,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// The kind of session, if the request asks for an upgrade.
+    /// The kind of session that a request asks for; `None` if it does not ask for an upgrade.
     pub(crate) fn of(path: &str, headers: &HeaderMap) -> Option<Self> {
         let wants = headers.get(UPGRADE)?.as_bytes();
         if !wants.eq_ignore_ascii_case(b"websocket") {
@@ -58,7 +58,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Checks credential, query and script. `queued` returns the queued faults of a model.
+    /// Checks the credential, the query and the script. `queued` returns the queued faults of a model.
     pub(crate) fn read(
         path: Path,
         call: &Incoming<'_>,

@@ -1,4 +1,4 @@
-//! A realtime session: receives audio, detects turns, and answers in tones and text.
+//! Runs a realtime session: receives audio, detects turns, and answers with tones and text.
 
 use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;
@@ -9,7 +9,7 @@ use crate::true_usage::SessionUsage;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// With voice activity detection, a turn has this many bytes: one second of 16 bits at 24 kHz.
+/// The number of bytes of a turn with voice activity detection: one second of 16-bit audio at 24 kHz.
 const TURN_BYTES: usize = 48_000;
 const PITCH: u32 = 440;
 
@@ -73,8 +73,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         !self.session["turn_detection"].is_null()
     }
 
-    /// Changes the given settings. Turn detection is always reported in the same place, wherever
-    /// the client set it.
+    /// Changes the given settings. Clients may set turn detection in two places, but it is always reported in the
+    /// top-level one.
     fn update(&mut self, changes: &Value) {
         merge(&mut self.session, changes);
         let input = self.session["audio"]["input"].as_object_mut();
@@ -83,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    /// The codec and sample rate of a direction.
+    /// The codec and sample rate for `input` or `output`.
     fn format(&self, direction: &str) -> (Codec, u32) {
         let format = &self.session["audio"][direction]["format"];
         let rate = format["rate"].as_u64().and_then(|it| it.try_into().ok());
@@ -148,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    /// Counts text items, which are billed. Function results and audio are not.
+    /// Counts text items, which are billed. Function results and audio are not billed as items.
     fn note(&mut self, item: &Value) {
         let parts = item["content"].as_array();
         let has_audio = parts.is_some_and(|parts| {
@@ -297,14 +297,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
     }
 }
 
-/// The playing time of this many bytes.
+/// The duration of this many bytes of audio, in microseconds.
 fn sound_us((codec, rate): (Codec, u32), bytes: usize) -> u64 {
     let sample_bytes = if codec == Codec::Pcm { 2 } else { 1 };
     let per_second = u64::from(rate).max(1) * sample_bytes;
     u64::try_from(bytes).unwrap_or_default() * 1_000_000 / per_second
 }
 
-/// Changes the given settings and leaves the others.
+/// Changes the given settings and keeps the others.
 fn merge(settings: &mut Value, changes: &Value) {
     match (settings, changes) {
         (Value::Object(settings), Value::Object(changes)) => {

@@ -1,4 +1,4 @@
-//! The socket of a session, with the faults of its script.
+//! Wraps the socket of a session, and applies the faults of its script.
 
 use crate::fault::{BreakKind, BreakOff};
 use crate::true_usage::SessionUsage;
@@ -10,14 +10,14 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// A message of the peer.
+/// A message from the peer.
 pub(super) enum PeerMessage {
     Event(Value),
-    /// The number of bytes.
+    /// Audio, of this many bytes.
     Audio(usize),
 }
 
-/// The session has ended.
+/// The error for a session that has ended.
 pub(super) struct SessionOver;
 
 pub(super) struct SessionSocket<S> {
@@ -35,12 +35,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         }
     }
 
-    /// The next message of the peer.
+    /// Waits for the next message from the peer.
     pub(super) async fn next(&mut self) -> Result<PeerMessage, SessionOver> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    // A script breaks the session off at its first message.
+                    // A script with a break ends the session at the first message from the peer.
                     match self.stop.map(|stop| stop.how) {
                         Some(BreakKind::Hang) => std::future::pending().await,
                         Some(_) => return Err(SessionOver),

@@ -1,4 +1,4 @@
-//! Streaming speech: receives text, sends tones.
+//! Runs a session of streaming speech: receives text, sends tones.
 
 use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;

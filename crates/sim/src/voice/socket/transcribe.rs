@@ -1,4 +1,4 @@
-//! Streaming transcription: receives audio, sends text.
+//! Runs a session of streaming transcription: receives audio, sends text.
 
 use super::session_socket::{PeerMessage, SessionOver, SessionSocket};
 use crate::true_usage::SessionUsage;
@@ -21,7 +21,7 @@ where
         Some("mulaw" | "alaw") => 1,
         _ => 2,
     };
-    // The number of channels counts only with `multichannel`.
+    // `channels` has an effect only with `multichannel`.
     let channels = match query.get("multichannel").map(String::as_str) {
         Some("true") => number("channels", 2),
         _ => 1,

@@ -1,4 +1,4 @@
-//! The log of calls, and stopping the simulator.
+//! Tests the call log, and stopping the simulator.
 
 use crate::client::{KEY, chat, get, post, send};
 use serde_json::json;

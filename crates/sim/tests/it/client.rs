@@ -1,4 +1,4 @@
-//! A small HTTP client that returns the bytes and how the connection ended.
+//! A small HTTP client that returns the received bytes and how the connection ended.
 
 use serde_json::Value;
 use sim::Sim;
@@ -59,7 +59,7 @@ impl Answer {
         })
     }
 
-    /// The data of each event. Panics if one has no `data:` line.
+    /// The data of each event. Panics if an event has no `data:` line.
     pub(crate) fn events(&self) -> Vec<String> {
         let text = self.text();
         let events: Vec<_> = text
@@ -75,7 +75,7 @@ impl Answer {
         events
     }
 
-    /// The name and data of each event. Panics if one has no name or no JSON.
+    /// The name and data of each event. Panics if an event has no name or its data is not JSON.
     pub(crate) fn named_events(&self) -> Vec<(String, Value)> {
         let text = self.text();
         assert!(text.is_empty() || text.ends_with("\n\n"));
@@ -130,7 +130,7 @@ pub(crate) async fn call(sim: &Sim, method: &str, path: &str, head: &str, body: 
     let mut stream = send(sim, method, path, head, body).await;
     let mut bytes = Vec::new();
     let ended = loop {
-        // Parse only if this could be the end: after a last chunk, or without chunks.
+        // Parse only if the answer may be complete: after the last chunk, or if the body is not chunked.
         let chunked = bytes.windows(7).take(4096).any(|seven| seven == b"chunked");
         if (!chunked || bytes.ends_with(b"0\r\n\r\n"))
             && let Some(answer) = read_answer(&bytes)

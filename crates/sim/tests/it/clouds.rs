@@ -1,4 +1,4 @@
-//! Clouds that host models: their credentials, and the faults of their token endpoints.
+//! Tests clouds that host models: their credentials, and the faults of their token endpoints.
 
 use crate::client::{Answer, Ended, call};
 use serde_json::json;

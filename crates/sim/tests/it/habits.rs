@@ -1,4 +1,4 @@
-//! Habits of real upstreams: correct answers in a form that the documentation does not show.
+//! Tests habits of real upstreams: correct answers in a form that the documentation does not show.
 
 use crate::client::{Answer, chat, post, responses, start};
 use serde_json::{Value, json};

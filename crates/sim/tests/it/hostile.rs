@@ -1,4 +1,4 @@
-//! Hostile bytes get an error or a close, and the simulator keeps running.
+//! Tests that hostile bytes get an error or a close, and that the simulator keeps running.
 
 use crate::client::{KEY, call, chat, get, messages};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn broken_http_is_refused_or_closed() {
         stream.write_all(bytes).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut answer = Vec::new();
-        // A reset is as good as a close.
+        // The simulator may also reset the connection instead of closing it.
         let _ = stream.read_to_end(&mut answer).await;
         assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(bytes));
     }

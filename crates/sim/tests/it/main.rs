@@ -1,4 +1,4 @@
-//! Tests of the simulator over real sockets, by a client that shares no code with it.
+//! Tests the simulator over real sockets, with a client that shares no code with it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Videos of the two Google protocols: operations, slow interactions, and files.
+//! Tests videos of the two Google protocols: operations, slow interactions, and files.
 
 use crate::client::{Answer, KEY, call};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn create(sim: &Sim, prompt: &str) -> String {
     answer.json()["name"].as_str().unwrap().to_owned()
 }
 
-/// Polls an operation until it is done. Returns it and the number of polls.
+/// Polls an operation until it is done. Returns the operation and the number of polls.
 async fn done(sim: &Sim, name: &str) -> (Value, u32) {
     for polls in 1..10 {
         let operation = google(sim, "GET", &format!("/v1beta/{name}"), &Value::Null).await;

@@ -1,4 +1,4 @@
-//! Unstreamed answers.
+//! Tests whole answers of Chat Completions.
 
 use crate::client::{KEY, call, chat, get, post, start, with};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Chat Completions.
+//! Tests of Chat Completions.
 
 mod answer;
 mod stream;

@@ -1,4 +1,4 @@
-//! Streamed answers.
+//! Tests streamed answers of Chat Completions.
 
 use crate::client::{Answer, chat};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Scripts over real sockets: delays, breaks, substitutes, changed events.
+//! Tests scripts over real sockets: delays, breaks, substitutes, changed events.
 
 use crate::client::{Answer, Ended, chat, get, post, start};
 use serde_json::{Value, json};

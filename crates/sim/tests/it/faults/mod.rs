@@ -1,4 +1,4 @@
-//! Scripts over real sockets.
+//! Tests scripts over real sockets.
 
 mod chat;
 mod named_events;

@@ -1,4 +1,4 @@
-//! Scripts in the protocols with named events: Responses and Messages.
+//! Tests scripts in the protocols with named events: Responses and Messages.
 
 use crate::client::{Answer, Ended, messages, responses, start};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Protocol {
         content.map(|(_, data)| piece(data)).collect()
     }
 
-    /// The usage of an unstreamed answer, or of the last event that has one.
+    /// The usage of a whole answer, or of the last event that has usage.
     fn usage(self, events: &[(String, Value)]) -> Value {
         let place = match self {
             Responses => "/response/usage",

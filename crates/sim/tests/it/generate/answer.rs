@@ -1,4 +1,4 @@
-//! Answers and streams of Generate Content.
+//! Tests answers and streams of Generate Content.
 
 use super::harness::{asking, events, generate, google, joined, stream};
 use crate::client::{PIXEL, start, with};

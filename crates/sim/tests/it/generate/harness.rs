@@ -1,4 +1,4 @@
-//! Builds requests of this protocol, and joins its streams as a client does.
+//! Builds requests of Generate Content, and joins its streams as a client does.
 
 use crate::client::{Answer, KEY, call};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) fn events(answer: &Answer) -> Vec<Value> {
         .collect()
 }
 
-/// The parts of a stream's first candidate, joined as a client would.
+/// The texts or thoughts of a stream's first candidate, joined as a client would join them.
 pub(crate) fn joined(events: &[Value], thought: bool) -> String {
     events
         .iter()
@@ -52,7 +52,7 @@ pub(crate) fn weather_tools() -> Value {
     json!([{"functionDeclarations": [tool("get_weather"), tool("get_time")]}])
 }
 
-/// Continues a conversation with the model's content and the results of its calls.
+/// Adds the model's content item and the results of its calls to a conversation.
 pub(crate) fn answered(mut request: Value, content: &Value, results: &[Value]) -> Value {
     let contents = request["contents"].as_array_mut().unwrap();
     contents.push(content.clone());

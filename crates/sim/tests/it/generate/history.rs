@@ -1,4 +1,4 @@
-//! Histories of Generate Content: calls, signatures and results.
+//! Tests histories of Generate Content: calls, signatures and results.
 
 use super::harness::{answered, asking, events, generate, result, stream, weather_tools};
 use crate::client::{PIXEL, start, with};
@@ -47,7 +47,7 @@ async fn parallel_calls_are_signed_once_and_answered_together() {
     assert_eq!(streamed.len(), 3, "a call each, and the end");
     let mut history = request.clone();
     for event in &streamed {
-        // Clients send back one content for each event.
+        // Clients send back one content item for each event.
         let content = event["candidates"][0]["content"].clone();
         history["contents"].as_array_mut().unwrap().push(content);
     }

@@ -1,4 +1,4 @@
-//! Generate Content.
+//! Tests of Generate Content.
 
 mod answer;
 pub(crate) mod harness;

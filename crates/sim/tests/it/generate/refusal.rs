@@ -1,4 +1,4 @@
-//! Refusals and faults of Generate Content.
+//! Tests refusals and faults of Generate Content.
 
 use super::harness::{asking, events, generate, joined, stream};
 use crate::client::{PIXEL, call, start};

@@ -1,4 +1,4 @@
-//! Answers and streams of Interactions.
+//! Tests answers and streams of Interactions.
 
 use super::harness::{asking, events, folded, interact, stream, tools, user};
 use crate::client::{PIXEL, start, with};

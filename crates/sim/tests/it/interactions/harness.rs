@@ -1,4 +1,4 @@
-//! Builds requests of this protocol, and joins its streams as a client does.
+//! Builds requests of Interactions, and joins its streams as a client does.
 
 use crate::client::{Answer, KEY, call, with};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) fn asking(model: &str, question: &str) -> Value {
     json!({"model": model, "input": question})
 }
 
-/// The data of each event, without the end mark. Checks that the data repeats the name.
+/// The data of each event, without the end mark. Checks that the data repeats the event's name.
 pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     assert!(text.is_empty() || text.ends_with("\n\n"), "{text}");
@@ -34,7 +34,7 @@ pub(crate) fn events(answer: &Answer) -> Vec<Value> {
         .collect()
 }
 
-/// Joins the steps of a stream as a client would. Also returns the final interaction.
+/// Joins the steps of a stream as a client would. Also returns the finished interaction.
 pub(crate) fn folded(events: &[Value]) -> (Vec<Value>, Value) {
     let mut steps: Vec<Value> = Vec::new();
     let mut texts: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Histories of Interactions: thoughts, calls and results.
+//! Tests histories of Interactions: thoughts, calls and results.
 
 use super::harness::{asking, events, folded, interact, stream, tools, user};
 use crate::client::{PIXEL, start, with};
@@ -130,7 +130,8 @@ async fn signed_thoughts_must_come_back_unaltered() {
         let answer = interact(&sim, &next).await;
         assert_eq!(answer.status, status, "{model} {signature}");
         assert!(answer.text().contains(part), "{}", answer.text());
-        // An error that the model detects is an event, under the status of the error.
+        // In a stream, an error that the model detects is sent as an event, but the HTTP status is that of the error,
+        // not 200.
         let streamed = stream(&sim, &next).await;
         assert_eq!(streamed.status, status, "{model} {signature}");
         if status == 400 {
@@ -141,7 +142,7 @@ async fn signed_thoughts_must_come_back_unaltered() {
             assert_eq!(events(&streamed)[0]["error"]["message"], part);
         }
     }
-    // Earlier turns need no thoughts.
+    // Calls of earlier turns do not need thoughts.
     let next = json!({"model": "sim-chat", "input": [user("a"), made, result, user("b")]});
     assert_eq!(interact(&sim, &next).await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! Interactions.
+//! Tests of Interactions.
 
 mod answer;
 pub(crate) mod harness;

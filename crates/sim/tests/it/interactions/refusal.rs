@@ -1,4 +1,4 @@
-//! Refusals and faults of Interactions.
+//! Tests refusals and faults of Interactions.
 
 use super::harness::{asking, events, folded, interact, stream, tools, user};
 use crate::client::{Answer, Ended, call, start, with};

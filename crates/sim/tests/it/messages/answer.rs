@@ -1,4 +1,4 @@
-//! Answers and streams of the Messages protocol.
+//! Tests answers and streams of the Messages protocol.
 
 use super::harness::{continued, folded, request, weather_tools, without_ids};
 use crate::client::{KEY, PIXEL, call, messages, start};

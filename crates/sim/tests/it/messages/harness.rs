@@ -1,9 +1,9 @@
-//! Builds requests of this protocol, and joins its streams as a client does.
+//! Builds requests of the Messages protocol, and joins its streams as a client does.
 
 use crate::client::with;
 use serde_json::{Value, json};
 
-/// A request with a question, with some members replaced.
+/// A request that asks a question, with some members replaced.
 pub(crate) fn request(question: &str, changes: Value) -> Value {
     let request = json!({"model": "sim-chat", "max_tokens": 3000,
         "messages": [{"role": "user", "content": question}]});
@@ -18,7 +18,7 @@ pub(crate) fn weather_tools() -> Value {
     json!([tool("get_weather"), tool("get_time"), {"name": "ring_bell", "input_schema": {"type": "object"}}])
 }
 
-/// Joins a stream to the message that an unstreamed call would return, as a client does.
+/// Joins a stream, as a client does, into the message that a whole answer would contain.
 pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut message = Value::Null;
     let mut input = String::new();
@@ -70,7 +70,7 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     message
 }
 
-/// Removes ids, which differ between two calls. Everything else must be equal.
+/// Removes the ids, which differ between two calls, so that the messages can be compared.
 pub(crate) fn without_ids(message: &Value) -> Value {
     let mut message = message.clone();
     message["id"] = Value::Null;
@@ -82,7 +82,7 @@ pub(crate) fn without_ids(message: &Value) -> Value {
     message
 }
 
-/// A history of a question, an answer and the results of its calls.
+/// A history that consists of a question, an answer and the results of its calls.
 pub(crate) fn continued(question: &str, content: &Value, results: &[Value]) -> Value {
     json!([
         {"role": "user", "content": question},

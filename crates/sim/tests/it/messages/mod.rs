@@ -1,4 +1,4 @@
-//! The Messages protocol.
+//! Tests of the Messages protocol.
 
 mod answer;
 pub(crate) mod harness;

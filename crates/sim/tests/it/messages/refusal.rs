@@ -1,4 +1,4 @@
-//! Refusals of the Messages protocol, in the vendor's words.
+//! Tests that refusals of the Messages protocol have the vendor's error messages.
 
 use super::harness::{request, weather_tools};
 use crate::client::messages;
@@ -129,7 +129,7 @@ async fn wrong_histories_are_refused() {
         assert_eq!(answer.status, 400, "{asked}");
         assert_eq!(answer.json()["error"]["message"], message);
     }
-    // Neighbouring messages of one role are merged, so text may follow a result.
+    // Consecutive messages of the same role are merged, so text may follow a result.
     let mut asked = request("", json!({"tools": weather_tools()}));
     asked["messages"] = json!([
         user(json!("x")),

@@ -1,4 +1,4 @@
-//! Thinking blocks in histories of the Messages protocol.
+//! Tests thinking blocks in histories of the Messages protocol.
 
 use super::harness::{continued, request, weather_tools};
 use crate::client::{messages, start};
@@ -51,14 +51,14 @@ async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
         let refused = messages(&sim, &go_on(vec![altered, call.clone()])).await;
         assert_eq!(refused.status, 400, "{mode}{script}");
 
-        // A valid thought of another turn is not the thought before the call.
+        // A valid thought of another turn does not replace the thought before the call.
         let other = request("What is the weather in Rome?", changes.clone());
         let other = messages(&sim, &other).await.json();
         let strange = go_on(vec![other["content"][0].clone(), call.clone()]);
         let refusal = messages(&sim, &strange).await;
         assert!(refusal.status == 400 && refusal.text().contains("cannot be modified"));
 
-        // The thought was made by another model.
+        // A thought is refused if another model created it.
         let mut elsewhere = whole;
         elsewhere["model"] = json!("sim-mini");
         let refusal = messages(&sim, &elsewhere).await;

@@ -1,4 +1,4 @@
-//! Properties for generated requests: every answer follows the rules of the protocol.
+//! Properties of Chat Completions for generated requests: every answer follows the rules of the protocol.
 
 use crate::client::chat;
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn any_request() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Joins a stream to the message of one choice, as a client would.
+/// Joins a stream into the message of one choice, as a client would.
 fn folded(chunks: &[Value], index: u64) -> (String, String, Vec<String>, Value) {
     let (mut text, mut reasoning, mut calls, mut finish) = (
         String::new(),

@@ -85,7 +85,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// Checks a property with its own simulator.
+/// Checks a property with a simulator of its own.
 fn holds(law: &impl AsyncFn(&Sim, &GeneratedRequest) -> Result<(), TestCaseError>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();

@@ -1,4 +1,4 @@
-//! Answers and streams of the Responses protocol.
+//! Tests answers and streams of the Responses protocol.
 
 use super::harness::{folded, request, tools, without_ids};
 use crate::client::{responses, start};

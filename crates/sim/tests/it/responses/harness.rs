@@ -1,4 +1,4 @@
-//! Builds requests of this protocol, and joins its streams as a client does.
+//! Builds requests of the Responses protocol, and joins its streams as a client does.
 
 use crate::client::with;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) fn tools() -> Value {
     json!([tool("get_weather"), tool("get_time"), {"type": "custom", "name": "run_code"}])
 }
 
-/// Joins a stream to its response as a client does, and checks what clients rely on.
+/// Joins a stream into its response as a client does, and checks the rules that clients rely on.
 pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut output: Vec<Value> = Vec::new();
     let mut text = String::new();
@@ -75,7 +75,7 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     response
 }
 
-/// Removes ids and sealed values, which differ between two calls. Everything else must be equal.
+/// Removes the ids and sealed values, which differ between two calls, so that the responses can be compared.
 pub(crate) fn without_ids(response: &Value) -> Value {
     let mut response = response.clone();
     for member in ["id", "created_at", "completed_at"] {

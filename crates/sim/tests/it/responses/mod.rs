@@ -1,4 +1,4 @@
-//! The Responses protocol.
+//! Tests of the Responses protocol.
 
 mod answer;
 pub(crate) mod harness;

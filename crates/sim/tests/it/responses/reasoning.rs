@@ -1,4 +1,4 @@
-//! Reasoning in histories of the Responses protocol.
+//! Tests reasoning in histories of the Responses protocol.
 
 use super::harness::{request, tools};
 use crate::client::{responses, start};

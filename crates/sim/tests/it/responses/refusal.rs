@@ -1,10 +1,10 @@
-//! Refusals of the Responses protocol.
+//! Tests refusals of the Responses protocol.
 
 use super::harness::request;
 use crate::client::{responses, start};
 use serde_json::{Value, json};
 
-/// Invalid members, and the param and code of the refusal.
+/// Invalid members, and the `param` and `code` of the refusal.
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn wrong_members() -> Vec<(Value, Value, Value)> {
     let tool = |strict: bool| {

@@ -1,4 +1,4 @@
-//! Creates opaque values that only the simulator can create: thought signatures and encrypted reasoning.
+//! Creates and opens values that only the simulator can create: thought signatures and encrypted reasoning.
 //!
 //! A sealed value binds a text to a kind and a model. When a client sends it back, the simulator detects whether it was
 //! cut, altered, or made for another model or purpose. It is standard base64 that uses the whole alphabet, so that a

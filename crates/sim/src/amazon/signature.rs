@@ -16,7 +16,7 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// The maximum error of a caller's clock, in seconds.
 const SKEW_MAX_S: u64 = 300;
 
-/// Checks the signature of a request. Returns the request with the signature replaced with the id of its key, or `None`
+/// Checks the signature of a request. Returns the request with the id of the key in place of the signature, or `None`
 /// if the request is not signed.
 pub(crate) fn check_signature(
     parts: &Parts,

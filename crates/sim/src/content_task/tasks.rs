@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The maximum number of stored tasks. The oldest are dropped first.
 const TASKS_MAX: usize = 20_000;
-/// The length of a video in seconds if the request does not set it.
+/// The length of a video in seconds if the request leaves it to the model.
 const SECONDS: u64 = 5;
 const FRAMES_PER_SECOND: u64 = 24;
 

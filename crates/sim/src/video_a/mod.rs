@@ -1,6 +1,6 @@
 //! The video-A protocol: tasks that are created, polled, and end with a video.
 //!
-//! A task reports progress for two polls and is done at the third. Words in brackets in its prompt
+//! A task is pending for two polls and is done at the third. Words in brackets in its prompt
 //! change this:
 //!
 //! | word | effect |

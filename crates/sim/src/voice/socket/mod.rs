@@ -31,7 +31,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// The kind of session that a request asks for; `None` if it does not ask for an upgrade.
+    /// The kind of session that a request asks for; `None` if it does not ask for a session.
     pub(crate) fn of(path: &str, headers: &HeaderMap) -> Option<Self> {
         let wants = headers.get(UPGRADE)?.as_bytes();
         if !wants.eq_ignore_ascii_case(b"websocket") {

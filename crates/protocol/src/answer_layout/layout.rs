@@ -40,7 +40,7 @@ pub(crate) struct AnswerLayout {
     pub(crate) needs_items: bool,
     /// The event that only ends the stream, if the dialect has one.
     pub(crate) end_mark: Option<EndMark>,
-    /// Whether clients of the dialect accept only lines that start with `data: `. They take a
+    /// Whether clients of the dialect accept only lines that start with `data: `. They treat a
     /// comment or an `event:` line as the end of the stream.
     pub(crate) data_only: bool,
     /// Whether usage comes in an event of its own, which a client gets only on request.

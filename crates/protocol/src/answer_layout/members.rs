@@ -21,7 +21,7 @@ impl MemberSet {
     pub(crate) const ENVELOPE: Self = Self(1 << 5);
     /// The type of the event.
     pub(crate) const TYPE: Self = Self(1 << 6);
-    /// Not a member, but an earlier event that started the part to which this event adds.
+    /// Not a member: whether an earlier event has started the part to which this event adds.
     pub(crate) const PART_STARTED: Self = Self(1 << 7);
 
     #[must_use]

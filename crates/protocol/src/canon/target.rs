@@ -1,4 +1,4 @@
-//! The arguments of writers, besides the request or the answer itself.
+//! Arguments of the request and answer writers, besides the request or the answer itself.
 
 use std::sync::Arc;
 

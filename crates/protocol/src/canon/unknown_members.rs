@@ -5,14 +5,14 @@ use crate::json::Raw;
 /// The maximum number of names that are kept. The header could not report more.
 const UNKNOWN_MAX: usize = 1024;
 
-/// Notes the name of a member.
+/// Records the name of a member.
 pub(crate) fn note_unknown(unknown: &mut Vec<String>, name: impl Into<String>) {
     if unknown.len() < UNKNOWN_MAX {
         unknown.push(name.into());
     }
 }
 
-/// Notes the name of a member that is not read, unless it is empty (`null`, `false`, `""`, `[]`,
+/// Records the name of a member that is not read, unless it is empty (`null`, `false`, `""`, `[]`,
 /// `{}`).
 pub(crate) fn note_unless_empty(
     value: Raw<'_>,

@@ -19,8 +19,8 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
 
 const STREAM_OPTIONS: &str = "stream_options";
 
-/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
-/// left to the upstream.
+/// Reads the head of a request. Members that the gateway reads must have the right type. The
+/// upstream checks their ranges.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(

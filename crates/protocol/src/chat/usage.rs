@@ -48,7 +48,8 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
         return Ok(None);
     };
     (report.input, report.output) = (input, output);
-    // Some upstreams do not count reasoning among the completion tokens. The total then shows it.
+    // Some upstreams do not count reasoning among the completion tokens. Only the total includes
+    // it.
     let sum = report.input.saturating_add(report.output);
     if total == Some(sum.saturating_add(report.reasoning)) {
         report.output = report.output.saturating_add(report.reasoning);

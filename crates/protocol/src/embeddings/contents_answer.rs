@@ -51,7 +51,7 @@ impl<'a> ContentsAnswer<'a> {
         Ok(found)
     }
 
-    /// Notes the values of one vector, or of each vector in a list.
+    /// Records the values of one vector, or of each vector in a list.
     fn note_vectors(&mut self, value: Raw<'a>, model: &[u8]) -> Result<(), SyntaxError> {
         let offset = value.span().start;
         let mut cursor = Cursor::new(value.text());

@@ -17,7 +17,7 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
 };
 
 /// Reads the head of a request. The path holds the model, and whether the answer is a stream.
-/// Members that the gateway reads must have the right type. Ranges are left to the upstream.
+/// Members that the gateway reads must have the right type. The upstream checks their ranges.
 pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
     guard::model_id(model)?;
     if body.trim_ascii().is_empty() {

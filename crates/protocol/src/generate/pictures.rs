@@ -1,4 +1,4 @@
-//! Images that a model generates: the requested size, and how to recognize them in an answer.
+//! Reads the requested size of generated images, and recognizes images in an answer.
 
 use crate::failure::Failure;
 use crate::images::PriceGrade;
@@ -14,7 +14,7 @@ pub(super) fn is_smallest(size: &Raw<'_>) -> bool {
     text.is_some_and(|text| text.is(SMALLEST_ALIAS)) || size.text() == SMALLEST_ALIAS
 }
 
-/// The price grade of the requested images. Unknown sizes are left to the upstream to refuse.
+/// The price grade of the requested images. The upstream refuses unknown sizes.
 pub fn requested_grade(body: &[u8]) -> Result<PriceGrade, Failure> {
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
     let mut grade = PriceGrade::default();

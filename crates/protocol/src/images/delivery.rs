@@ -50,7 +50,7 @@ struct Member<'a> {
 }
 
 impl<'a> SentImage<'a> {
-    /// Notes the member if it can hold an image. Returns whether it can.
+    /// Records the member if it can hold an image. Returns whether it can.
     pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) -> bool {
         let place = if name.is(BASE64) {
             &mut self.base64

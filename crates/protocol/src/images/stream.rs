@@ -263,7 +263,7 @@ impl Rewriter {
         }
     }
 
-    /// Notes the content of an event.
+    /// Records the content of an event.
     fn note(&mut self, event: &Event<'_>, kind: &str, picture: Option<&ClientImage<'_>>) {
         let completed = kind.ends_with(".completed");
         let is_result = completed || kind.ends_with(".partial_succeeded");
@@ -288,7 +288,7 @@ impl Rewriter {
         }
     }
 
-    /// Notes usage. In some families each result has its own report, and they are added up.
+    /// Records usage. In some families each result has its own report, and they are added up.
     fn note_usage(&mut self, event: &Event<'_>, adds: bool) {
         let Some(usage) = event.usage.filter(|usage| !usage.is_null()) else {
             return;

@@ -94,8 +94,8 @@ fn write_message(
     });
 }
 
-/// Writes the rest of a choice. Some clients stop reading at its finish reason, so it is not in the
-/// chunk of the message.
+/// Writes the end of a choice. It is a separate chunk, because some clients stop reading at the
+/// finish reason.
 fn write_end(it: &mut Object<'_>, index: u64, choice: &RawObject<'_>) {
     it.array("choices", |choices| {
         choices.object(|it| {

@@ -42,8 +42,8 @@ pub(in crate::chat) fn fill_in(
     })
 }
 
-/// The index of the choice at the cursor. It is read ahead, because it may follow the delta whose calls are numbered
-/// per choice.
+/// The index of the choice at the cursor. It is needed before the delta is read, whose calls are
+/// numbered per choice, but it may come after the delta.
 fn index_of_choice(mut cursor: Cursor<'_>, position: usize) -> Result<usize, SyntaxError> {
     let mut choice = Numbered::at(&cursor);
     cursor.object(|cursor, name| choice.read(cursor, name).map(drop))?;
@@ -90,7 +90,7 @@ impl ToolCalls<'_> {
         self.items.0.iter().filter(is_ours)
     }
 
-    /// Notes the id of a call whose index is known.
+    /// Records the id of a call whose index is known.
     fn note(&mut self, index: usize, id: Option<&str>) {
         let choice = self.choice;
         let known = self.all().count();

@@ -98,7 +98,7 @@ fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     drop_strict(request, dropped);
 }
 
-/// Reports parts of a tool result that are neither text nor image as dropped.
+/// Reports as dropped the parts of a tool result that are neither text nor image.
 fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
     if !matches!(part, Part::Text(_) | Part::Refusal(_) | Part::Image(_)) {
         dropped.path(path);

@@ -52,7 +52,7 @@ fn long_string_end(
     }
 }
 
-/// What a search of the complete blocks of a text has found.
+/// The result of searching the complete blocks of a text.
 enum Blocks {
     /// The closing quote is at `at`.
     End { at: usize, escaped: bool },
@@ -90,7 +90,7 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         }
         at += BLOCK_BYTES;
     }
-    // A backslash at the end of the last block belongs to the rest.
+    // A backslash that ends the last block escapes a byte of the rest, so the rest starts with it.
     at -= usize::from(runs.is_open());
     Ok(Blocks::Rest { at, escaped })
 }

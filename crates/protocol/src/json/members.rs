@@ -1,5 +1,5 @@
-//! The members of a request object with their spans. Objects that two readers could understand
-//! differently are refused.
+//! Reads the members of a request object with their spans. Refuses objects that two parsers could
+//! understand differently.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,7 +10,7 @@ use super::scan::{ContentVisitor, Cursor, Shape};
 use super::syntax::{SyntaxError, utf8};
 use crate::failure::Failure;
 
-/// Which spellings of a name mean the same member.
+/// Whether the name of a member may be written in more than one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// Names have one spelling.
@@ -45,7 +45,7 @@ pub(crate) enum MembersError {
     /// JSON, but not an object.
     #[error("it must be a JSON object")]
     NotObject,
-    /// A name that is not text.
+    /// A name that contains a lone surrogate, so that it cannot be decoded.
     #[error("a member name has a lone surrogate")]
     Name,
     /// A name that occurs twice, perhaps escaped or in another case. Two readers could see
@@ -83,8 +83,8 @@ impl<'a> Members<'a> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
-    /// Like [`Members::read`], and shows all content to `strings`. `begin` receives the name of
-    /// each member before its value is shown.
+    /// Like [`Members::read`], and passes all content to `strings`. `begin` receives the name of
+    /// each member before the content of its value is passed on.
     pub(crate) fn read_shown_to<S: ContentVisitor<'a>>(
         body: &'a [u8],
         spelling: Spelling,
@@ -109,7 +109,7 @@ impl<'a> Members<'a> {
     }
 
     /// Reads an object inside a larger text. Spans refer to the larger text. `path` is the name of
-    /// the object with a dot.
+    /// the object, followed by a dot.
     pub(crate) fn nested(
         raw: Raw<'a>,
         path: &'static str,
@@ -231,7 +231,7 @@ impl<'a> Members<'a> {
         if let Some(before) = before.and_then(|place| self.list.get(place)) {
             return Ok(Some(before.value.span().end..end));
         }
-        // For the first member, the comma after it, if there is one.
+        // The first member is removed with the comma after it, if there is one.
         let comma = if self.list.len() > 1 {
             let after = body.get(end..).unwrap_or_default();
             memchr::memchr(b',', after).map_or(0, |at| at + 1)
@@ -387,7 +387,7 @@ pub(crate) fn folded(name: &str) -> Cow<'_, str> {
 }
 
 /// One of 64 bits for a name, by its first and last letter and its normalized length. Few names
-/// share one.
+/// share a bit.
 fn name_bit(name: &[u8], underscores: usize) -> u64 {
     let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
     let mixed = end(name.first()) * 5 + end(name.last()) * 3 + name.len() - underscores;

@@ -1,4 +1,4 @@
-//! JSON as bytes: validated, searched, patched in place and read in one pass, without a tree.
+//! Validates, searches, patches and reads JSON text in one pass, without building a tree.
 
 mod backslashes;
 mod lex;

@@ -39,7 +39,7 @@ impl Edit {
     }
 }
 
-/// The spans to remove from a list to keep only some of its items, including the commas.
+/// The spans, including commas, to remove from a list so that only its `kept` items remain.
 pub(crate) fn spans_to_remove(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut before: Option<usize> = None;

@@ -1,4 +1,4 @@
-//! One JSON value in its text.
+//! A JSON value as a slice of its text, with its position.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct Raw<'a> {
 /// Any number with this many digits fits into 64 bits.
 const SHORT_DIGITS: usize = 19;
 
-/// An integer, as far as its value matters.
+/// An integer. Values that do not fit into `u64` are only classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Integer {
     /// Below zero.
@@ -44,7 +44,7 @@ impl<'a> Raw<'a> {
         Self { text, at, escaped }
     }
 
-    /// The same value, as seen from a text in which it is `offset` bytes further on.
+    /// The value with its position moved by `offset` bytes, for use with a text that encloses it.
     pub(crate) fn moved(self, offset: usize) -> Self {
         Self {
             at: self.at.saturating_add(offset),
@@ -62,7 +62,7 @@ impl<'a> Raw<'a> {
         self.at..self.at.saturating_add(self.text.len())
     }
 
-    /// What kind of value it is.
+    /// The kind of the value.
     pub(crate) fn shape(&self) -> Shape {
         let first = self.text.bytes().next();
         first.and_then(Shape::of).unwrap_or(Shape::Null)

@@ -1,4 +1,4 @@
-//! The members of an object as they are in its text, for copies with a few changes.
+//! Reads the members of an object as unparsed text, to copy the object with a few changes.
 
 use super::raw::Raw;
 use super::scan::{Cursor, Shape};

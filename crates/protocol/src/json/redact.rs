@@ -14,7 +14,7 @@ pub(crate) const RUN_CHARS_MAX: usize = 64;
 const NUMBERS_MAX: usize = 32;
 /// A line of base64 of at least this length continues after its line end.
 const WRAPPED_LINE_CHARS_MIN: usize = 40;
-/// The longest head of a data URI, up to its comma.
+/// The maximum length of a data URI's head, which ends at its comma.
 const URI_HEAD_CHARS_MAX: usize = 128;
 /// Members whose values are secrets of the client.
 const SECRET: [&str; 1] = ["callback_url"];
@@ -64,7 +64,7 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
     bounded(out, bytes_max, text.len())
 }
 
-/// Truncates a text that is too long, and says so.
+/// Truncates a text that is too long, and appends a mark with its full length.
 fn bounded(mut out: String, bytes_max: usize, whole: usize) -> String {
     if out.len() <= bytes_max {
         return out;

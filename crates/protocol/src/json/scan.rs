@@ -10,7 +10,7 @@ use super::raw::Raw;
 use super::syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, SyntaxErrorKind};
 use super::text::Text;
 
-/// What kind of value comes next.
+/// The kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// `{…}`
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         self.value_shown_to(&mut ())
     }
 
-    /// Skips a value, shows its content to `strings`, and returns it with its position.
+    /// Skips a value, passes its content to `strings`, and returns the value with its position.
     pub(crate) fn value_shown_to(
         &mut self,
         strings: &mut impl ContentVisitor<'a>,

@@ -89,8 +89,8 @@ impl<'a> Text<'a> {
 /// Replaces half a character.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// Decodes the escape after a backslash: the character, unless it is half of one, and the length of
-/// the escape. The escape must be valid.
+/// Decodes the escape after a backslash and returns its character and its length. The character is
+/// `None` if the escape is a lone surrogate. The escape must be valid.
 pub(crate) fn unescape(after: &[u8]) -> (Option<char>, usize) {
     let Some(&letter) = after.first() else {
         return (None, 0);
@@ -133,8 +133,8 @@ fn hex_unit(digits: Option<&[u8]>) -> Option<u32> {
     })
 }
 
-/// How many bytes of `inside` belong to the string whose opening quote is before it. All of them if
-/// the string is not closed.
+/// The number of bytes before the closing quote, or all of them if the string is not closed. `inside`
+/// starts after the opening quote.
 pub(crate) fn string_length(inside: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = memchr::memchr(b'"', inside.get(from..).unwrap_or_default()) {

@@ -21,7 +21,7 @@ pub(crate) enum Misread {
     Type {
         /// The name of the member in the client's request.
         name: Box<str>,
-        /// What it should be.
+        /// The expected type.
         wanted: &'static str,
     },
 }
@@ -98,7 +98,7 @@ pub(crate) fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Inte
         .ok_or_else(|| Misread::wanted(name, "an integer"))
 }
 
-/// An integer that is not negative. A number that is too large becomes the largest.
+/// An integer that is not negative. Values above `u64::MAX` become `u64::MAX`.
 pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
     match integer(cursor, name)? {
         Some(Integer::Negative) => Err(Misread::wanted(name, "a number from 0 up")),

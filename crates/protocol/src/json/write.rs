@@ -1,6 +1,6 @@
 //! Writes JSON member by member, directly into a buffer.
 //!
-//! The output is one line, so it can be the data of an event. It contains no line ends, not even
+//! The output is one line, so it can be the data of an event. It contains no line ends, including
 //! those that only some clients recognize.
 
 use std::io::Write as _;
@@ -21,7 +21,7 @@ pub(crate) fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
     out.push(b']');
 }
 
-/// Writes a valid JSON text without the line ends in it.
+/// Writes a JSON text, which must be valid, without its line ends.
 pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     let bytes = json.as_bytes();
     if memchr::memchr3(b'\n', b'\r', 0xc2, bytes).is_none() && memchr::memchr(0xe2, bytes).is_none()
@@ -31,9 +31,9 @@ pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     }
     for c in json.chars() {
         match c {
-            // Between tokens, because a string cannot contain them unescaped.
+            // These are between tokens, because a string cannot contain them unescaped.
             '\n' | '\r' => {}
-            // Inside a string, because they cannot occur elsewhere.
+            // These are inside a string, because they cannot occur elsewhere.
             '\u{85}' => out.extend_from_slice(b"\\u0085"),
             '\u{2028}' => out.extend_from_slice(b"\\u2028"),
             '\u{2029}' => out.extend_from_slice(b"\\u2029"),

@@ -1,16 +1,16 @@
-//! The boxes of an ISO base media file.
+//! Reads the boxes of an ISO base media file.
 
 use super::fault::Invalid;
 
 /// The longest header: size, type, and the size again in 64 bits.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
 
-/// A box by its header.
+/// The header of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BoxHead {
     pub(super) kind: [u8; 4],
     pub(super) header_bytes: u64,
-    /// Header and payload.
+    /// The size of header and payload.
     pub(super) bytes: u64,
 }
 

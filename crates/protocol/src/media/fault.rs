@@ -1,4 +1,4 @@
-//! Why a file is not accepted.
+//! Errors of the file checks.
 
 use std::io;
 

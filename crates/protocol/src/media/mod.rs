@@ -1,7 +1,7 @@
 //! Checks whether a generated file is a complete video or image.
 //!
-//! A check reads only headers, decodes nothing, and its work is bounded whatever the file contains.
-//! It accepts any reader that can seek, so a video is never in memory.
+//! A check reads only headers and decodes nothing. Its work is bounded for any file. It accepts any
+//! reader that can seek, so a video is never loaded into memory.
 
 mod boxes;
 mod fault;

@@ -1,4 +1,4 @@
-//! The description of a video (`moov`): duration and dimensions.
+//! Reads duration and dimensions from the description of a video (`moov`).
 
 use super::boxes::{Boxes, be32, be64, four};
 use super::fault::Invalid;
@@ -7,22 +7,22 @@ use super::fault::Invalid;
 const CHILDREN_MAX: usize = 1024;
 /// `moov` is the first level. Sample tables are on the fifth.
 const DEPTH_MAX: usize = 6;
-/// Boxes that contain only boxes, as far as they are examined.
+/// Boxes that contain only other boxes, and that are searched.
 const CONTAINERS: [[u8; 4]; 6] = [*b"trak", *b"mdia", *b"minf", *b"stbl", *b"mvex", *b"moov"];
 
 /// The values in `moov`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Movie {
     pub(super) timescale: u32,
-    /// In units of the timescale, if the file has it.
+    /// In units of the timescale, if the file states it.
     pub(super) duration: Option<u64>,
-    /// The same, for all fragments.
+    /// The duration of all fragments, in the same units.
     pub(super) fragments_duration: Option<u64>,
     /// Width and height of the first video track.
     pub(super) dimensions: Option<(u32, u32)>,
 }
 
-/// What has been found so far.
+/// The values found so far.
 #[derive(Default)]
 struct Finding {
     header: Option<(u32, Option<u64>)>,
@@ -81,7 +81,7 @@ fn walk(
                 }
             }
             (b"trak", b"tkhd") => finding.track.dimensions = read_dimensions(payload),
-            // Other handlers are elsewhere: those of data in `minf`, those of metadata in `meta`.
+            // `minf` and `meta` have `hdlr` boxes too, which do not describe the track.
             (b"mdia", b"hdlr") => finding.track.is_video = four(payload, 8) == Some(*b"vide"),
             (b"mvex", b"mehd") => finding.fragments_duration = read_fragments_duration(payload),
             _ if CONTAINERS.contains(&kind) => walk(kind, payload, depth + 1, finding)?,
@@ -119,7 +119,7 @@ fn read_dimensions(payload: &[u8]) -> Option<(u32, u32)> {
     (width > 0 && height > 0).then_some((width, height))
 }
 
-/// All bits set means unknown.
+/// The duration. `None` if all bits are set, which means that it is unknown.
 fn known32(duration: u32) -> Option<u64> {
     (duration != u32::MAX).then(|| duration.into())
 }

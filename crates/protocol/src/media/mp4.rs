@@ -10,7 +10,7 @@ use super::movie::Movie;
 const TOP_BOXES_MAX: usize = 4096;
 /// The size of `ftyp` with its header.
 const TYPE_BYTES: std::ops::RangeInclusive<u64> = 16..=4096;
-/// Limit for the description. That of a clip takes some tens of KiB.
+/// Limit for the description. The description of a clip takes some tens of KiB.
 const MOVIE_BYTES_MAX: u64 = 16 << 20;
 
 const MOV_BRAND: [u8; 4] = *b"qt  ";
@@ -19,11 +19,11 @@ const MP4_BRANDS: [[u8; 4]; 11] = [
     *b"M4V ", *b"dash",
 ];
 
-/// What a video file says about itself.
+/// The values that a video file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Video {
     pub container: Container,
-    /// `None` if the file does not say, as fragmented files may not.
+    /// `None` if the file does not state it, as some fragmented files do not.
     pub duration_ms: Option<u64>,
     /// Width and height in pixels.
     pub dimensions: Option<(u32, u32)>,
@@ -36,7 +36,7 @@ pub enum Container {
     Mov,
 }
 
-/// What was found on the first level so far.
+/// The boxes found on the first level so far.
 #[derive(Default)]
 struct Finding {
     container: Option<Container>,
@@ -105,8 +105,8 @@ impl Finding {
         if !self.has_media {
             return Err(Invalid::Missing("mdat"));
         }
-        // The header of a fragmented file counts only the media before its fragments, of which
-        // there is none.
+        // The header of a fragmented file states only the duration of the media before the first
+        // fragment. If there is none, that duration is 0.
         let known = movie
             .duration
             .filter(|duration| *duration > 0 || !self.has_fragments);

@@ -12,10 +12,10 @@ const HEADER_BYTES: usize = 25;
 const FRAME_BYTES: u64 = 12;
 const END: [u8; 12] = *b"\0\0\0\0IEND\xae\x42\x60\x82";
 const SIDE_PIXELS_MAX: u32 = 16_384;
-/// Allows for large files, because encoders write chunks of 8 KiB and more.
+/// The maximum number of chunks. Encoders write chunks of 8 KiB or more, so large files fit.
 const CHUNKS_MAX: usize = 65_536;
 
-/// What a PNG file says about itself.
+/// The values that a PNG file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Picture {
     pub width: u32,
@@ -51,7 +51,7 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
         let mut frame = [0; END.len()];
         file.read_exact(&mut frame)?;
         let length = u64::from(be32(&frame, 0).unwrap_or(u32::MAX));
-        // The highest bit is never set.
+        // A valid length has 31 bits.
         if length >> 31 != 0 {
             return Err(Invalid::Size.into());
         }
@@ -75,8 +75,8 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
             Some(kind) if kind == *b"IHDR" => return Err(Invalid::Twice("IHDR").into()),
             _ => {}
         }
-        // The twelve bytes read above are as many as a chunk's frame has, so only `length` bytes
-        // are left to skip.
+        // The twelve bytes read above have the size of a chunk's frame, so only `length` bytes are left
+        // to skip.
         file.seek_relative(i64::try_from(length).unwrap_or(i64::MAX))?;
         at += FRAME_BYTES + length;
     }

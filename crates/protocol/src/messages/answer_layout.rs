@@ -1,4 +1,4 @@
-//! Where Messages answers and events hold identity, usage, output and the end.
+//! The answer layout of Messages: where answers and events hold identity, usage, output and the end.
 
 use super::usage::read_usage;
 use crate::answer_layout::{AnswerLayout, MemberSet, Output, StreamEnd, fill_index};

@@ -114,7 +114,7 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
             let message = format!("`{name}` must be a number.");
             return Err(Failure::invalid(message).param(name));
         }
-        // No value of `top_k` is the default.
+        // `top_k` has no default value, so every value counts.
         if name == "top_k" || !is_one(value) {
             set.push(name);
         }

@@ -1,4 +1,4 @@
-//! Messages requests at clouds that host the models: the path names the model, and the body names the version.
+//! Writes Messages requests for clouds that host the models: the path names the model, and the body names the version.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Thoughts that are encrypted as a whole.
+//! Marks the data of redacted thoughts, which are encrypted as a whole.
 //!
 //! In the common form a thought has a text and one opaque value. In this dialect the opaque value
 //! of a redacted thought is in a different type of block than a signature. It is marked when it is

@@ -1,4 +1,4 @@
-//! The usage object of Messages. Cached input is not part of `input_tokens`.
+//! Reads and writes the usage object of Messages, where cached input is not part of `input_tokens`.
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

@@ -1,4 +1,4 @@
-//! The parameters of a header: `form-data; name="image"; filename="cat.png"`.
+//! Parses the parameters of a header: `form-data; name="image"; filename="cat.png"`.
 
 /// The value of a parameter without quotes. Names match in any case.
 pub(super) fn parameter(header: &str, wanted: &str) -> Option<String> {

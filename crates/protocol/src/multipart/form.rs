@@ -1,4 +1,4 @@
-//! The parts of a form.
+//! A form and its parts: reads the values of fields and writes the form again.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -99,8 +99,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// The only part with this name. Two parts, or one in another case, are refused, because two
-    /// readers could see different values.
+    /// The only part with this name. Two such parts, or a name in another case, are refused, because
+    /// two parsers could see different values.
     pub fn only_part(&self, name: &str) -> Result<Option<&Part>, Failure> {
         let is_it = |part: &&Part| part.name.eq_ignore_ascii_case(name);
         let mut parts = self.parts.iter().filter(is_it);
@@ -128,14 +128,14 @@ impl Form {
         text
     }
 
-    /// The body with a boundary that must not occur in it. Large pieces are not copied.
+    /// Writes the body. `boundary` must not occur in any part. Large pieces are not copied.
     pub fn write(&self, boundary: &str) -> Vec<Bytes> {
         let (mut out, after) = self.write_around(boundary);
         out.extend(after);
         out
     }
 
-    /// The same in two halves. The bytes that were moved elsewhere belong between them.
+    /// Writes the body in two halves. The bytes that were moved elsewhere belong between them.
     pub fn write_around(&self, boundary: &str) -> (Vec<Bytes>, Vec<Bytes>) {
         let mut before = None;
         let mut out = Vec::new();

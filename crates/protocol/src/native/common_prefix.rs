@@ -1,4 +1,4 @@
-//! The first bytes that all events of a stream have in common.
+//! Remembers the first bytes that all events of a stream have in common.
 
 use super::inspection::Inspection;
 use crate::answer_layout::{IdentityJson, IdentitySet};
@@ -8,7 +8,7 @@ use crate::answer_layout::{IdentityJson, IdentitySet};
 pub(super) struct CommonPrefix {
     received: Vec<u8>,
     pub(super) sent: Vec<u8>,
-    /// The identity members in them.
+    /// The identity members in these bytes.
     pub(super) found: IdentitySet,
 }
 

@@ -35,7 +35,7 @@ pub fn blames_clock(body: &[u8]) -> bool {
 }
 
 /// The last event of a stream that failed before anything was sent. Use [`super::Rewriter::fail`]
-/// for a stream that has started. Nothing follows this event, not even an end mark.
+/// for a stream that has started. No end mark follows this event.
 pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -> Bytes {
     let event = match dialect {
         Dialect::Chat => chat::write_failure_event(failure, request_id),

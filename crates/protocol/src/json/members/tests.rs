@@ -36,7 +36,7 @@ fn doubles_are_refused_however_they_are_written() {
     }
 }
 
-/// The same object with so many members that they are looked up through `order`.
+/// The object with enough additional members that lookups use `order`.
 fn lengthened(text: &str) -> String {
     let (members, _) = text.rsplit_once('}').unwrap();
     let more: Vec<String> = (0..SHORT).map(|n| format!(r#""more_{n}":{n}"#)).collect();

@@ -83,7 +83,7 @@ fn depth_is_bounded_whichever_way_it_is_walked() {
         assert_eq!(check(&bomb).unwrap_err().kind, SyntaxErrorKind::Depth);
         let walked = walk(&mut Cursor::new(&bomb));
         assert_eq!(walked.unwrap_err().kind, SyntaxErrorKind::Depth);
-        // Half is entered, half is skipped.
+        // The outermost object is entered, and its values are skipped.
         let half = Cursor::new(&bomb).object(|cursor, _| cursor.value().map(drop));
         if open != "[" {
             assert_eq!(half.unwrap_err().kind, SyntaxErrorKind::Depth);

@@ -1,4 +1,4 @@
-//! Reads a whole answer.
+//! Reads a whole Converse answer and writes it as a Messages answer.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,7 @@ pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, UnusableAnswer> {
     Ok(out)
 }
 
-/// Writes the members with which a message begins.
+/// Writes the first members of a message.
 pub(super) fn write_identity(it: &mut Object<'_>) {
     it.text("id", "").text("type", "message");
     it.text("role", "assistant").text("model", "");

@@ -1,4 +1,4 @@
-//! The system prompt and the conversation.
+//! Writes the system prompt and the conversation in the notation of Converse.
 //!
 //! A block is an object with one member, which names its kind. If the input up to a block is to be cached, a cache
 //! point follows the block.
@@ -14,11 +14,11 @@ use crate::json::{Cursor, Raw, Shape};
 use crate::messages::call_id::plain_id;
 use crate::messages::fields::Fields;
 
-/// The longest id of a tool call.
+/// The maximum length of a tool call's id.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// How many bytes of a longer id are kept in its replacement.
+/// The number of bytes of a longer id that are kept in its replacement.
 const CALL_ID_BYTES_KEPT: usize = 48;
-/// The longest name of a document, which leaves room for a number after it.
+/// The maximum length of a document's name. It leaves room for an appended number.
 const DOCUMENT_NAME_CHARS: usize = 180;
 
 /// One message.
@@ -67,7 +67,7 @@ pub(super) fn write_cache_point(control: Raw<'_>) -> Vec<u8> {
     })
 }
 
-/// An object whose only member is this kind.
+/// An object with one member, which is named `kind`.
 fn single_member(kind: &str, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |it| {
@@ -84,7 +84,7 @@ fn text_block(text: &str) -> Vec<u8> {
     out
 }
 
-/// Upstreams refuse texts that consist only of white space.
+/// Whether a text is only white space. Upstreams refuse such texts.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -129,7 +129,7 @@ impl<'d> Content<'d> {
                 return Ok(());
             }
             if blocks.is_empty() {
-                // An empty message would hide from the model that it was asked something.
+                // Without this message the model would not know that it was asked something.
                 return Err(invalid(
                     path,
                     "Nothing of this turn can be sent to this model.",
@@ -150,8 +150,8 @@ impl<'d> Content<'d> {
         Ok(turns)
     }
 
-    /// The blocks of a list and their cache points. `message` is the path of the message whose `content` it is, if
-    /// any.
+    /// The blocks of a list and their cache points. `message` is the path of the message if the list is its
+    /// `content`.
     fn blocks(
         &mut self,
         list: &'static str,

@@ -2,8 +2,8 @@
 //! with other names.
 //!
 //! No client uses it. A request is written as Messages first and then in this notation (`request.rs`); an answer
-//! (`answer.rs`) and the events of a stream (`stream.rs`) become those of Messages. So whatever the gateway can do with a
-//! Messages upstream, it can do with these models.
+//! (`answer.rs`) and the events of a stream (`stream.rs`) become those of Messages. So everything that the gateway can
+//! do with a Messages upstream also works with these models.
 
 mod answer;
 mod content;

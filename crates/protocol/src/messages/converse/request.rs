@@ -10,7 +10,7 @@ use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::request as messages;
 
-/// What the request asks for and Converse cannot express.
+/// Requested settings that Converse cannot express.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Inexpressible {
     /// The model must not call its tools, which had to be declared because the conversation contains calls.
@@ -35,7 +35,7 @@ pub fn write_request(
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
     let body = messages::write_request(request, target, dropped)?;
-    // The writer of Messages writes nothing else that Converse cannot express.
+    // The Messages writer writes nothing else that Converse cannot express, so this `Dropped` stays unused.
     let (body, inexpressible) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
     for (is_lost, field) in [
         (
@@ -93,7 +93,7 @@ fn convert(
     let Some(mut request) = Fields::read(&mut cursor)? else {
         return Err(Failure::invalid("The body must be an object."));
     };
-    // Both are in the path of the request.
+    // The path of the request contains the model and whether to stream.
     let model = request.string("model").unwrap_or_default();
     request.take("stream");
     let mut content = Content::new(dropped);

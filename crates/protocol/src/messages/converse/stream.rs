@@ -1,4 +1,4 @@
-//! Turns the events of a stream into those of Messages.
+//! Turns the events of a Converse stream into those of Messages.
 //!
 //! Text and reasoning have no event that starts their block, so the first delta opens it. The stop reason comes
 //! before the usage, and both are sent together.
@@ -14,7 +14,7 @@ use crate::messages::fields::Fields;
 pub(crate) struct Events {
     /// The open block, by its index in the stream.
     open: Option<u64>,
-    /// How many blocks were opened. They are renumbered, because blocks that Messages does not have are left out.
+    /// The number of opened blocks. Blocks are renumbered, because those that Messages does not have are left out.
     opened: u64,
     begun: bool,
     stop: Option<Stop>,

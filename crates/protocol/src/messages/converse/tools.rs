@@ -1,4 +1,4 @@
-//! Tools and the choice among them.
+//! Converts the tools and the tool choice to the notation of Converse.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Usage and stop reasons.
+//! Converts usage and stop reasons from Converse to Messages.
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

@@ -270,7 +270,7 @@ impl Blocks {
             signed_at: SignedAt::default(),
         };
         parts.push((path, Part::ToolCall(call)));
-        // Calls by the model itself are the only ones that other dialects have.
+        // Other dialects have only calls that the model itself makes.
         let caller = fields.take("caller").and_then(Fields::of);
         let Some(mut caller) = caller else {
             return Ok(());

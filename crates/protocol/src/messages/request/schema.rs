@@ -1,4 +1,4 @@
-//! The subset of JSON Schema that structured output and strict tools accept.
+//! Reduces a JSON Schema to the subset that structured output and strict tools accept.
 //!
 //! The vendor refuses other keywords. Its own client libraries move them into the description,
 //! where the model can at least read them. The gateway does the same.

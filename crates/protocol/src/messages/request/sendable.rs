@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::shared::signature;
 
-/// Types of images that are accepted, by all their names.
+/// Accepted image types: the names that clients use, and their names in this dialect.
 const IMAGES: [(&str, &str); 6] = [
     // The type is detected from the first bytes.
     ("", ""),
@@ -44,7 +44,7 @@ pub(super) fn sendable_sides<'a>(
         side.parts = parts;
         match (sides.last_mut(), lost) {
             (_, Some(path)) if side.parts.is_empty() && side.role == Role::User => {
-                // An empty message would hide from the model that it was asked something.
+                // Without this message the model would not know that it was asked something.
                 let message = "Nothing of this turn can be sent to this model.";
                 return Err(Failure::invalid(message).param(path.to_string()));
             }
@@ -147,7 +147,7 @@ pub(super) fn image_type(mime: &str) -> Option<&'static str> {
     found.map(|(_, mime)| *mime)
 }
 
-/// Refuses an image that cannot be sent. Without it the answer would be about something else.
+/// Refuses an image that cannot be sent. Without the image the answer would be about something else.
 fn check_image(
     image: &Image,
     path: Path,

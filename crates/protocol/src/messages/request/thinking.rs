@@ -21,11 +21,11 @@ const EFFORTS: [Effort; 5] = [
     Effort::Max,
 ];
 
-/// What a client requests about thinking.
+/// The thinking options in a client's request.
 #[derive(Debug, Default)]
 pub(super) struct ThinkingOptions {
     thinking: Option<Kind>,
-    /// Whether the client says that thoughts are shown or hidden.
+    /// Whether the client chose to show or to hide thoughts.
     is_display_set: bool,
     effort: Option<Effort>,
 }
@@ -117,7 +117,7 @@ impl ThinkingOptions {
     }
 }
 
-/// What an upstream is told about thinking, with the matching output limit.
+/// The thinking options for an upstream, with the matching output limit.
 #[derive(Debug)]
 pub(super) struct ThinkingPlan {
     thinking: Option<Kind>,
@@ -135,7 +135,7 @@ pub(super) struct Constraints {
 }
 
 impl ThinkingPlan {
-    /// Decides by what the model supports.
+    /// Chooses options that the model supports.
     pub(super) fn new(
         request: &Request,
         profile: &Profile,
@@ -178,7 +178,7 @@ impl ThinkingPlan {
             Some(Effort::None) => {
                 let cannot = |known: &Vec<Effort>| !known.contains(&Effort::None);
                 match &profile.efforts {
-                    // A model that always thinks refuses to have it turned off.
+                    // A model that always thinks refuses requests that turn thinking off.
                     Some(known) if cannot(known) => (None, known.iter().min().copied()),
                     _ => (Some(Kind::Off), None),
                 }
@@ -273,8 +273,8 @@ impl ThinkingPlan {
     }
 }
 
-/// How thinking is configured for this model. If that is not known, the way of the newest models is
-/// assumed.
+/// The way in which this model's thinking is configured. If it is not known, that of the newest
+/// models is assumed.
 fn style(profile: &Profile) -> profile::Thinking {
     match profile.thinking {
         Some(style) => style,

@@ -113,7 +113,7 @@ fn sampling(
         if thinks && !equals(temperature, 1) {
             dropped.field(Field::Temperature);
         } else if temperature.as_f64().is_some_and(|value| value > 1.0) {
-            // The range ends at 1 in this dialect, and at 2 in others.
+            // Temperatures go up to 1 in this dialect, and up to 2 in others.
             it.number("temperature", 1);
         } else {
             it.number("temperature", temperature);

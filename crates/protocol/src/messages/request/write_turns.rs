@@ -210,7 +210,7 @@ fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
     });
 }
 
-/// The ids of tool calls as they are sent: of allowed characters, and unique.
+/// The ids of tool calls as they are sent: unique, and without characters that are not allowed.
 #[derive(Debug, Default)]
 struct CallIds {
     given: HashSet<String>,

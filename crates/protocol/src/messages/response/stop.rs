@@ -1,4 +1,4 @@
-//! Reads and writes why an answer ended.
+//! Reads and writes the reason why an answer ended.
 
 use crate::canon::Stop;
 use crate::json::Raw;
@@ -6,7 +6,7 @@ use crate::json::write::Object;
 use crate::messages::fields::Fields;
 use crate::scrub::{Names, explain};
 
-/// The members that describe the end, as they are read.
+/// Collects the members that describe the end of an answer.
 #[derive(Debug, Default)]
 pub(in crate::messages) struct Ending {
     reason: Option<String>,
@@ -71,7 +71,7 @@ pub(in crate::messages) fn write(it: &mut Object<'_>, stop: &Stop) {
             refusal = Some(category.as_deref());
             "refusal"
         }
-        // The reasons of other vendors are not categories of this one.
+        // The categories of other vendors do not exist in this dialect.
         Stop::Filter(_) => {
             refusal = Some(None);
             "refusal"

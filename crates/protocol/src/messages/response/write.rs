@@ -43,7 +43,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// The stop reason for this dialect. An answer that contains a refusal ends with one.
+/// The stop reason for this dialect. For an answer that contains a refusal, it is the refusal.
 pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
     match stop {
         Stop::End if refused => Stop::Refusal { category: None },
@@ -90,7 +90,7 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
                     .raw("input", &arguments::object(text));
             });
         }
-        // `convert/pictures.rs` has replaced it by a text.
+        // `convert/pictures.rs` has replaced it with a text.
         Block::Image { .. } => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Writes a whole message as the events of a stream, with the bytes of its own members.
+//! Writes a whole message as the events of a stream. The members keep their bytes.
 
 use crate::answer_layout::{Events, each_item};
 use crate::json::write::Object;
@@ -44,8 +44,8 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     events.named("type", "message_stop", |_| {})
 }
 
-/// Writes the usage. Clients fail on events without it. For billing, zeros beside output are not a
-/// report.
+/// Writes the usage, or zeros, because clients fail on events without it. Billing does not treat
+/// zeros as a report if there is output.
 fn write_usage(it: &mut Object<'_>, message: &RawObject<'_>) {
     match message.get("usage") {
         Some(usage) => it.raw("usage", usage.text()),

@@ -192,7 +192,7 @@ pub struct Profile {
     /// The context window, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
-    /// The largest output, in tokens.
+    /// The maximum output, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     /// The name of the output limit in chat requests to its upstream. If absent, the channel
@@ -256,7 +256,7 @@ pub struct Profile {
     /// The maximum number of tokens of a second of video, if videos are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tokens_per_second: Option<u64>,
-    /// The longest source video, in seconds.
+    /// The maximum duration of a source video, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_seconds_max: Option<u64>,
     /// Resolutions of videos made from references, if they differ from `resolutions`.
@@ -268,7 +268,7 @@ pub struct Profile {
     /// Modes of video creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modes: Option<Allowed>,
-    /// The resolution of a video for which the request sets none.
+    /// The resolution of a video if the request sets none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_resolution: Option<String>,
     /// Whether the model can choose the duration of a video.

@@ -358,7 +358,7 @@ fn parse(body: &[u8]) -> Option<Value> {
     })
 }
 
-/// The name without a namespace before `#` and an address after `:`.
+/// The error's name without a namespace before `#` or an address after `:`.
 fn bare_name(word: &str) -> String {
     let name = word.split(':').next().unwrap_or_default();
     name.rsplit('#').next().unwrap_or_default().to_owned()

@@ -94,7 +94,7 @@ impl Frame {
         self.is_one_line() && self.bytes.starts_with(b"data: ")
     }
 
-    /// The same data as a single line that starts with `data: `, if there is any data.
+    /// The frame's data as a single line that starts with `data: `, if there is any data.
     pub(crate) fn to_plain_data(&self) -> Option<Self> {
         let mut bytes = b"data: ".to_vec();
         match self.data() {

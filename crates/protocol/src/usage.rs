@@ -1,4 +1,4 @@
-//! The tokens of a call, in classes that do not overlap.
+//! Token counts of a call, in classes that do not overlap.
 
 mod count;
 pub(crate) mod separate_thoughts;
@@ -67,8 +67,8 @@ impl Usage {
         self.input_total().saturating_add(self.output_total())
     }
 
-    /// Whether the report has information. Some upstreams send zeros for unknown counts, so zeros
-    /// beside output are not a report.
+    /// Whether the report has information. Some upstreams send zeros for unknown counts, so zeros are
+    /// not a report if there is output.
     pub(crate) fn is_report(&self, has_output: bool) -> bool {
         self.total() > 0 || !has_output
     }

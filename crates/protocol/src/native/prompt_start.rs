@@ -1,4 +1,4 @@
-//! The part of a prompt that all calls of one conversation share.
+//! Finds the part of a prompt that all calls of one conversation share.
 
 use crate::dialect::Dialect;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
@@ -52,7 +52,7 @@ fn opening(conversation: Raw<'_>) -> &[u8] {
     });
     let end = match found {
         Err(Search::Found(end)) => end,
-        // Nothing but system prompts.
+        // All messages are system messages, or the text is malformed.
         Ok(()) | Err(Search::Broken) => text.len(),
     };
     text.as_bytes().get(..end).unwrap_or_default()
@@ -70,7 +70,7 @@ fn is_of_system(message: Raw<'_>) -> bool {
     role.unwrap_or(false)
 }
 
-/// How the search for the first message ends.
+/// The reasons why the search for the first message stops.
 enum Search {
     /// The first message ends at this position.
     Found(usize),

@@ -1,4 +1,4 @@
-//! Requests: read once, and sent with a few spans changed.
+//! Reads requests once, and writes them for the upstream with a few spans changed.
 
 use bytes::Bytes;
 
@@ -44,7 +44,7 @@ pub fn without_stream_options(
         return Ok((body.clone(), head.without_usage_request()));
     }
     let body = chat::cut_stream_options(body, dropped)?;
-    // The positions of all edits have changed.
+    // The positions of all edits have changed, so the head is read again.
     let head = chat::read_head(&body)?;
     Ok((body, head.without_usage_request()))
 }

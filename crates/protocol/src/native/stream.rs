@@ -1,4 +1,4 @@
-//! Streams: replaces the identity in every event, reads the usage, and watches for the end mark.
+//! Rewrites streams: replaces the identity in every event, reads the usage, and watches for the end mark.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ use crate::unusable_answer::UnusableAnswer;
 mod inspect_event;
 mod write_event;
 
-/// The most buffer space that is reserved for the events of one read, so that they are sent
+/// The maximum buffer space that is reserved for the events of one read, so that they are sent
 /// together.
 const JOINED_BYTES_MAX: usize = 16 << 10;
 
@@ -78,7 +78,7 @@ impl Rewriter {
         }
     }
 
-    /// The same for an upstream that cannot be asked for usage. A chat client that asked for the usage chunk gets one
+    /// Prepares for an upstream that cannot be asked for usage. A chat client that asked for the usage chunk gets one
     /// with our own count, which is also what it is charged for, unless the upstream reports usage by itself.
     #[must_use]
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
@@ -152,7 +152,7 @@ impl Rewriter {
             self.relay_frames(out)
         };
         write_events(value, &mut Events::new(&mut relay))?;
-        // The answer is complete, whatever its chunk says about the end.
+        // The answer is complete, even if its chunk does not say so.
         self.summary.ended = true;
         self.summary.usage = self.summary.usage.or(self.summary.interim_usage);
         Ok(())
@@ -171,8 +171,8 @@ impl Rewriter {
     }
 
     /// The number of bytes that wait for the end of their event or of the whole answer. The bytes
-    /// of a whole answer count as often as its stream repeats them, because the stream is
-    /// written at once.
+    /// of a whole answer are counted once for each time that its stream repeats them, because the
+    /// stream is written at once.
     pub fn held_bytes(&self) -> usize {
         let answer = self.body.held_bytes();
         let copies = match self.dialect {
@@ -188,7 +188,7 @@ impl Rewriter {
         &self.summary
     }
 
-    /// Copies what was learnt about the output to the summary.
+    /// Copies the state of the output to the summary.
     fn update_summary(&mut self) {
         self.summary.content = self.output.content;
         self.summary.output_tokens_counted = self.output.counter.tokens();
@@ -316,7 +316,7 @@ impl Rewriter {
         out.copy(end_mark.as_bytes());
     }
 
-    /// Writes the usage chunk that the client was promised, if the upstream has reported nothing.
+    /// Writes the usage chunk that the client asked for, if the upstream has not reported usage.
     fn write_usage_chunk(&self, out: &mut ByteQueue) {
         if let Some(input_tokens) = self.input_tokens
             && self.summary.usage.is_none()

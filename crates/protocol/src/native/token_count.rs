@@ -1,5 +1,4 @@
-//! The token counting endpoints of three dialects: their requests, the requests to upstreams, and
-//! their answers.
+//! Reads and writes the requests and answers of the token counting endpoints of three dialects.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -148,7 +147,7 @@ pub fn write_count_request(
     Ok(out.into())
 }
 
-/// How many tokens a request has.
+/// The number of tokens of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenCount {
     tokens: u64,

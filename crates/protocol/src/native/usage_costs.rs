@@ -1,4 +1,4 @@
-//! The usage report that a client sees: the upstream's report without its costs.
+//! Removes the upstream's costs from the usage report that a client sees.
 
 use crate::json::typed::compact;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
@@ -23,7 +23,7 @@ pub(super) fn has_costs(report: Raw<'_>) -> bool {
     found
 }
 
-/// The report without such members.
+/// The report without its costs.
 pub(super) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
     let mut out = vec![b'{'];
     each(Cursor::new(report).value()?, |name, value| {

@@ -143,7 +143,7 @@ fn content_1_5_pro() -> Profile {
     }
 }
 
-/// All variants of the series. An entry sets its own modes.
+/// Content-task 1.0, all variants. An entry in the configuration sets its own modes.
 fn content_1_0() -> Profile {
     let modes = ["text", "first", "first+last", "reference"];
     Profile {

@@ -1,4 +1,4 @@
-//! Error bodies of upstreams, and what they mean.
+//! Tests of upstreams' error bodies and their meanings.
 
 use super::*;
 use crate::failure::Code;

@@ -1,9 +1,9 @@
-//! How vendors and servers report two errors that their status does not show: that they do not have
-//! the model, and that the prompt exceeds the model's context window.
+//! Words and phrases by which vendors and servers report two errors that their status does not show:
+//! that they do not have the model, and that the prompt exceeds the model's context window.
 //!
 //! `fixtures/refusals/meanings.json` has an error body of each vendor that is named here.
 
-/// How an error is recognized.
+/// The words and phrases that identify an error.
 pub(super) struct ErrorPatterns {
     /// Values of `type`, `code`, `status` or `reason`, in lower case.
     pub(super) words: &'static [&'static str],

@@ -33,14 +33,14 @@ pub struct Head {
     pub(crate) model_span: Range<usize>,
     /// The edits that the contract requires, except for the model.
     pub(crate) edits: Vec<Edit>,
-    /// Which of them makes the upstream report its usage.
+    /// The index of the edit that asks the upstream to report its usage.
     pub(crate) usage_edit: Option<usize>,
     /// The position of the client's own `stream_options`. Only chat has them.
     pub(crate) stream_options: Option<Range<usize>>,
 }
 
 impl Head {
-    /// The same without our request for usage.
+    /// The head without our request for usage.
     #[must_use]
     pub(crate) fn without_usage_request(&self) -> Self {
         let mut head = self.clone();

@@ -1,4 +1,4 @@
-//! The head of a request: what the gateway must know before it sends the request on.
+//! The head of a request: the data that the gateway needs before it sends the request on.
 //!
 //! Each dialect fills in a [`Head`] (`read_head`). The rules that all dialects share are here: how
 //! the input is counted, and that no request may name objects that the upstream stores.

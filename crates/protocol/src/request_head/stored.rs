@@ -75,7 +75,7 @@ pub(super) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// Visits each byte of a request once, however deeply it is nested.
+/// Visits each byte of a request once, at any depth of nesting.
 struct Walk {
     dialect: Dialect,
     /// The current path, for the message to the client.
@@ -87,14 +87,14 @@ struct Walk {
 struct Found {
     /// The refusal for the first member that names a stored object.
     refusal: Option<Failure>,
-    /// Whether the object is the output of a tool, or a citation of one, in the history. Every
+    /// Whether the object is the output of a tool, or a citation of such output, in the history. Every
     /// `type` member must say so: if there are two, servers differ in which one they read.
     is_tool_output: Option<bool>,
 }
 
 impl Found {
-    /// Tool output may contain an id. This is decided when the object ends, because only then are
-    /// all its members known.
+    /// Returns the refusal, unless the object is tool output, which may contain ids. It is called at
+    /// the end of the object, when all its members are known.
     fn refuse(self) -> Result<(), Failure> {
         match self.refusal {
             Some(refusal) if self.is_tool_output != Some(true) => Err(refusal),
@@ -175,8 +175,8 @@ impl Walk {
         found.refuse()
     }
 
-    /// Whether an object of this type is tool output. The other dialects have no such types, and
-    /// read members without checking the type of their object.
+    /// Whether an object of this type is tool output. Dialects other than these three have no such
+    /// types, and read members without checking the type of their object.
     fn is_tool_output(&self, kind: &str) -> bool {
         use Dialect::{Interactions, Messages, Responses};
         let endings = ["_output", "_result", "_citation"];
@@ -203,7 +203,7 @@ fn is_known_name(name: &str) -> bool {
     NAMES.iter().any(|known| folded().eq(known.bytes()))
 }
 
-/// `files/abc`, the same as a URL of the vendor, or an object in a bucket.
+/// Whether an address is `files/abc`, a URL of the vendor with such a path, or an object in a bucket.
 fn is_stored_address(address: &str) -> bool {
     let address = address.trim().to_ascii_lowercase();
     let is_bucket = ["gs:", "s3:"].iter().any(|it| address.starts_with(it));

@@ -1,4 +1,4 @@
-//! What the single pass that validates a request records about its strings.
+//! Collects the relevant strings of a request in the single pass that validates it.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ pub(crate) struct RequestStrings<'a> {
     is_read: bool,
     /// Whether the current member is a `cache_control` itself.
     is_cache_control: bool,
-    /// The number of open containers, and how many of them are inside a `cache_control`.
+    /// The number of open containers, and its value inside the current `cache_control`.
     depth: usize,
     cache_control_depth: Option<usize>,
     has_long_cache: bool,

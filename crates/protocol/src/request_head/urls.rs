@@ -67,7 +67,7 @@ pub(super) fn is_tool_data(dialect: Dialect, member: &str) -> bool {
     is_tool_input || TOOL_DATA.contains(&member)
 }
 
-/// `url`, `image_url`, `fileUri`, `server_url` …
+/// Whether a member holds a URL: `url`, `image_url`, `fileUri`, `server_url` …
 pub(super) fn holds_url(member: &str) -> bool {
     let ending = member.len().checked_sub(3).and_then(|at| member.get(at..));
     ending.is_some_and(|it| it.eq_ignore_ascii_case("url") || it.eq_ignore_ascii_case("uri"))

@@ -1,4 +1,4 @@
-//! Where Responses answers and events hold identity, usage and output.
+//! The answer layout of Responses: where answers and events hold identity, usage and output.
 
 use super::response::hosted_tools::{self, Completion};
 use super::stream::missing_members;
@@ -19,7 +19,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     id_again: None,
     model: "model",
     created: Some("created_at"),
-    // Always false (`docs/api/responses.md`).
+    // `store` is always false (`docs/api/responses.md`).
     fixed: Some(("store", "false")),
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),

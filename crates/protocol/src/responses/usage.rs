@@ -1,4 +1,4 @@
-//! The usage object of Responses.
+//! Reads and writes the usage object of Responses.
 
 use crate::json::write;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

@@ -9,7 +9,7 @@ use super::identity::{
 use super::names::Names;
 use super::vocabulary::{is_member, is_plain, is_unit};
 
-/// Replaces words that are not known to be harmless. Several in a row are replaced by one.
+/// Replaces a word, or several adjacent words, that are not known to be harmless.
 const CUT: &str = "[…]";
 /// Only this much of a text is read.
 const READ_BYTES_MAX: usize = 4 << 10;
@@ -17,7 +17,7 @@ const READ_BYTES_MAX: usize = 4 << 10;
 const DIGITS_MAX: usize = 7;
 /// Longer indexes do not occur in member paths.
 const INDEX_DIGITS_MAX: usize = 4;
-/// How many words of a text are searched for in the request.
+/// The maximum number of words of a text that are searched for in the request.
 const SEARCHES_MAX: u32 = 32;
 /// Longer paths are not searched for in the request.
 const PATH_PARTS_MAX: usize = 8;
@@ -261,7 +261,7 @@ fn is_harmless(word: &str) -> bool {
     let word = word.trim_matches([
         '-', '*', '#', '~', '&', '$', '_', '^', '+', '<', '>', '\\', '!',
     ]);
-    // After an index: `messages[0].content`.
+    // The word may follow an index, as in `messages[0].content`.
     let word = word.strip_prefix('.').unwrap_or(word);
     if word.starts_with('/') || !word.is_ascii() {
         return false;
@@ -284,7 +284,7 @@ fn is_harmless(word: &str) -> bool {
     is_compound(word)
 }
 
-/// A path with members that only this request has: `tools.0.input_schema.city`.
+/// Whether a word is a path with members that only this request has: `tools.0.input_schema.city`.
 fn is_callers_path(word: &str, names: Names<'_>) -> bool {
     let word = word.strip_prefix('.').unwrap_or(word);
     word.contains('.')
@@ -292,8 +292,8 @@ fn is_callers_path(word: &str, names: Names<'_>) -> bool {
         && is_path(word, |part| names.caller_named(part))
 }
 
-/// `messages.0.content`: members of the public protocols or those that `is_named` accepts, and
-/// indexes.
+/// Whether a word is a path such as `messages.0.content`, which consists of indexes and of members of
+/// the public protocols or members that `is_named` accepts.
 fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
     let is_index = |part: &str| {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
@@ -307,8 +307,8 @@ fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
         .all(|(at, part)| is_member_name(part) || at > 0 && is_index(part) || is_named(part))
 }
 
-/// `max_tokens`, `maxOutputTokens`, `non-empty`. A name in upper camel case is a class name, which
-/// means nothing to a client.
+/// Whether a word is a compound such as `max_tokens`, `maxOutputTokens` or `non-empty`. A name in
+/// upper camel case is a class name, which means nothing to a client.
 fn is_compound(word: &str) -> bool {
     let is_class =
         word.starts_with(|c: char| c.is_ascii_uppercase()) && humps(word).nth(1).is_some();

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 
-/// The longest text that is passed on, in bytes.
+/// The maximum length of a text that is passed on, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 512;
 /// A number of at least this length counts as an account number.
 const ACCOUNT_DIGITS_MIN: usize = 8;
@@ -225,7 +225,7 @@ fn is_address(word: &str) -> bool {
     }
 }
 
-/// Top-level domains, chosen so that member paths and file names do not end like them.
+/// Whether a label is a known top-level domain. The list has none that often end member paths or file names.
 fn is_top_level(label: &str) -> bool {
     [
         "com",

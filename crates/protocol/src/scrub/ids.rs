@@ -1,4 +1,4 @@
-//! Members of an answer that identify who made it: request ids, names of models and servers.
+//! Removes members that identify the upstream from an answer: request ids, names of models and servers.
 //!
 //! For answers that pass unchanged and have no identity of ours to insert: images, vectors,
 //! transcripts, voices. A model's name becomes the public id. Other members of this kind are
@@ -7,7 +7,7 @@
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
 
-/// Members that name a server or an account, whatever their value.
+/// Members that name a server or an account. Their value does not matter.
 const NAMING: [&str; 10] = [
     "account",
     "deployment",
@@ -58,13 +58,13 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// Takes a member that is kept, whatever its name.
+    /// Takes a member that is kept regardless of its name.
     pub(crate) fn keep(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         self.note(name, value, false, edits);
     }
 
-    /// Takes a member that is removed or kept. Objects and lists in it are searched too. The span
-    /// of the value refers to the whole text.
+    /// Takes a member, and removes it if it identifies the upstream. Objects and lists in it are
+    /// searched too. The span of the value refers to the whole text.
     pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         let is_model = MODEL.iter().any(|known| name.is(known));
         let is_cut = !is_model && is_identity(&name.decode_lossy());
@@ -86,8 +86,8 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// A comma is removed with each member: the one before it, or the one after it if no member is
-    /// kept before.
+    /// Records a member. A comma is removed with each removed member: the one before it, or the one
+    /// after it if no member is kept before.
     fn note(&mut self, name: Text<'_>, value: Raw<'_>, is_cut: bool, edits: &mut Vec<Edit>) {
         let start = (name.span().start + self.offset).saturating_sub(1);
         let end = value.span().end;
@@ -126,7 +126,7 @@ fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<()
     }
 }
 
-/// The edits to an answer in which nothing else changes.
+/// The edits that remove identity from a whole answer.
 pub(crate) fn strip(answer: Raw<'_>, public_model: &str) -> Vec<Edit> {
     let mut model = Vec::new();
     write_string(&mut model, public_model);

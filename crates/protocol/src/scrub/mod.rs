@@ -1,4 +1,4 @@
-//! How much of an upstream's text a client may see.
+//! Removes words and members that identify the upstream from its texts and answers.
 //!
 //! An upstream's error message is worth passing on, because it says which member is wrong and why.
 //! It may also say who the upstream is. A list of words to remove could never be complete, so
@@ -6,7 +6,7 @@
 //! (`vocabulary.rs`), small numbers, and the client's own words. [`mask`] is for texts that are
 //! content, such as the names of voices: it removes known kinds of identity and keeps the rest.
 //! `Words` changes such texts inside an answer that otherwise passes unchanged, and `Ids` removes
-//! the members that identify who made it.
+//! the members that identify the upstream.
 
 mod explain;
 mod identity;

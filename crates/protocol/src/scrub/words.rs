@@ -1,5 +1,5 @@
-//! An upstream's own words inside an answer that otherwise passes unchanged: why it refused, or how
-//! it failed.
+//! Cleans an upstream's own words inside an answer that otherwise passes unchanged, such as the reason
+//! for a refusal or a failure.
 //!
 //! The text around them is kept. Each string is checked like an error message ([`explain`]). A
 //! string that cannot be shown becomes `null`, or a sentence of ours if clients expect one.

@@ -1,4 +1,4 @@
-//! Log probabilities, in the form that chat and Responses share.
+//! Reads and writes log probabilities, in the form that chat and Responses share.
 
 use crate::canon::{Likelihood, Token};
 use crate::json::typed::{self, Misread};

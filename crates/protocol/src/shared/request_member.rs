@@ -12,7 +12,7 @@ pub(crate) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>
     Ok(typed::string(cursor, name)?.map(Cow::into_owned))
 }
 
-/// Reads a count. A number beyond the range of `u64` becomes the largest.
+/// Reads a count. Values above `u64::MAX` become `u64::MAX`.
 pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
     match typed::integer(cursor, name)? {
         Some(Integer::Negative) => {

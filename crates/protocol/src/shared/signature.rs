@@ -1,4 +1,4 @@
-//! Thought signatures of Generate Content and Interactions.
+//! Converts thought signatures of Generate Content and Interactions between clients and upstreams.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ pub(crate) fn for_upstream<'a>(
 }
 
 /// The value that replaces a missing signature, for models that require one. Models that think by
-/// budget or not at all do not require one, and might try to read it.
+/// budget or not at all do not require a signature, and might try to read this value.
 pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
     match profile.thinking {
         Some(Thinking::Budget | Thinking::None) => None,

@@ -1,4 +1,4 @@
-//! Members of the common form that Generate Content and Interactions do not have.
+//! Reports members of the common form that Generate Content and Interactions do not have.
 
 use crate::canon::{Dropped, Field, Member, Part, Path, Request, Side, is_usual_verbosity};
 use crate::dialect::Dialect;

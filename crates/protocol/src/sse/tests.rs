@@ -1,4 +1,4 @@
-//! Frames, their data and the splitter.
+//! Tests of frames, their data and the splitter.
 
 use proptest::prelude::*;
 

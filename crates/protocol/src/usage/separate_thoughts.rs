@@ -1,5 +1,5 @@
-//! Usage reports that count thoughts separately from the visible output, and tool use separately
-//! from the prompt. Generate Content and Interactions have them, under different names.
+//! Reads and writes usage reports that count thoughts separately from the visible output, and tool use
+//! separately from the prompt. Generate Content and Interactions have them, under different names.
 
 use std::borrow::Cow;
 

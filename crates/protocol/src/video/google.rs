@@ -96,7 +96,7 @@ pub(super) fn read_video(video: &mut Value, members: &[&str]) -> Option<Source> 
     is_web.then(|| Source::Url(uri.to_owned()))
 }
 
-/// The only video that such a task delivers.
+/// The delivery of a task that has one video.
 pub(super) fn delivery(source: Source, facts: String) -> Delivery {
     Delivery {
         facts,

@@ -1,4 +1,4 @@
-//! Media in a request: a URL, a data URI, or a file of the upstream.
+//! Checks references to media in a request: a URL, a data URI, or a file of the upstream.
 
 use crate::failure::Failure;
 use crate::guard::is_web_url;

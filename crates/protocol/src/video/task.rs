@@ -30,7 +30,7 @@ pub struct RunningState {
     pub status: &'static str,
     /// Per cent, if the protocol reports it.
     pub progress: Option<u8>,
-    /// The bytes of lookups.
+    /// The bytes that lookups return.
     pub snapshot: Vec<u8>,
 }
 
@@ -71,20 +71,20 @@ pub struct Outcome {
     pub is_success: bool,
     /// The usage that the upstream reports.
     pub used: ReportedUsage,
-    /// The bytes of lookups and of the callback from now on.
+    /// The bytes that lookups and the callback contain from now on.
     pub snapshot: Vec<u8>,
 }
 
 /// The usage of a task as the upstream reports it. Members that are not reported are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportedUsage {
-    /// Its own cost, in ticks of 1e-10 US dollar.
+    /// The upstream's own cost, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
     /// Video tokens.
     pub tokens: Option<u64>,
     /// Seconds of video, rounded up.
     pub seconds: Option<u64>,
-    /// Web searches that were made for it.
+    /// Web searches that were made for the task.
     pub searches: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ pub struct Bound {
     pub resolution: Option<String>,
 }
 
-/// Why the gateway itself ended a task as failed.
+/// The reason why the gateway itself ended a task as failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The answer to the creation was lost.

@@ -51,7 +51,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Records what an event says, or returns an error if it is not an event.
+    /// Records the content of an event, or returns an error if it is not an event.
     pub(super) fn record(
         &mut self,
         inspection: &Inspection<'_>,
@@ -79,7 +79,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// An event with the name `error` is an error, whatever its data is.
+    /// Returns an error for an event with the name `error`, regardless of its data.
     pub(super) fn refuse_error_event(
         &self,
         frame: &Frame,

@@ -12,10 +12,11 @@ use crate::sse::Frame;
 use crate::unusable_answer::UnusableAnswer;
 
 impl Rewriter {
-    /// We always ask the upstream for the usage chunk, because billing needs it, and withhold it
-    /// from a client that did not ask for it (`docs/api/chat-completions.md`). A chunk with usage
-    /// and something else is relayed without its usage. A chunk that has only the results of a content
-    /// filter is withheld too, because clients that read `choices[0].delta` fail on it.
+    /// Whether an event is withheld. We always ask the upstream for the usage chunk, because billing
+    /// needs it, and withhold it from a client that did not ask for it
+    /// (`docs/api/chat-completions.md`). A chunk with usage and something else is relayed without its
+    /// usage. A chunk that has only the results of a content filter is withheld too, because clients
+    /// that read `choices[0].delta` fail on it.
     pub(super) fn is_withheld(&self, inspection: &Inspection<'_>) -> bool {
         let output = &self.output;
         if inspection.has_usage() {

@@ -13,7 +13,7 @@ use serde_json::Number;
 
 /// The name for a schema that has none.
 const SCHEMA_NAME: &str = "response";
-/// Upstreams refuse lower limits, so they are raised to this one.
+/// The minimum output limit. Upstreams refuse lower limits, so the gateway raises them to this one.
 const OUTPUT_TOKENS_MIN: u64 = 16;
 
 /// Writes the request. It asks the upstream to store nothing, and to return reasoning in the

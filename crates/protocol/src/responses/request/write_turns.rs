@@ -10,9 +10,9 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object};
 
-/// The longest call id that upstreams accept.
+/// The maximum length of a call id that upstreams accept.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// The name for a file that has none, because one is required beside the data.
+/// The name for a file that has none. Upstreams require a name beside the data.
 const FILE_NAME: &str = "document.pdf";
 
 /// Writes the items of these turns.
@@ -39,7 +39,7 @@ pub(super) fn write(
         }
         writer.close_message();
         if let (Role::User, Some(path), false) = (turn.role, writer.lost, writer.kept) {
-            // An empty message would hide from the model that it was asked something.
+            // Without this message the model would not know that it was asked something.
             let message = format!("Nothing of `{path}` can be sent to this model.");
             return Err(Failure::invalid(message).param(path.to_string()));
         }

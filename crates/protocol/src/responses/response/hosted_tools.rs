@@ -4,7 +4,7 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 use crate::tool::{self, Tool, ToolCalls};
 
-/// What shows that an item is complete.
+/// The evidence that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::responses) enum Completion {
     /// Its status, because events also show items that have only started.

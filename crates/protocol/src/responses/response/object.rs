@@ -19,7 +19,7 @@ pub(in crate::responses) struct Object {
     echo: Vec<u8>,
 }
 
-/// How an answer ended, or that it is in progress.
+/// Whether an answer is in progress, or how it ended.
 #[derive(Debug)]
 pub(in crate::responses) enum Ending<'a> {
     InProgress,

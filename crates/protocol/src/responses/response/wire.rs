@@ -14,7 +14,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) status: Option<Cow<'a, str>>,
-    /// Why it is incomplete.
+    /// The reason why it is incomplete.
     reason: Option<Cow<'a, str>>,
     /// `None` when there is no list.
     pub(in crate::responses) output: Option<Vec<Item<'a>>>,
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
         Ok(answer)
     }
 
-    /// Why the answer ended. If its status does not say, the content decides.
+    /// The reason why the answer ended. If its status does not give one, the content decides.
     pub(in crate::responses) fn stop(&self, has_calls: bool, is_refused: bool) -> Stop {
         if self.status.as_deref() != Some("incomplete") {
             return match (has_calls, is_refused) {

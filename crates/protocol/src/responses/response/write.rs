@@ -30,7 +30,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-/// The output, as it grows.
+/// The output so far.
 struct Items {
     out: Vec<u8>,
     count: u64,
@@ -68,7 +68,7 @@ impl Items {
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
             }
-            // `convert/pictures.rs` has replaced it by a text.
+            // `convert/pictures.rs` has replaced it with a text.
             Block::Image { .. } => return,
         }
         if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {
@@ -85,7 +85,7 @@ impl Items {
         output::part(&mut self.parts, is_refusal, text, annotations, logprobs);
     }
 
-    /// The id of the next item, and where to write it.
+    /// The id of the next item, and the buffer to write the item to.
     fn next(&mut self, prefix: &str) -> (String, &mut Vec<u8>) {
         self.close_message("completed");
         let id = self.ids.at(prefix, self.count);

@@ -1,4 +1,4 @@
-//! Writes a whole response as the events of a stream, with the bytes of its own members.
+//! Writes a whole response as the events of a stream. The members keep their bytes.
 
 use crate::answer_layout::{Events, each_item};
 use crate::json::write::Object;
@@ -112,7 +112,7 @@ struct Stream<'s, 'e> {
     sequence: u64,
 }
 
-/// Where an event belongs.
+/// The item and the part that an event belongs to.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     item_id: Option<Raw<'a>>,

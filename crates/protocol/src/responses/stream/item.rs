@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::responses::response::{Citation, Item, Part};
 use crate::unusable_answer::UnusableAnswer;
 
-/// The kind of an item, as far as its events depend on it.
+/// The kind of an item, which determines its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -34,7 +34,7 @@ pub(super) struct PartKey {
     pub(super) is_refusal: bool,
 }
 
-/// Where reasoning was sent: in a part of its summary, or as the reasoning itself.
+/// The member in which reasoning was sent: a part of the summary, or the reasoning itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Summary(u64),
@@ -51,16 +51,16 @@ pub(super) struct State {
     pub(super) index: Option<u64>,
     /// Whether its first event has arrived.
     pub(super) added: bool,
-    /// How many parts of a summary have started.
+    /// The number of summary parts that have started.
     pub(super) summary_parts: u64,
     open: OpenBlock,
-    /// The parts of a message of which text was passed on.
+    /// The parts of a message whose text was passed on, at least partly.
     parts_with_text: Vec<PartKey>,
     /// Whether a part without an index has started and has no text yet.
     part_begins: bool,
     /// The parts of a message that are complete.
     closed: Vec<u64>,
-    /// Where the last piece of reasoning was sent.
+    /// The member in which the last piece of reasoning was sent.
     source: Option<Source>,
     /// Arguments that arrived before the name of their tool.
     early_arguments: String,
@@ -115,15 +115,15 @@ impl State {
         }
     }
 
-    /// Whether an event that names no known item can belong to this one: it is not complete, and
-    /// has no other name.
+    /// Whether an event that names no known item can belong to this item: the item is not complete,
+    /// and its names do not differ from those in the event.
     pub(super) fn may_be(&self, address: Address<'_>) -> bool {
         let has_other_id = address.id.is_some() && self.id.is_some();
         let has_other_index = address.index.is_some() && self.index.is_some();
         !self.is_done() && !has_other_id && !has_other_index
     }
 
-    /// Whether this is another call that reuses the name of this item. Each call has its own call
+    /// Whether `item` is another call that reuses the name of this item. Each call has its own call
     /// id.
     pub(super) fn is_other_call(&self, item: &Item<'_>) -> bool {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());

@@ -48,7 +48,7 @@ impl Items {
         }
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub(super) fn count(&self) -> usize {
         self.states.len()
     }
@@ -252,7 +252,7 @@ impl Items {
     fn number_of_added(&mut self, index: Option<u64>, item: &Item<'_>) -> usize {
         let kind = Kind::of(item);
         let address = Address::of(item, index);
-        // Its pieces may have arrived before it.
+        // Pieces of the item may have arrived before the event that adds it.
         let is_it = |state: &State| state.kind == kind && (!state.added || address.id.is_none());
         let known = self
             .by_id(address.id)
@@ -282,7 +282,7 @@ impl Items {
         self.named_or_open(known, address, item)
     }
 
-    /// The item with one of these two ids.
+    /// The known item that has the id or the call id of `item`.
     fn named(&self, item: &Item<'_>) -> Option<usize> {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
         let by_id = self.by_id(Address::of(item, None).id);
@@ -299,7 +299,7 @@ impl Items {
         self.states.iter().rposition(is_it)
     }
 
-    /// The last item with this index, because some upstreams use one index for all.
+    /// The last item with this index, because some upstreams use one index for all items.
     fn by_index(&self, index: Option<u64>) -> Option<usize> {
         let index = index?;
         let is_it = |state: &State| state.index == Some(index);
@@ -333,7 +333,8 @@ impl Items {
         self.states.len() - 1
     }
 
-    /// Passes on the events that wait, as far as the order of items allows.
+    /// Passes on waiting events in the order of items, up to the first incomplete item that later
+    /// items must not overtake.
     fn flush(&mut self, out: &mut Vec<Event>) {
         loop {
             let Some(live) = self.live.or_else(|| self.next_live()) else {
@@ -358,7 +359,7 @@ impl Items {
         }
     }
 
-    /// The next item with events to pass on: the one with the lowest index, if they have indexes.
+    /// The next item with events to pass on: the one with the lowest index, if items have indexes.
     fn next_live(&self) -> Option<usize> {
         let states = self.states.iter().enumerate();
         let waiting = states.filter(|(_, state)| state.progress != Progress::Over);

@@ -46,7 +46,7 @@ pub(crate) fn required(kind: &str) -> MemberSet {
     }
 }
 
-/// The position of an event in the stream, as far as the event contains it.
+/// The members of an event that give its position in the stream.
 #[derive(Debug, Default)]
 struct Place<'a> {
     kind: Cow<'a, str>,
@@ -169,7 +169,7 @@ fn begin_part(event: &mut IncompleteEvent<'_>, id: &str, index: u64, part: u64) 
     event.before.extend_from_slice(b"\n\n");
 }
 
-/// The span of the list of items in a response, whatever its value is.
+/// The span of a response's list of items, even if its value is not a list.
 fn output_span(text: &str) -> Result<Option<Range<usize>>, SyntaxError> {
     let mut span = None;
     Cursor::new(text).object(|cursor, name| {

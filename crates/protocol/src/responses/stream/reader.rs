@@ -11,7 +11,7 @@ use crate::shared::logprobs;
 use crate::sse::{Data, Frame};
 use crate::unusable_answer::UnusableAnswer;
 
-/// Reads one stream. The events that it returns obey their grammar, whatever the upstream sends.
+/// Reads one stream. The events that it returns obey their grammar for any input.
 #[derive(Debug)]
 pub struct Reader {
     model: Box<str>,
@@ -82,7 +82,7 @@ impl Reader {
         Self::new(model).finish(response, out)
     }
 
-    /// Reads what the final response holds beyond the events before it.
+    /// Reads the content of the final response that the events before it did not contain.
     fn finish(&mut self, response: Raw<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         let answer = Answer::read(&mut Cursor::new(response.text()))?;
         let failed = matches!(answer.status.as_deref(), Some("failed" | "cancelled"));

@@ -10,7 +10,7 @@ const ADAPTIVE: &str = "adaptive";
 /// Lets the model choose the duration.
 pub(super) const AUTO: i64 = -1;
 
-/// What a video is made from (`docs/api/content-tasks.md`).
+/// The kind of input that a video is made from (`docs/api/content-tasks.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Text,

@@ -15,7 +15,7 @@ use crate::video::{
     Protocol, RunningState, Task,
 };
 
-/// How long the gateway waits beyond the upstream's own time limit for a task (T11).
+/// The time that the gateway waits beyond the upstream's own time limit for a task (T11).
 const GRACE: Duration = Duration::from_secs(3600);
 
 /// The memo of a task that makes a draft.

@@ -14,7 +14,7 @@ pub(super) const MOV: &str = "mov";
 /// The memo of a task that finishes a draft. Our id of the draft follows.
 pub(super) const DRAFT_PREFIX: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
-/// The longest value of a property of the video (`1080p`, `21:9`) that is passed on.
+/// The maximum length of a property of the video (`1080p`, `21:9`) that is passed on.
 const WORD_BYTES_MAX: usize = 16;
 
 /// The members of a result that are kept while its media are copied.
@@ -149,7 +149,7 @@ fn url(value: &Value) -> Option<String> {
     url.map(str::to_owned)
 }
 
-/// A task that is still running. Its time of change is the upstream's, so that equal reports yield
+/// A task that is still running. Its update time is the upstream's, so that equal reports yield
 /// equal bytes.
 fn running(status: &'static str, report: &Value, task: &Task<'_>) -> RunningState {
     let (first, last) = (task.created_ms / 1000, task.now_ms / 1000);

@@ -31,7 +31,7 @@ const FRAMES: std::ops::RangeInclusive<i64> = 29..=289;
 pub struct Request {
     pub(super) model: String,
     pub(super) callback_url: Option<String>,
-    /// When the upstream abandons the task, in seconds.
+    /// The time after which the upstream abandons the task, in seconds.
     pub(super) expires_after_s: Option<u64>,
     pub(super) content: Content,
     pub(super) options: Options,

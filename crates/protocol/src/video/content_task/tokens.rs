@@ -1,8 +1,8 @@
-//! The upper bound for the tokens of a video.
+//! Computes the upper bound for the tokens of a video.
 //!
-//! An upstream counts width x height x frames / 1024, with 24 frames per second and one more. The
-//! ratios of one resolution have about the same area. The table has the largest area of each, so
-//! that a settlement within the bound never exceeds its hold.
+//! An upstream counts width x height x frames / 1024, with 24 frames per second and one additional
+//! frame. The ratios of one resolution have about the same area. The table has the largest area of
+//! each resolution, so that a settlement within the bound never exceeds its hold.
 
 use super::check::AUTO;
 use super::request::Request;

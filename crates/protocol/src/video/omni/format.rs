@@ -1,4 +1,4 @@
-//! `response_format`: the requested properties of the video.
+//! Reads `response_format`: the requested properties of the video.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,7 @@ fn read_video(raw: Raw<'_>) -> Result<Format, Failure> {
     })
 }
 
-/// `<n>s`.
+/// Reads a duration of the form `<n>s`.
 fn read_seconds(text: &str) -> Result<i64, Failure> {
     let number = text.strip_suffix('s');
     let is_plain = |number: &&str| number.bytes().all(|byte| byte.is_ascii_digit());

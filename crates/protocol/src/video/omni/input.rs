@@ -1,4 +1,4 @@
-//! `input`: a text, with or without an image or a video, in each form that clients send.
+//! Reads `input`: a text, with or without an image or a video, in each form that clients send.
 
 use std::ops::Range;
 
@@ -32,8 +32,8 @@ pub(super) struct Input {
     pub(super) videos: usize,
 }
 
-/// Reads a text, a content, a step, or a list of contents or steps. Only one turn is allowed,
-/// because the gateway stores no conversation that another turn could continue.
+/// Reads a text, a content item, a step, or a list of content items or steps. Only one turn is
+/// allowed, because the gateway stores no conversation that another turn could continue.
 pub(super) fn read(raw: Raw<'_>) -> Result<Input, Failure> {
     let mut input = Input::default();
     match raw.shape() {

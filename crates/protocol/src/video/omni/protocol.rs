@@ -28,7 +28,7 @@ impl Protocol for Omni {
         snapshot::write_running(task, "queued").snapshot
     }
 
-    /// The upstream starts to work when the client has its answer.
+    /// The status is `in_progress` from the start, because the upstream is called once the client has its answer.
     fn write_first(&self, task: &Task<'_>) -> RunningState {
         snapshot::write_running(task, "in_progress")
     }

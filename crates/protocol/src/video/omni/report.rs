@@ -11,7 +11,7 @@ use crate::video::task::{Accepted, Outcome, ReportedUsage, Task};
 /// The maximum number of texts that are passed on with a video.
 const TEXTS_MAX: usize = 16;
 
-/// What the upstream reported besides the video.
+/// Data that the upstream reported besides the video.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) texts: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Reads what was stored. A text that cannot be read yields empty facts.
+    /// Reads stored facts. A text that cannot be read yields empty facts.
     pub(super) fn read(facts: &str) -> Self {
         serde_json::from_str(facts).unwrap_or_default()
     }
@@ -61,7 +61,7 @@ fn unexplained(status: &str) -> &'static str {
 }
 
 /// Reads a completed interaction. If it ends with a text instead of a video, the text is a refusal.
-/// Without a video nothing was delivered, so nothing is charged, whatever the usage says.
+/// Without a video nothing was delivered, so nothing is charged, even if usage is reported.
 fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
     let (code, told) = fault(value, task);
     let steps = value["steps"].as_array_mut().into_iter().flatten().rev();

@@ -45,7 +45,7 @@ const KNOWN: [&str; 10] = [
     "service_tier",
 ];
 
-/// What a video is made from.
+/// The kind of input that a video is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     Text,
@@ -169,7 +169,7 @@ impl Request {
         profile.source_seconds_max.or(longest).unwrap_or(u64::MAX)
     }
 
-    /// An edit has the duration and the aspect ratio of its source, unless the client sets others.
+    /// The duration. An edit has the duration and the aspect ratio of its source, unless the client sets others.
     pub(super) fn seconds(&self) -> Option<i64> {
         let default = (self.task != Task::Edit).then_some(DEFAULT_SECONDS);
         self.format.seconds.or(default)

@@ -10,7 +10,7 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 pub struct RouteHints<'a> {
     /// The model, if it is a string.
     pub model: Option<Cow<'a, str>>,
-    /// Whether the request mentions video, whatever its model is.
+    /// Whether the request mentions video, regardless of its model.
     pub video: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The starting image, in each notation that clients use.
+//! Reads the starting image, in each notation that clients use.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::json::{Members, Raw, Spelling, write_string};
 use crate::video::check;
 
 const PARAM: &str = "instances[0].image";
-/// Members that refer to an image in a storage.
+/// Members that refer to a stored image.
 const STORED: [&str; 3] = ["gcs_uri", "uri", "file_uri"];
 
 /// An image inside the request.

@@ -7,7 +7,7 @@ use crate::video::google::{INTERNAL, clean, delivery, read_error, read_video};
 use crate::video::media::Source;
 use crate::video::task::{Outcome, Polled, Task, percent};
 
-/// The longest operation name that is stored.
+/// The maximum length of an operation name.
 const NAME_BYTES_MAX: usize = 512;
 /// The maximum number of reasons that are passed on.
 const REASONS_MAX: usize = 8;
@@ -58,7 +58,7 @@ pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     Polled::Ended(without_video(&response, task))
 }
 
-/// Snapshots do not contain the progress, but operators can see it.
+/// An operation that is still running. Snapshots do not contain the progress, but operators can see it.
 fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
     let metadata = operation.get("metadata");
     let told = metadata.and_then(|it| percent(&it["progressPercent"]));
@@ -89,7 +89,7 @@ fn failed(error: &Value, task: &Task<'_>) -> Outcome {
     write_error(task, code, message)
 }
 
-/// There is no video: the upstream's filters removed all samples, or it made none.
+/// The end of an operation without a video: the upstream's filters removed all samples, or it made none.
 fn without_video(response: &Value, task: &Task<'_>) -> Outcome {
     let told = [&response["generateVideoResponse"], response];
     let count = |told: &&&Value| told["raiMediaFilteredCount"].as_u64().unwrap_or(0) > 0;

@@ -1,4 +1,4 @@
-//! Content tasks from the request to the end: the rules, and the bytes on the wire.
+//! Tests of content tasks: the rules for requests, and the bytes on the wire.
 
 mod rules;
 mod wire;

@@ -1,4 +1,4 @@
-//! Every rule in the contract's tables and lists of modes.
+//! Tests of every rule in the contract's tables and lists of modes.
 
 use super::*;
 

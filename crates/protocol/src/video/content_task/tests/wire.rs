@@ -1,4 +1,4 @@
-//! The bytes for upstreams and clients.
+//! Tests of the bytes that upstreams and clients receive.
 
 use super::*;
 

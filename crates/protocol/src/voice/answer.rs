@@ -1,4 +1,4 @@
-//! Whole answers of voice upstreams.
+//! Reads whole answers of voice upstreams.
 
 use bytes::Bytes;
 
@@ -9,8 +9,8 @@ use crate::native::{Answer, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::{Ids, Names, is_identity, mask, strip};
 
-/// Speech with timestamps: JSON that contains the audio. It passes unchanged, without the
-/// upstream's identity.
+/// Speech with timestamps: JSON that contains the audio. The upstream's identity is removed, and
+/// everything else passes unchanged.
 pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, UnusableAnswer> {
     let members = Members::read(body, Spelling::One)
         .map_err(|error| UnusableAnswer::malformed(error.to_string()))?;
@@ -25,8 +25,8 @@ pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Unu
     Ok(without_identity(body, public_model))
 }
 
-/// A transcript. It passes unchanged, without the upstream's identity. The reported duration is
-/// billed.
+/// A transcript. The upstream's identity is removed, and everything else passes unchanged. The
+/// reported duration is billed.
 pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, UnusableAnswer> {
     let members = Members::read(body, Spelling::One)
         .map_err(|error| UnusableAnswer::malformed(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Passes audio through without looking at it.
+//! Passes audio through without inspecting it.
 
 use bytes::Bytes;
 
@@ -43,7 +43,7 @@ impl AudioRelay {
         Ok(())
     }
 
-    /// What the stream has contained so far.
+    /// The summary of the stream so far.
     pub fn summary(&self) -> &AnswerSummary {
         &self.summary
     }

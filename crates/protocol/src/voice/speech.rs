@@ -1,4 +1,4 @@
-//! Speech requests: `POST /v1/tts`, and the form of common SDKs, `POST /v1/audio/speech`.
+//! Reads speech requests: `POST /v1/tts`, and the form of common SDKs, `POST /v1/audio/speech`.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub struct Speech {
     pub characters: u64,
     /// Whether the answer is JSON that contains the audio, instead of audio.
     pub with_timestamps: bool,
-    /// The body for the upstream, which has no `model` here.
+    /// The body for the upstream, without `model`.
     pub body: Bytes,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
@@ -93,7 +93,7 @@ pub fn read_renamed_speech(body: &Bytes) -> Result<Speech, Failure> {
                 }
             }
         }
-        // The upstream requires it, and this form has no member for it.
+        // The upstream requires a language, and this form has no member for it.
         if !members.iter().any(|member| member.name == "language") {
             object.text("language", "auto");
         }
@@ -108,7 +108,7 @@ pub fn read_renamed_speech(body: &Bytes) -> Result<Speech, Failure> {
     })
 }
 
-/// A name with the escapes that it needs between quotes.
+/// A name, escaped for use between the quotes of a JSON string.
 fn escaped(name: &str) -> String {
     let mut quoted = Vec::with_capacity(name.len() + 2);
     write_string(&mut quoted, name);

@@ -1,4 +1,4 @@
-//! Transcript requests: the forms of `POST /v1/stt` and of `POST /v1/audio/transcriptions`.
+//! Reads transcript requests: the forms of `POST /v1/stt` and of `POST /v1/audio/transcriptions`.
 
 use super::watch::AudioEncoding;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::multipart::{Form, Part};
 const FILE: &str = "file";
 /// The assumed duration of audio behind a URL.
 const URL_SECONDS: u64 = 6 * 3600;
-/// No speech codec needs fewer bytes per second.
+/// The minimum number of bytes per second of any speech codec.
 const BYTES_PER_SECOND_MIN: u64 = 750;
 
 /// Fields of common SDKs that this upstream does not have.
@@ -28,10 +28,10 @@ const DROPPED: [&str; 5] = [
 pub struct Transcript {
     /// The public id of the model.
     pub model: String,
-    /// Upper bound for the duration, whatever the request says about its audio.
+    /// Upper bound for the duration, regardless of the format that the request declares.
     pub seconds_max: u64,
-    /// The seconds to bill if the answer reports none: as the request says, otherwise the upper
-    /// bound.
+    /// The seconds to bill if the answer reports none: computed from the declared format, otherwise the
+    /// upper bound.
     pub seconds_if_unreported: u64,
     /// The public URL of the audio, if the form does not contain it.
     pub url: Option<String>,
@@ -137,7 +137,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
             let message = format!("`{name}` has no value that is supported.");
             return Err(Failure::unsupported_parameter(name, message));
         }
-        // JSON is the default.
+        // Only the defaults are left here, and the upstream applies them by itself.
         if matches!(part.name.as_str(), "stream" | "response_format") {
             continue;
         }
@@ -240,7 +240,7 @@ mod tests {
                 ],
                 3,
             ),
-            // One channel, whatever the other member says.
+            // One channel, regardless of the other member.
             (
                 vec![
                     ("file", &audio),
@@ -263,7 +263,7 @@ mod tests {
             let fields: Vec<_> = [("model", "m/v")].into_iter().chain(fields).collect();
             let transcript = read_transcript(form(&fields), 50_000).unwrap();
             assert_eq!(transcript.seconds_if_unreported, seconds, "{seconds}");
-            // The file may be compressed, whatever the request says.
+            // The file may be compressed, even if the request declares raw audio.
             let most = if transcript.url.is_some() { 21_600 } else { 43 };
             assert_eq!(transcript.seconds_max, most, "{seconds}");
         }

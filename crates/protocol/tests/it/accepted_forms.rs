@@ -1,4 +1,4 @@
-//! One request in every accepted form: the hold for it is the same.
+//! Properties: the hold for a request is the same in every form in which the request can be sent.
 
 use bytes::Bytes;
 use proptest::option::of;
@@ -27,7 +27,7 @@ struct Edit {
     sources: usize,
 }
 
-/// Which of its notations a form uses for values that JSON writes in only one way.
+/// The notation that a form uses for values that JSON writes in only one way.
 #[derive(Debug, Clone, Copy)]
 struct Notation {
     limit: usize,
@@ -206,7 +206,7 @@ proptest! {
         ];
         parts.extend(multichannel.map(|it| Part::field("multichannel", it)));
         parts.extend(channels.map(|it| Part::field("channels", it)));
-        // A second value, or the only one in another case.
+        // The field has a second value, or its only value is under a name in another case.
         let is_told = |name: &str| parts.iter().any(|part| part.name == name);
         let is_double = double.is_some_and(|it| is_told(it) || it != it.to_ascii_lowercase());
         parts.extend(double.filter(|_| is_double).map(|it| Part::field(it, "8")));

@@ -1,4 +1,4 @@
-//! Helpers for tests of conversions: fixtures, snapshots, and what the engine does around a codec.
+//! Helpers for tests of conversions: fixtures, snapshots, and the engine's steps around a codec.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -88,7 +88,7 @@ pub(crate) fn echo(request: Request) -> Echo {
     }
 }
 
-/// The events and how the stream ended, for people to read.
+/// The events and the end of the stream, as readable text.
 pub(crate) fn told(events: &[Event], result: &Result<(), UnusableAnswer>) -> String {
     let mut text = String::new();
     for event in events {
@@ -139,7 +139,7 @@ pub(crate) fn asking_for_thoughts() -> Request {
     }
 }
 
-/// Parts of a tool result that no client wrote.
+/// Parts of a tool result, with the default path because no client sent them.
 pub(crate) fn without_paths(parts: Vec<Part>) -> Vec<(Place, Part)> {
     let parts = parts.into_iter();
     parts.map(|part| (Place::default(), part)).collect()

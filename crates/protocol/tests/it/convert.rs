@@ -1,4 +1,4 @@
-//! The convert path as a whole: what its public functions guarantee for all dialects.
+//! Tests the guarantees of the convert path's public functions for all dialects.
 
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ fn a_translator_is_either_path() {
     }
 }
 
-/// An answer with a picture between two texts, and the same as a stream.
+/// An answer with a picture between two texts, whole and as a stream.
 fn with_picture(dialect: Dialect) -> (String, String) {
     const GENERATE: &str = r#"{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"Look: "},{"inlineData":{"mimeType":"image/webp","data":"UklGRkZG"}},{"text":" Done."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":9,"totalTokenCount":12}}"#;
     const STEP: &str = r#"{"type":"model_output","content":[{"type":"text","text":"Look: "},{"type":"image","mime_type":"image/webp","data":"UklGRkZG"},{"type":"text","text":" Done."}]}"#;

@@ -17,7 +17,7 @@ use any::{any_nonsense, any_request, any_response, cut};
 
 const BOTH: [Dialect; 2] = [Dialect::Generate, Dialect::Interactions];
 
-/// A dialect's reader of streams.
+/// The stream reader of a dialect.
 enum Reader {
     Generate(generate::Reader),
     Interactions(interactions::Reader),
@@ -84,7 +84,7 @@ fn data(frame: &Frame) -> Vec<u8> {
     }
 }
 
-/// Checks what clients of Generate Content require of a stream.
+/// Checks that a stream meets the requirements of Generate Content clients.
 fn check_generate(stream: &[u8]) {
     let text = std::str::from_utf8(stream).unwrap();
     assert!(!text.contains(['\u{85}', '\u{2028}', '\u{2029}']));
@@ -110,7 +110,7 @@ fn check_generate(stream: &[u8]) {
     }
 }
 
-/// Checks what clients of Interactions require of a stream.
+/// Checks that a stream meets the requirements of Interactions clients.
 fn check_interactions(stream: &[u8]) {
     let text = std::str::from_utf8(stream).unwrap();
     assert!(!text.contains(['\u{85}', '\u{2028}', '\u{2029}']));
@@ -166,7 +166,7 @@ fn check_interactions(stream: &[u8]) {
     assert!(open.is_none());
 }
 
-/// What a client of this dialect sends after this answer, with the result of a tool.
+/// The next request of a client of this dialect: this answer, followed by the result of a tool.
 fn sent_back(caller: Dialect, answer: &Value) -> Value {
     let tool = serde_json::json!({"x": 1});
     if caller == Dialect::Generate {

@@ -1,4 +1,4 @@
-//! Texts of an upstream about itself inside an answer that is otherwise relayed unchanged.
+//! Tests of an upstream's texts about itself inside an answer that is otherwise relayed unchanged.
 
 use bytes::Bytes;
 use proptest::prelude::*;

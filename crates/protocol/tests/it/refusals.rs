@@ -140,7 +140,7 @@ fn text() -> impl Strategy<Value = (String, Vec<String>)> {
     })
 }
 
-/// What must not occur in the result: the identity itself, and the longest of its parts.
+/// The texts that must not occur in the result: the identity itself, and the longest of its parts.
 fn traces(identity: &str) -> Vec<String> {
     let mut traces = vec![identity.to_ascii_lowercase()];
     let is_part = |c: char| !c.is_ascii_alphanumeric();

@@ -454,8 +454,8 @@ fn usage_is_always_asked_for_and_the_callers_wish_remembered() {
     assert_eq!(sent(&body), expected);
 }
 
-/// Neither our own `stream_options` nor the client's reach it, wherever they are in the request and
-/// whatever else is removed.
+/// The upstream receives neither our own `stream_options` nor the client's, at any position in the
+/// request and with any other members removed.
 #[test]
 fn an_upstream_that_refuses_it_is_not_asked_for_usage() {
     let plain = r#""model":"maker/m","messages":[1],"stream":true"#;

@@ -149,7 +149,7 @@ fn identity_is_found_in_any_order_or_filled_in() {
             r#"{"i\u0064":"chatcmpl_ours","id":"chatcmpl_ours","choices":[1],"created":7,"model":"maker/m"}"#,
         ),
     ] {
-        // Repeated, so that later events use what was learnt from the first one.
+        // Repeated, so that later events use the known prefix of the first one.
         let stream = format!("data: {event}\n\ndata:{event}\r\n\r\ndata: {event}\n\n{DONE}");
         let relayed = relay(stream.as_bytes(), false, &[]);
         assert_eq!(relayed.text, stream.replace(event, expected));

@@ -1,4 +1,4 @@
-//! What clients see of usage reports on the native path.
+//! Tests of the usage reports that clients see on the native path.
 
 use bytes::Bytes;
 use protocol::native::{AnswerSummary, Identity, Rewriter, rewrite_answer};
@@ -28,7 +28,7 @@ const DONE: &str = "data: [DONE]\n\n";
 const COUNTED: &str = r#"{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16}"#;
 const COSTLY: &str = r#"{"prompt_tokens":9,"cost":0.25,"completion_tokens":7,"total_tokens":16,"cost_details":{"upstream_inference_cost":0.2}}"#;
 
-/// Chunks with only usage, whatever their choices contain.
+/// A chunk without output is withheld for any form of its `choices`, and its usage is recorded.
 #[test]
 fn a_chunk_with_only_usage_is_withheld() {
     for choices in [

@@ -1,5 +1,5 @@
-//! Some upstreams report zeros for usage that they do not know. Beside output this is not a report,
-//! in every dialect, whole and streamed, native and converted.
+//! Some upstreams report zeros for usage that they do not know. If there is output, zeros are not a
+//! report: in every dialect, whole and streamed, native and converted.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn whole(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The same as a stream.
+/// The same answer as a stream.
 fn streamed(dialect: Dialect) -> String {
     let named = |events: &[(&str, &str)]| -> String {
         let frame = |(kind, data): &(&str, &str)| format!("event: {kind}\ndata: {data}\n\n");
@@ -219,7 +219,7 @@ fn zeros_without_output_are_believed() {
     }
 }
 
-/// A zero beside text is a missing count. The other count of the report is used.
+/// A zero is a missing count if there is text. The other count of the report is used.
 #[test]
 fn a_partial_report_is_completed_by_our_count() {
     for dialect in DIALECTS {

@@ -6,8 +6,8 @@ use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write
 use crate::scrub::{Names, explain, explain_code};
 use crate::video::task::{Outcome, Polled, ReportedUsage, Task, percent};
 
-/// Reads the answer to a poll. Status 202 means a running task, whatever the body is. Older answers
-/// for finished tasks have no `status`.
+/// Reads the answer to a poll. Status 202 means a running task, regardless of the body. Older
+/// answers for finished tasks have no `status`.
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {

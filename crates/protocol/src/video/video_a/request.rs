@@ -21,7 +21,7 @@ pub enum Operation {
     Extension,
 }
 
-/// What a video is made from.
+/// The kind of input that a video is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Text,
@@ -120,8 +120,8 @@ impl Request {
         Ok(())
     }
 
-    /// A video that is made from another one takes its properties from it. An edit also takes its
-    /// duration.
+    /// Reads the source video of an edit or an extension. The result has the source's resolution and
+    /// aspect ratio, and an edit also has its duration, so these members are refused.
     fn read_source(
         &mut self,
         members: &Members<'_>,

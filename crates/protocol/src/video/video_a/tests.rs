@@ -1,4 +1,4 @@
-//! The rules of creation requests, and the bytes on the wire.
+//! Tests of the rules for creation requests, and of the bytes on the wire.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Durations of audio, in integers.
+//! Computes durations of audio with integers.
 
 /// Ticks per second. It is a multiple of every sample rate of these protocols, also at two bytes
 /// per sample.

@@ -1,4 +1,4 @@
-//! A JSON event, as far as a watch reads it.
+//! Reads the members of a JSON event that a watch needs.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(super) struct Event<'a> {
     kind: Cow<'a, str>,
 }
 
-/// Why a text is not an event.
+/// The reason why a text cannot be read as an event.
 #[derive(Debug)]
 pub(super) enum EventError {
     /// Not a JSON object. It is passed on, and the other side will reject it.
@@ -46,7 +46,7 @@ impl<'a> Event<'a> {
         self.members.get(name)
     }
 
-    /// The string with this name, unescaped. Values of other types are left to the other side.
+    /// The string with this name, unescaped. Values of other types are left to the receiver of the event.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         Ok(self.get(name)?.and_then(text_of))
     }

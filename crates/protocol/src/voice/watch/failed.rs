@@ -11,7 +11,7 @@ use crate::scrub::{Names, Words, mask, mask_keys};
 /// The id of the event that replaces a frame of which nothing can be shown.
 const UNREADABLE: &str = "event_unreadable";
 
-/// The longest text that may be a message instead of an event.
+/// The maximum length of a text that may be a message instead of an event.
 const MESSAGE_BYTES_MAX: usize = 512;
 /// Members in which an upstream reports something in its own words.
 const REPORTS: [&str; 5] = ["message", "code", "reason", "detail", "details"];
@@ -24,7 +24,7 @@ pub(super) fn clean_frame(text: &str, names: Names<'_>) -> Option<Changed> {
     }
 }
 
-/// The same for a text that could not be read as an event. A text that is not an event is relayed
+/// Cleans a text that could not be read as an event. A text that is not an event is relayed
 /// without the identities in it. A text that two readers could understand differently is not
 /// relayed.
 pub(super) fn clean_unreadable(

@@ -12,7 +12,7 @@ pub enum Frame<'a> {
     Binary(&'a [u8]),
 }
 
-/// What to do with a frame of the client.
+/// The decision about a frame of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Relay it unchanged.
@@ -44,7 +44,7 @@ impl Verdict {
     }
 }
 
-/// What a session has used.
+/// The usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Seconds of a realtime session, rounded up.

@@ -79,7 +79,7 @@ impl Watch {
         }
     }
 
-    /// What was used until `now_ms`.
+    /// The usage until `now_ms`.
     pub fn reading(&self, now_ms: u64) -> Reading {
         match &self.0 {
             Kind::Realtime(realtime) => realtime.reading(now_ms),

@@ -16,9 +16,9 @@ const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 pub(super) struct RealtimeMeter {
     public_model: Box<str>,
     turns: Turns,
-    /// When the turn mode last changed.
+    /// The time of the last change of the turn mode.
     since_ms: u64,
-    /// The ticks used before that, and those of audio since.
+    /// The ticks used before `since_ms`, and the ticks of audio since then.
     ticks: u64,
     text_inputs: u64,
     text: TextMeter,
@@ -155,7 +155,7 @@ impl RealtimeMeter {
         }
     }
 
-    /// Meters audio, in the mode in which time is not metered.
+    /// Meters audio in the turn mode that bills audio instead of time.
     fn meter_audio(&mut self, ticks: u64) {
         if self.turns == Turns::PushToTalk {
             self.ticks = self.ticks.saturating_add(ticks);
@@ -208,7 +208,7 @@ impl RealtimeMeter {
     }
 }
 
-/// What an item of a conversation counts as.
+/// The properties of a conversation item that decide how it is metered.
 #[derive(Debug, Default)]
 struct Item {
     has_audio: bool,
@@ -227,7 +227,7 @@ impl Item {
             ..Self::default()
         };
         for part in objects_of(item.get("content")?, "item.content")? {
-            // Only bytes are audio, whatever type a part declares.
+            // Only bytes count as audio, regardless of the type that a part declares.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
                 read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);

@@ -1,5 +1,5 @@
-//! Streaming speech: counts the characters of every `text.delta` that is relayed, including those
-//! that are cleared later.
+//! Meters streaming speech: counts the characters of every `text.delta` that is relayed, including
+//! those that are cleared later.
 
 use super::event::{Event, EventError};
 use super::frame::{Frame, Reading, Verdict};

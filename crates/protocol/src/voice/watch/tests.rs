@@ -1,11 +1,11 @@
-//! Whole sessions, metered exactly to the unit.
+//! Tests of whole sessions, with their exact usage.
 
 use super::*;
 
 const NAMES: Names<'_> = Names::of_model("secret-1", "maker/voice");
 
-/// One step of a session: a frame of the client, or a frame of the upstream with its time. Audio is
-/// this many zero bytes.
+/// One step of a session: a frame of the client, or a frame of the upstream with its time. A frame
+/// of audio has this many zero bytes.
 enum Step<'a> {
     Client(&'a str),
     ClientAudio(usize),
@@ -585,7 +585,7 @@ fn text_tokens_are_those_that_responses_report() {
     assert_eq!(read(&steps), (open, none));
     steps.extend([Upstream(0, CREATED), Upstream(0, DONE)]);
     assert_eq!(read(&steps), (open.plus(told), none));
-    // Zeros beside text are not a report.
+    // Zeros are not a report if there is text.
     let zeros = DONE.replace("70", "0").replace('9', "0");
     let steps = [
         Client(&instructions),

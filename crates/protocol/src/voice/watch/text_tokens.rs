@@ -132,7 +132,7 @@ impl TextMeter {
         }
     }
 
-    /// What responses have reported.
+    /// The text tokens that responses have reported.
     pub(super) fn reported(&self) -> TextTokens {
         self.reported
     }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 const RATES: [u32; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
 const CHANNELS_MAX: u64 = 8;
 
-/// The encoding of a session's audio, by its query.
+/// The encoding of a session's audio, as its query declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AudioEncoding {
     bytes_per_second: u64,

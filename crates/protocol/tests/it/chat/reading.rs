@@ -1,4 +1,4 @@
-//! Chat answers read into the common form.
+//! Tests how chat answers are read into the common form.
 
 use protocol::canon::{Block, Delta, Event, Fold, Opaque, Response, Stop};
 use protocol::native::UnusableAnswer;

@@ -72,7 +72,7 @@ proptest! {
         prop_assert_eq!(fold(events), whole);
     }
 
-    /// Whatever arrives, blocks are not nested and no delta is outside of them.
+    /// For any stream, blocks are not nested and every delta is inside a block.
     #[test]
     fn any_stream_gives_events_by_the_grammar(stream in any_stream()) {
         let (events, result) = read_stream(&stream);

@@ -1,4 +1,4 @@
-//! Chat requests through the common form: what is kept, reported as dropped, or refused.
+//! Tests of chat requests in the common form: which members are kept, reported as dropped, or refused.
 
 use std::fmt::Write as _;
 
@@ -228,7 +228,7 @@ fn thoughts_in_an_id_come_back_before_their_call() {
         [Part::ToolResult(one), Part::ToolResult(two)]
             if one.call_id == "call_1" && two.call_id == "call_2" && one.name.as_deref() == Some("f")
     ));
-    // The client did not write them in these places, so they are dropped without a report.
+    // The client did not send these members in these places, so they are dropped without a report.
     let (_, dropped) = write(&request, &Profile::default()).unwrap();
     assert!(dropped.is_empty(), "{dropped:?}");
 }

@@ -1,4 +1,4 @@
-//! Chat answers written from the common form.
+//! Tests how chat answers are written from the common form.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Any content of the two dialects: answers, requests, and streams of nonsense.
+//! Generates random content of the two dialects: answers, requests, and meaningless streams.
 
 use proptest::prelude::*;
 use protocol::canon::{
@@ -209,7 +209,7 @@ fn any_turns(own: Dialect) -> impl Strategy<Value = Vec<Turn>> {
                 _ => true,
             };
             let mut model: Vec<Part> = model.into_iter().filter(is_said).collect();
-            // Adjacent texts are read as one text there.
+            // Generate Content reads adjacent texts as one text.
             model.dedup_by(|next, before| {
                 let texts = matches!((next, before), (Part::Text(_), Part::Text(_)));
                 texts && own == Dialect::Generate

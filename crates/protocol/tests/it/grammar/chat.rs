@@ -1,4 +1,4 @@
-//! Chat Completions: data-only chunks, ended by `[DONE]`.
+//! The listener for Chat Completions: data-only chunks, ended by `[DONE]`.
 
 use serde_json::Value;
 

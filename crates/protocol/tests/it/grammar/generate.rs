@@ -1,4 +1,4 @@
-//! Generate Content: data-only chunks, each with a part. The stream ends when it closes.
+//! The listener for Generate Content: data-only chunks, each with a part. The stream ends when it closes.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Interactions: named events, steps one at a time, ended by `done`.
+//! The listener for Interactions: named events, steps one at a time, ended by `done`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Messages: named events, blocks one at a time.
+//! The listener for Messages: named events, blocks one at a time.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! Reads answers as clients do, and checks what clients rely on.
+//! Reads answers as clients do, and checks the rules that clients rely on.
 //!
 //! There is one listener for each dialect. Listeners are written from the contract and from the
 //! observed behaviour of client libraries, not from our writers. A listener checks every rule of
-//! its dialect's streams and returns what a client would have assembled.
+//! its dialect's streams and returns the answer that a client would have assembled.
 
 mod chat;
 mod generate;
@@ -13,7 +13,7 @@ mod responses;
 use protocol::Dialect;
 use serde_json::Value;
 
-/// What a client has assembled.
+/// The answer that a client has assembled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ClientAnswer {
     pub(crate) text: String,
@@ -48,7 +48,7 @@ pub(crate) enum End {
     Failed(String),
 }
 
-/// Why a client would fail.
+/// The reason why a client would fail.
 pub(crate) type ClientError = String;
 
 /// Reads a stream.

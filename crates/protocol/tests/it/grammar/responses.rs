@@ -1,4 +1,4 @@
-//! Responses: named and numbered events, one item at a time, and all items repeated at the end.
+//! The listener for Responses: named and numbered events, one item at a time, and all items repeated at the end.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Continuity without state: what a model needs back before its tool calls returns to it, because
-//! clients of every dialect send it back.
+//! Continuity without state: clients of every dialect send back the signatures that a model needs
+//! before its tool calls, and the model receives them.
 
 use protocol::canon::{Block, Dropped, Folded, Opaque, Response, Stop, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
@@ -106,7 +106,7 @@ fn continue_conversation(dialect: Dialect, request: &mut Value, answer: &Value) 
     }
 }
 
-/// An answer with a thought and two tool calls, signed in the way of its dialect.
+/// An answer with a thought and two tool calls, signed as in its dialect.
 fn signed_answer(upstream: Dialect, turn: usize) -> Response {
     let opaque = || {
         Some(Opaque {
@@ -146,7 +146,7 @@ fn signed_answer(upstream: Dialect, turn: usize) -> Response {
     }
 }
 
-/// Base64, because some clients decode and encode it.
+/// A signature in base64, because some clients decode it and encode it again.
 fn signature(turn: usize) -> String {
     format!("U0lHTkFUVVJFLW9mLXR1cm4{turn}")
 }
@@ -222,7 +222,7 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
                 // The upstream receives none of our additions.
                 assert!(!told.iter().any(|text| text.contains("_gw1_")), "{sent}");
             }
-            // Another model must not receive them.
+            // Another model must not receive the signatures.
             let sent = send(caller, upstream, &request, "maker/other");
             let seen = caller != upstream && strings(&sent).contains(&signature(0));
             assert!(!seen, "{caller} to {upstream}: {sent}");
@@ -230,8 +230,8 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
     }
 }
 
-/// A client may send back what an upstream of its own dialect signed. Upstreams of other dialects
-/// do not receive it.
+/// A client may send back a signature that an upstream of its own dialect made. Upstreams of other
+/// dialects do not receive it.
 #[test]
 fn a_signature_without_a_mark_stays_in_its_dialect() {
     const SIGNATURE: &str = "RXFRQnNpZ25lZA";

@@ -1,4 +1,4 @@
-//! Answers in the notation of Converse, for clients of every dialect.
+//! Properties of answers in the notation of Converse, for clients of every dialect.
 
 use proptest::prelude::*;
 use protocol::Dialect;
@@ -105,7 +105,7 @@ fn upstream_stream(events: &[Event]) -> Vec<u8> {
     stream
 }
 
-/// The same as a whole answer.
+/// The whole answer of an upstream with the content of `response`.
 fn upstream_answer(response: &Response, usage: &Value) -> Vec<u8> {
     let block = |folded: &Folded| match &folded.block {
         Block::ToolCall { id, name } => {
@@ -154,7 +154,7 @@ fn any_case() -> impl Strategy<Value = (Dialect, Vec<Event>)> {
 }
 
 proptest! {
-    /// The client reads what the upstream sent, however its bytes are split.
+    /// The client reads the content that the upstream sent, for any split of the bytes.
     #[test]
     fn a_converse_stream_says_the_same_for_any_chunking(
         (to, events) in any_case(),

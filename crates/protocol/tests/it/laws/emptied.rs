@@ -151,7 +151,7 @@ fn a_turn_of_which_nothing_is_left_is_gone() {
             );
             let text = sent.to_string();
             assert!(text.contains("said-first") && text.contains("said-last"));
-            // The two sides alternate in these dialects.
+            // The roles alternate in these dialects.
             let alternates = matches!(to, Dialect::Messages | Dialect::Generate);
             assert!(
                 !alternates || turns.len() == 1,

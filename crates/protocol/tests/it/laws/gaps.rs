@@ -150,7 +150,8 @@ fn heard(from: Dialect, to: Dialect, stream: &str) -> Result<ClientAnswer, Strin
     grammar::read_stream(to, &relayed.text)
 }
 
-/// A signature that arrives after the next call has started is too late for the id of that call.
+/// The answer without its signatures. A signature that arrives after the next call has started is too late for the id
+/// of that call.
 fn without_signatures(mut heard: ClientAnswer) -> ClientAnswer {
     heard.opaque.clear();
     for call in &mut heard.calls {

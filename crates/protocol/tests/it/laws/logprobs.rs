@@ -125,7 +125,7 @@ fn heard_in_stream(dialect: Dialect, stream: &str) -> Vec<Value> {
                 let part = json!({ "output": [{ "content": [frame] }] });
                 pieces.extend(heard(dialect, &part));
             }
-            // The whole text repeats those of the pieces.
+            // The last event repeats the log probabilities of the pieces.
             Some("response.completed") => {
                 assert_eq!(heard(dialect, &frame["response"]), pieces, "{stream}");
             }

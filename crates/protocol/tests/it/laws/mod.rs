@@ -79,7 +79,7 @@ fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     out.into_bytes().to_vec()
 }
 
-/// An upstream's whole answer with the same content.
+/// An upstream's whole answer with this content.
 fn upstream_answer(dialect: Dialect, response: &Response) -> Vec<u8> {
     let echo = echo(dialect, "theirs", "up-2026");
     match dialect {

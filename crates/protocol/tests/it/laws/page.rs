@@ -1,6 +1,6 @@
-//! `docs/conversion.md`: what a conversion does with each member. It is written by the conversions
-//! themselves: a member is removed from a whole request, and the page names what the upstream is
-//! then sent differently, or that the member is listed in `x-dropped-params`.
+//! Computes `docs/conversion.md`, which says what a conversion does with each member, and checks that
+//! the file is current. A member is removed from a whole request. The page then names the places of
+//! the upstream's request that change, or says that the member is listed in `x-dropped-params`.
 
 mod answers;
 mod differences;
@@ -18,22 +18,22 @@ use super::requests::convert;
 use differences::{differences, item, member};
 use variants::{request, with_ours, with_required};
 
-/// What happens to a member on its way to one upstream protocol.
+/// The result of converting a member for one upstream protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     /// It changes these places of the upstream's request.
     Sent(BTreeSet<String>),
-    /// The same, but it is dropped from some of the items that have it.
+    /// It changes these places, but is dropped from some of the items that have it.
     SentPartly(BTreeSet<String>),
-    /// The same, but only in a request without these members, which exclude it.
+    /// It changes these places, but only in a request without these members, which exclude it.
     SentWithout(BTreeSet<String>, &'static [&'static str]),
-    /// The same, but only if the opaque value with it is one of ours, made by the same model.
+    /// It changes these places, but only if its opaque value is one of ours, made by the same model.
     SentBack(BTreeSet<String>),
     /// It cannot be left out or changed alone, because other members refer to it.
     Linked,
     /// It is left out and listed.
     Dropped,
-    /// It changes nothing, and nothing is lost: it states what applies anyway.
+    /// It changes nothing, and nothing is lost, because it states what applies anyway.
     Implied,
 }
 
@@ -178,7 +178,7 @@ fn places_of_required(
     Some(differences(&alone(&required)?, &alone(body)?))
 }
 
-/// What happens to the members at these nodes, which share one name in the page.
+/// The outcome for the members at these nodes, which share one name in the page.
 fn outcome(from: Dialect, to: Dialect, body: &Value, nodes: &[&Node]) -> Outcome {
     let (sent, dropped) = convert(from, to, body).unwrap();
     let is_dropped = |node: &&Node| dropped.iter().any(|name| covers(name, &node.path));

@@ -1,5 +1,5 @@
-//! A refusal stays a refusal: whatever the upstream's dialect is, the client can distinguish it
-//! from a normal answer, whole or streamed.
+//! A refusal stays a refusal: the client can distinguish it from a normal answer, whole or streamed,
+//! for every dialect of the upstream.
 
 use protocol::Dialect;
 use protocol::canon::{Block, Delta, Event, Fold, Stop};
@@ -9,11 +9,11 @@ use super::streams::relay;
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, ClientAnswer, End};
 
-/// What clients of each dialect read from a refusal, in the order of [`Dialect::ALL`]: the text,
-/// the text of the refusal, and the end.
+/// The text, the text of the refusal, and the end that clients of each dialect read from a refusal, in
+/// the order of [`Dialect::ALL`].
 type Row = [(&'static str, &'static str, &'static str); 5];
 
-/// Both text and refusal. If the dialect has only one place, the refusal is part of the text.
+/// The row of an upstream that sends text and refusal separately. Dialects with one place have both in the text.
 const fn row(text: &'static str, words: &'static str) -> Row {
     [
         (text, words, "stop"),
@@ -24,7 +24,7 @@ const fn row(text: &'static str, words: &'static str) -> Row {
     ]
 }
 
-/// By the dialect of the upstream, for a refusal with a text of its own after another text.
+/// The rows by the dialect of the upstream, for a refusal with a text of its own after another text.
 const IN_WORDS: [Row; 5] = [
     row("Well.", "No."),
     row("Well.", "No."),
@@ -54,7 +54,7 @@ const IN_WORDS: [Row; 5] = [
     ],
 ];
 
-/// By the dialect of the upstream, for an answer that the upstream stopped without a text.
+/// The rows by the dialect of the upstream, for an answer that the upstream stopped without a text.
 const SILENT: [Row; 5] = [
     filtered(),
     [

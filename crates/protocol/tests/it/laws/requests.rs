@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{MODEL, pairs};
 
-/// What a client may ask for, by name, and how each dialect expresses it.
+/// The features that a client may ask for, by name, and how each dialect expresses them.
 static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::new(|| {
     let text = include_str!("../../../fixtures/laws/members.json");
     serde_json::from_str(text).unwrap()
@@ -91,7 +91,7 @@ fn put(body: &mut Value, pointer: &str, value: &Value) {
     *place = value.clone();
 }
 
-/// Adds something to a request. Returns `false` if the dialect cannot express it.
+/// Adds a feature to a request. Returns `false` if the dialect cannot express it.
 fn add_member(how: &Value, body: &mut Value) -> bool {
     match &how["say"] {
         Value::Object(members) => {
@@ -109,7 +109,7 @@ fn add_member(how: &Value, body: &mut Value) -> bool {
     true
 }
 
-/// Whether the request for the upstream contains what the file says it must contain.
+/// Whether the request for the upstream contains the places and texts that `how` requires.
 fn found(how: &Value, sent: &Value) -> bool {
     let text = sent.to_string();
     match &how["found"] {
@@ -259,8 +259,8 @@ fn conversions() -> impl Iterator<Item = (Dialect, To)> {
     dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
 }
 
-/// Whether an upstream is ever sent this. Images for Converse are fetched before they are sent, so
-/// it gets no image URLs.
+/// Whether this feature is ever sent to this upstream. Images for Converse are fetched before they
+/// are sent, so it gets no image URLs.
 fn is_sendable(to: To, wish: &str) -> bool {
     to != To::Converse || !["image_url", "image_detail"].contains(&wish)
 }
@@ -298,7 +298,7 @@ fn any_wishes() -> impl Strategy<Value = Vec<&'static str>> {
             {
                 wishes.retain(|wish| *wish != "system");
             }
-            // Something that is inserted at the start would move what was inserted before.
+            // A feature that is inserted at the start would move those that were inserted before.
             wishes.sort_by_key(|wish| *wish == "system");
             wishes
         })

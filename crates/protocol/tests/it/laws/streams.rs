@@ -1,4 +1,4 @@
-//! Streams between any two dialects.
+//! Properties of streams between any two dialects.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, ClientAnswer, End};
 
-/// What a client received of a stream that arrived in pieces of these sizes, repeatedly.
+/// The output for a client of a stream that arrived in pieces of these sizes, repeatedly.
 #[derive(Debug, PartialEq)]
 pub(super) struct Relayed {
     pub(super) text: String,
@@ -243,8 +243,8 @@ fn any_case() -> impl Strategy<Value = (Dialect, Dialect, Vec<Event>)> {
 }
 
 proptest! {
-    /// The client reads what the upstream sent, in a stream that it accepts, however the bytes are
-    /// split. The stream contains nothing of the upstream's identity.
+    /// The client reads the content that the upstream sent, in a stream that it accepts, for any split
+    /// of the bytes. The stream contains nothing of the upstream's identity.
     #[test]
     fn a_converted_stream_says_the_same_for_any_chunking(
         (from, to, events) in any_case(),
@@ -298,8 +298,8 @@ proptest! {
         prop_assert!(cut.result.is_err());
     }
 
-    /// The same if the upstream uses the client's dialect. A list of chunks from a Generate Content
-    /// upstream counts as a whole answer, for clients of every dialect.
+    /// A whole answer becomes a stream also if the upstream uses the client's dialect. A list of chunks
+    /// from a Generate Content upstream counts as a whole answer, for clients of every dialect.
     #[test]
     fn a_whole_native_answer_becomes_the_stream_that_was_asked_for(
         (dialect, to, events) in any_case(),
@@ -359,7 +359,7 @@ proptest! {
         let heard = heard.unwrap();
         match &relayed.result {
             Err(_) => prop_assert_eq!(&heard.end, &End::Failed("upstream_error".to_owned())),
-            // A clean close after content is an end there (`docs/api/generate-content.md`).
+            // In this dialect a clean close after content is an end (`docs/api/generate-content.md`).
             Ok(()) if from == Dialect::Generate => {}
             // Only the last line end was cut off, or bytes after the end.
             Ok(()) => prop_assert_eq!(common_content(&heard), said(from, &events)),
@@ -374,7 +374,7 @@ proptest! {
         prop_assert!(heard.calls.len() <= whole.calls.len());
     }
 
-    /// Whatever bytes arrive, the client can read what it receives.
+    /// For any bytes of the upstream, the client can read the stream that it receives.
     #[test]
     fn garbage_is_never_passed_on(
         (from, to, events) in any_case(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::streams::identity;
 
-/// The stream that a caller gets, and its rewriter.
+/// The stream that a client receives, and its rewriter.
 fn stream_of(dialect: Dialect, body: &str) -> Result<(String, Rewriter), UnusableAnswer> {
     let mut rewriter = Rewriter::new(dialect, identity(dialect), true);
     let mut out = ByteQueue::new();
@@ -22,7 +22,7 @@ fn stream_of(dialect: Dialect, body: &str) -> Result<(String, Rewriter), Unusabl
     Ok((stream, rewriter))
 }
 
-/// The answer that a caller gets who did not ask for a stream.
+/// The answer that a client receives if it did not ask for a stream.
 fn answer_of(dialect: Dialect, body: &str) -> Result<protocol::native::Answer, UnusableAnswer> {
     rewrite_answer(
         dialect,
@@ -55,7 +55,7 @@ proptest! {
         prop_assert_eq!(&streamed.pictures, &summary.pictures);
     }
 
-    /// Whatever the upstream sends, the client receives a stream or an error.
+    /// For any answer of the upstream, the client receives a stream or an error.
     #[test]
     fn any_member_may_be_of_any_type((dialect, answer) in any::answer(), seed: u64) {
         let mut answer = answer;

@@ -1,4 +1,4 @@
-//! Answers into the common form and back, whole and streamed.
+//! Tests that convert answers into the common form and back, whole and streamed.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(super) fn echo() -> Echo {
     }
 }
 
-/// A client that did not ask for thinking receives no thought, but a call whose id carries it.
+/// A client that did not ask for thinking receives no thought, but a call whose id carries the thought.
 #[test]
 fn unrequested_thoughts_are_carried_in_the_next_call_id() {
     let opaque = Opaque {
@@ -80,7 +80,7 @@ fn unrequested_thoughts_are_carried_in_the_next_call_id() {
     assert_eq!(carried.thoughts[0].opaque, Some(opaque));
 }
 
-/// What a stream says, until it ends or breaks.
+/// The events of a stream, until it ends or breaks.
 pub(super) fn events(stream: &str) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut reader = Reader::new("maker/m");
     let mut splitter = Splitter::default();

@@ -1,4 +1,4 @@
-//! A tool loop continues with data that only the model can read, whatever the client's dialect is.
+//! A tool loop continues with data that only the model can read, for clients of every dialect.
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ fn thinking_comes_back_to_the_model_through_every_dialect() {
             &sent["messages"][2]["content"][0]["tool_use_id"], id,
             "{caller}"
         );
-        // Another model never receives it.
+        // Another model never receives the data.
         let sent = asked(caller, Dialect::Messages, &body, "maker/other");
         let turn = sent["messages"][1]["content"].as_array().unwrap();
         assert_eq!(turn.len(), 1, "{caller}: {sent}");

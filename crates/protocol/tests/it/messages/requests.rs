@@ -1,4 +1,4 @@
-//! Messages requests into the common form and back.
+//! Tests that convert Messages requests into the common form and back.
 
 use std::fmt::Write;
 

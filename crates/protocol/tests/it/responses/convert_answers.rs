@@ -1,4 +1,4 @@
-//! Whole answers into the common form and back.
+//! Tests that convert whole answers into the common form and back.
 
 use proptest::prelude::*;
 use protocol::canon::{Block, Folded, Opaque, Request, Response, Stop};

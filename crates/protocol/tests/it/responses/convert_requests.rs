@@ -1,4 +1,4 @@
-//! Requests into the common form and back.
+//! Tests that convert requests into the common form and back.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Streams into the common form and back.
+//! Tests that convert streams into the common form and back.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use super::validator::replay;
 
 const STREAM: &str = include_str!("../../../fixtures/responses/stream.sse");
 
-/// The events of a stream that comes in pieces of the given sizes, in turn.
+/// The events of a stream that arrives in pieces of these sizes, repeatedly.
 fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut splitter = Splitter::default();
     let mut reader = Reader::new(MODEL);

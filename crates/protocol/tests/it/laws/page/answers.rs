@@ -1,4 +1,4 @@
-//! The part of `docs/conversion.md` about answers: where each dialect puts their content, their
+//! Writes the part of `docs/conversion.md` about answers: where each dialect puts their content, their
 //! usage and the stop reason.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Where two versions of a JSON document differ.
+//! Finds the places where two versions of a JSON document differ.
 
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ impl Member<'_> {
     }
 }
 
-/// Why the members of an object could not be read.
+/// An error from reading the members of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MembersError {
     /// Not JSON.

@@ -10,7 +10,7 @@ use super::scan::{Cursor, Shape};
 use super::syntax::SyntaxError;
 use crate::failure::Failure;
 
-/// Why a value could not be read.
+/// An error from reading a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misread {
     /// Not JSON.

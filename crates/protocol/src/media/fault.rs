@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a check failed.
+/// An error from the check of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The file could not be read, so nothing is known about it.
@@ -13,7 +13,7 @@ pub enum Fault {
     Invalid(#[from] Invalid),
 }
 
-/// What is wrong with a file.
+/// The defect of an invalid file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     #[error("the file does not begin as one of its type does")]

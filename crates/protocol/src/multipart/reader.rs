@@ -15,7 +15,7 @@ const FIELD_BYTES_MAX: usize = 64 << 10;
 /// The limit for `prompt`, the only field that may be long.
 const PROMPT_BYTES_MAX: usize = 1 << 20;
 
-/// Why a body is not a form.
+/// An error in the body of a form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// The content type has no boundary, or an invalid one.
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// How many bytes of the file with this name are in memory.
+    /// The number of bytes in memory of the file with this name.
     pub fn file_bytes(&mut self, name: &str) -> usize {
         let files = self.files(name);
         files.map(|file| file.len() - file.drained_bytes).sum()
@@ -237,7 +237,7 @@ impl Reader {
         Ok(())
     }
 
-    /// How many of the last bytes could start a delimiter.
+    /// The number of trailing bytes that could start a delimiter.
     fn partial_delimiter_length(&self, rest: &[u8]) -> usize {
         let needle = self.delimiter.needle();
         let longest = rest.len().min(needle.len() - 1);

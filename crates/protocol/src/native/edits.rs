@@ -1,4 +1,4 @@
-//! The edits for an answer or an event that cannot be relayed unchanged.
+//! Builds the edits for an answer or an event that cannot be relayed unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;

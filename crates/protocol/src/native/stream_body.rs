@@ -1,4 +1,4 @@
-//! The body that an upstream sends when we asked for a stream: events, or JSON if the upstream does
+//! Reads the body that an upstream sends when we asked for a stream: events, or JSON if the upstream does
 //! not stream.
 
 use std::mem;

@@ -20,7 +20,7 @@ pub(super) fn word(
     }
 }
 
-/// Refuses a duration that the model does not support, or not at this resolution.
+/// Refuses a duration that the model does not support, in general or at this resolution.
 pub(super) fn seconds(
     param: &'static str,
     seconds: i64,

@@ -27,7 +27,7 @@ pub enum MediaKind {
     Png,
 }
 
-/// Where a medium comes from.
+/// The location of a medium's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A URL from the upstream.

@@ -34,7 +34,7 @@ pub trait Creation: Debug + Send + Sync {
         None
     }
 
-    /// How long the task may take, if the request sets it.
+    /// The maximum duration of the task, if the request sets it.
     fn lifetime(&self) -> Option<Duration> {
         None
     }
@@ -61,7 +61,7 @@ pub struct Draft<'a> {
     pub memo: Option<&'a str>,
 }
 
-/// What happens to a task when its owner deletes it.
+/// The effect of a deletion by the task's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// The protocol has no deletion.
@@ -128,7 +128,7 @@ pub trait Protocol: Debug + Sync {
         None
     }
 
-    /// What happens to a task in this state when its owner deletes it.
+    /// The effect of a deletion by the owner of a task in this state.
     fn deletion(&self, _status: &str) -> Deletion {
         Deletion::Unknown
     }

@@ -13,7 +13,7 @@ pub struct Task<'a> {
     pub model: &'a str,
     /// The upstream's name of the model. It is never shown, and removed from the upstream's texts.
     pub upstream_model: &'a str,
-    /// When it was created, in Unix milliseconds.
+    /// The creation time, in Unix milliseconds.
     pub created_ms: i64,
     /// The time of this step, in Unix milliseconds.
     pub now_ms: i64,

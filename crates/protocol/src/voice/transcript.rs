@@ -137,7 +137,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
             let message = format!("`{name}` has no value that is supported.");
             return Err(Failure::unsupported_parameter(name, message));
         }
-        // Only the defaults are left here, and the upstream applies them by itself.
+        // The upstream always answers with JSON and without a stream, so these are not sent.
         if matches!(part.name.as_str(), "stream" | "response_format") {
             continue;
         }
@@ -240,7 +240,7 @@ mod tests {
                 ],
                 3,
             ),
-            // One channel, regardless of the other member.
+            // One channel, because `multichannel` is not set.
             (
                 vec![
                     ("file", &audio),

@@ -1,4 +1,4 @@
-//! The four error envelopes, and the events that end a failed stream, byte for byte.
+//! Tests the bytes of the four error envelopes and of the events that end a failed stream.
 
 use std::fmt::Write;
 use std::time::Duration;

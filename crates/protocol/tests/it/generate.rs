@@ -1,4 +1,4 @@
-//! Conversions from and to Generate Content.
+//! Tests of conversions from and to Generate Content.
 
 use protocol::canon::Event;
 use protocol::convert::read_request;

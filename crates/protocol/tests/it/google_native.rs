@@ -1,4 +1,4 @@
-//! The native paths of Generate Content and Interactions: refusals, changes, and the ends of
+//! Tests of the native paths of Generate Content and Interactions: refusals, changes, and the ends of
 //! streams.
 
 use bytes::Bytes;

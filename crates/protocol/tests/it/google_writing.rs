@@ -1,4 +1,4 @@
-//! Requests for upstreams of Generate Content and Interactions, and the members that are dropped.
+//! Tests of requests for Generate Content and Interactions upstreams, and of the members that are dropped.
 
 use protocol::canon::{
     Dropped, Effort, Format, Image, ImageDetail, ImageSource, Logprobs, Opaque, Part, Path,

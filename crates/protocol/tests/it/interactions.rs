@@ -1,4 +1,4 @@
-//! Conversions from and to Interactions.
+//! Tests of conversions from and to Interactions.
 
 use bytes::Bytes;
 use protocol::canon::Event;

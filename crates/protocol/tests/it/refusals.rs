@@ -1,4 +1,4 @@
-//! Texts of refusals: they explain the error, and never identify the upstream.
+//! Tests that the texts of refusals explain the error and never identify the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Chat requests: what is read, refused, and sent to the upstream.
+//! Tests of chat requests: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
 use protocol::canon::carrier::{self, Carried};

@@ -1,4 +1,4 @@
-//! Chat streams: what a client receives, for any chunking of the upstream's bytes.
+//! Tests of the chat streams that a client receives, for any chunking of the upstream's bytes.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -32,7 +32,7 @@ pub(super) struct Turn {
 /// The state of the conversation while it is written.
 pub(super) struct Content<'d> {
     dropped: &'d mut Dropped,
-    /// Whether there are tool calls or results of them.
+    /// Whether there are tool calls or tool results.
     pub(super) has_calls: bool,
     /// The names of the documents so far. Upstreams require them to be unique.
     documents: HashSet<String>,

@@ -20,7 +20,7 @@ pub(crate) struct Events {
     stop: Option<Stop>,
 }
 
-/// How the message ended.
+/// The stop reason of the message, and the sequence that stopped it.
 #[derive(Debug)]
 struct Stop {
     reason: String,

@@ -1,4 +1,4 @@
-//! Blocks of an answer as upstreams send them: complete blocks, and the starts of blocks in a
+//! Reads blocks of an answer as upstreams send them: complete blocks, and the starts of blocks in a
 //! stream.
 
 use crate::canon::{Block, Opaque};

@@ -52,7 +52,7 @@ impl ContentKinds {
 }
 
 impl Ending<'_> {
-    /// How a finished answer ended. A refusal without text becomes a content filter stop, because
+    /// The ending of a finished answer. A refusal without text becomes a content filter stop, because
     /// clients look for the text.
     pub(in crate::responses) fn of(stop: &Stop, said: ContentKinds) -> Self {
         match stop {

@@ -1,4 +1,4 @@
-//! The response object and its items, as upstreams send them.
+//! Reads the response object and its items, as upstreams send them.
 
 use std::borrow::Cow;
 

@@ -45,7 +45,7 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) kind: Kind,
-    /// The first id that was used for it.
+    /// The first id that was used for the item.
     pub(super) id: Option<Box<str>>,
     pub(super) call_id: Option<Box<str>>,
     pub(super) index: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) struct State {
     pub(super) progress: Progress,
 }
 
-/// How far an item has progressed.
+/// The progress of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Running,

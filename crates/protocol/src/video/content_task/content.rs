@@ -1,4 +1,4 @@
-//! Content items: the text and the media that a video is made from.
+//! Reads content items: the text and the media that a video is made from.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) struct Content {
     pub(super) draft: Option<Draft>,
 }
 
-/// The draft to finish: our id of it, and its position in the body.
+/// The draft to finish: our id for it, and the position of the id in the body.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) id: String,

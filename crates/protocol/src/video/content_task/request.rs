@@ -1,4 +1,4 @@
-//! Creation requests: reads them, and writes them for an upstream.
+//! Reads creation requests, and writes them for an upstream.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Snapshots: the form of a task in lookups, lists and callbacks.
+//! Writes snapshots: the form of a task in lookups, lists and callbacks.
 //!
 //! The order of members is fixed. The bytes of an ended task are made once and stored.
 

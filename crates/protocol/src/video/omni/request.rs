@@ -1,4 +1,4 @@
-//! Creation requests: reads them, checks them against the model's profile, and writes them for an
+//! Reads creation requests, checks them against the model's profile, and writes them for an
 //! upstream.
 
 use std::borrow::Cow;
@@ -147,7 +147,7 @@ impl Request {
         asked.unwrap_or(DEFAULT_RESOLUTION)
     }
 
-    /// The tokens of this resolution as a fraction of those of the largest one. The ratios are
+    /// The tokens of this resolution as a fraction of the tokens of the largest. The ratios are
     /// those of the family's prices.
     pub(super) fn share_of_tokens(&self) -> (u64, u64) {
         match self.resolution() {
@@ -231,7 +231,7 @@ fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     })
 }
 
-/// The task that the input implies. It must be the named one, if the client named one.
+/// The task that the input implies. A task that the client named must be the same.
 fn task_of(input: &Input, named: Option<Task>) -> Result<Task, Failure> {
     let wrong = |message: &'static str| Err(Failure::invalid(message).param("input"));
     let task = match (input.images, input.videos) {

@@ -1,4 +1,4 @@
-//! Snapshots: the form of an interaction in lookups and callbacks. Its id is the id of the task.
+//! Writes snapshots: the form of an interaction in lookups and callbacks. Its id is the id of the task.
 
 use super::report::Facts;
 use super::usage::Usage;

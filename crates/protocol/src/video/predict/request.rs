@@ -1,4 +1,4 @@
-//! Creation requests: reads them, checks them against the model's profile, and writes them for an
+//! Reads creation requests, checks them against the model's profile, and writes them for an
 //! upstream.
 
 use std::borrow::Cow;

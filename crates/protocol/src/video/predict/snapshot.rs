@@ -1,4 +1,4 @@
-//! Snapshots: the form of an operation in lookups and callbacks. Its name is the id of the task.
+//! Writes snapshots: the form of an operation in lookups and callbacks. Its name is the id of the task.
 
 use crate::json::write::{self, Object};
 use crate::video::google::DEADLINE_EXCEEDED;

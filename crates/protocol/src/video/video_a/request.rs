@@ -1,4 +1,4 @@
-//! Creation requests, as read from the body. `check` checks them and `wire` writes them.
+//! Reads creation requests. `check` checks them and `wire` writes them.
 
 use std::borrow::Cow;
 

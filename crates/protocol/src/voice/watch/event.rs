@@ -15,9 +15,9 @@ pub(super) struct Event<'a> {
 /// The reason why a text cannot be read as an event.
 #[derive(Debug)]
 pub(super) enum EventError {
-    /// Not a JSON object. It is passed on, and the other side will reject it.
+    /// Not a JSON object. It is passed on, and its receiver will reject it.
     NotAnEvent,
-    /// Two readers could see different events in it.
+    /// Two parsers could read different events from the text.
     Ambiguous(Failure),
 }
 

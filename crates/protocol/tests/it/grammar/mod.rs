@@ -36,7 +36,7 @@ pub(crate) struct Call {
     pub(crate) arguments: Value,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum End {
     /// It did not end.

@@ -1,4 +1,4 @@
-//! Streams without members that their upstream could have sent: indexes, numbers and names.
+//! Properties of streams without members that their upstream could have sent: indexes, numbers and names.
 
 use proptest::prelude::*;
 use protocol::Dialect;

@@ -189,7 +189,7 @@ pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
         1 => words(Block::Refusal),
         3 => call,
     ];
-    // A count of zero beside text is not a report, and our count replaces it. Other tests cover
+    // A count of zero is not a report if there is text, and our count replaces it. Other tests cover
     // that.
     let usage = (1_u64..99, 0_u64..99, 1_u64..99, 0_u64..99).prop_map(
         |(input, cached_input, output, reasoning)| Usage {

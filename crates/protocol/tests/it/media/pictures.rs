@@ -1,4 +1,4 @@
-//! Files that are valid PNG images, and files that are not.
+//! Tests of files that are valid PNG images, and of files that are not.
 
 use std::io::Cursor;
 

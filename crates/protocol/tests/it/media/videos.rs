@@ -1,4 +1,4 @@
-//! Files that are valid videos, and files that are not.
+//! Tests of files that are valid videos, and of files that are not.
 
 use std::io::Cursor;
 

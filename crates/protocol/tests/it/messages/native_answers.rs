@@ -1,4 +1,4 @@
-//! Whole messages on the native path.
+//! Tests of whole messages on the native path.
 
 use bytes::Bytes;
 use protocol::native::{Answer, Identity, UnusableAnswer, rewrite_answer};

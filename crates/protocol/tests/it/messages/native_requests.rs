@@ -1,4 +1,4 @@
-//! Messages requests on the native path: what is read, refused, and sent to the upstream.
+//! Tests of Messages requests on the native path: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;

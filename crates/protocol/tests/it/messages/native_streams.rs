@@ -1,4 +1,4 @@
-//! Messages streams on the native path.
+//! Tests of Messages streams on the native path.
 
 use bytes::Bytes;
 use proptest::prelude::*;

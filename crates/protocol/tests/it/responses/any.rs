@@ -1,4 +1,4 @@
-//! Random requests and answers of the common form that this dialect can express.
+//! Generates random requests and answers of the common form that this dialect can express.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The Responses dialect.
+//! The Responses dialect, tested through the public API.
 
 mod any;
 mod convert_answers;

@@ -1,4 +1,4 @@
-//! Whole answers on the native path.
+//! Tests of whole answers on the native path.
 
 use bytes::Bytes;
 use protocol::native::{Answer, Identity, UnusableAnswer, rewrite_answer};

@@ -1,4 +1,4 @@
-//! Requests on the native path: what is read, refused, and sent to the upstream.
+//! Tests of requests on the native path: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Streams on the native path, for any chunking of the upstream's bytes.
+//! Tests of streams on the native path, for any chunking of the upstream's bytes.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Random whole answers of a dialect, with all members that they may have.
+//! Generates random whole answers of a dialect, with all members that they may have.
 
 use proptest::prelude::*;
 use protocol::Dialect;

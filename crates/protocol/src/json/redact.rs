@@ -12,7 +12,7 @@ use super::text::string_length;
 pub(crate) const RUN_CHARS_MAX: usize = 64;
 /// Longer lists of numbers are replaced.
 const NUMBERS_MAX: usize = 32;
-/// A line of base64 of at least this length continues after its line end.
+/// Base64 continues after a line end if the line has at least this length.
 const WRAPPED_LINE_CHARS_MIN: usize = 40;
 /// The maximum length of a data URI's head, which ends at its comma.
 const URI_HEAD_CHARS_MAX: usize = 128;

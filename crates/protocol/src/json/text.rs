@@ -1,4 +1,4 @@
-//! JSON strings: decodes the text between the quotes, and writes strings.
+//! Decodes and writes JSON strings.
 
 use std::borrow::Cow;
 use std::ops::Range;

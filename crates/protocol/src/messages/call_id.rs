@@ -1,4 +1,4 @@
-//! Ids of tool calls, in requests and in answers.
+//! Makes ids of tool calls valid in this dialect, for requests and answers.
 
 /// Replaces the characters of an id that this dialect does not allow.
 pub(super) fn plain_id(id: &str) -> String {

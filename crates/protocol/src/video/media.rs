@@ -32,7 +32,7 @@ pub enum MediaKind {
 pub enum Source {
     /// A URL from the upstream.
     Url(String),
-    /// The answer itself, in base64.
+    /// Inside the upstream's answer, in base64.
     Base64(Bytes),
 }
 

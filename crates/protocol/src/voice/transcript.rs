@@ -71,7 +71,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
                 continue;
             }
         };
-        // With duplicates or other spellings, two readers could read different values.
+        // With duplicates or other spellings, two parsers could read different values.
         if place.is_some() || part.name != name {
             let twice = format!("`{name}` must stand in the form once, under this name.");
             return Err(Failure::invalid(twice).param(name));

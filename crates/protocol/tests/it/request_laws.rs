@@ -33,7 +33,7 @@ fn any_value() -> impl Strategy<Value = String> {
     })
 }
 
-/// Requests whose known members are in any place among unknown ones.
+/// Requests with known members at random positions among unknown ones.
 fn any_request() -> impl Strategy<Value = String> {
     let unknown = prop::collection::vec(("x[a-z]{6}", any_value()), 0..5).prop_map(|members| {
         let mut members: Vec<(String, String)> = members;

@@ -1,4 +1,4 @@
-//! Content-task: videos made from content items. Each is a task that can be polled, listed and
+//! The content-task protocol: videos made from content items. Each is a task that can be polled, listed and
 //! deleted.
 
 mod check;

@@ -1,4 +1,4 @@
-//! The settings of a realtime session that metering depends on.
+//! Reads the settings of a realtime session that metering depends on.
 
 use std::ops::RangeInclusive;
 

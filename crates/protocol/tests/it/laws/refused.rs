@@ -13,8 +13,8 @@ use crate::grammar::{self, ClientAnswer, End};
 /// the order of [`Dialect::ALL`].
 type Row = [(&'static str, &'static str, &'static str); 5];
 
-/// The row of an upstream that sends text and refusal separately. In dialects
-/// with one place for both, the refusal is part of the text.
+/// The row of an upstream that sends text and refusal separately. In dialects with one
+/// place for both, the refusal is part of the text.
 const fn row(text: &'static str, words: &'static str) -> Row {
     [
         (text, words, "stop"),

@@ -47,7 +47,7 @@ pub(super) fn identity(dialect: Dialect) -> Identity {
     Identity { id, model, created }
 }
 
-/// A native stream of which nothing has arrived.
+/// The translator of a native stream of which nothing has arrived yet.
 fn unread(dialect: Dialect) -> Translator {
     Translator::from(Rewriter::new(dialect, identity(dialect), true))
 }

@@ -82,7 +82,7 @@ fn each_choice_of_a_completion_is_streamed() {
     assert_eq!(texts, ["a", "b", "c"]);
 }
 
-/// Each part becomes events that are larger than the part.
+/// Each part becomes events that are larger than the part, so the number of parts is limited.
 #[test]
 fn an_answer_of_too_many_parts_is_refused() {
     for (dialect, answer) in [

@@ -51,7 +51,7 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
         let mut frame = [0; END.len()];
         file.read_exact(&mut frame)?;
         let length = u64::from(be32(&frame, 0).unwrap_or(u32::MAX));
-        // A valid length has 31 bits.
+        // A valid length has at most 31 bits.
         if length >> 31 != 0 {
             return Err(Invalid::Size.into());
         }

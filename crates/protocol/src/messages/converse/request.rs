@@ -35,7 +35,7 @@ pub fn write_request(
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
     let body = messages::write_request(request, target, dropped)?;
-    // The Messages writer writes nothing else that Converse cannot express, so this `Dropped` stays unused.
+    // The Messages writer writes nothing else that Converse cannot express, so this `Dropped` is not read.
     let (body, inexpressible) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
     for (is_lost, field) in [
         (

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     kill_after_ms: Option<u64>,
     #[command(flatten)]
     program: Program,
-    /// The `PostgreSQL` server to move to, in a schema of its own.
+    /// The `PostgreSQL` server to move to. The run creates a schema there, and drops it at the end.
     #[arg(long, value_name = "URL", env = "TOLLGATE_TEST_POSTGRES")]
     postgres: String,
 }

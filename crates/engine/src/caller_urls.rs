@@ -53,7 +53,7 @@ impl ImageFetchLimits {
     }
 }
 
-/// Fetches and checks URLs within limits.
+/// Fetches and checks URLs that callers name.
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
     guarded: Arc<Guarded>,

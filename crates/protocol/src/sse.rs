@@ -187,7 +187,8 @@ impl Frame {
     }
 }
 
-/// Copies the data of a line to its position, with the line feed that joins it to the next one.
+/// Copies the data of one line into `masked`, at the same position as in the frame, and puts a line
+/// feed after it, which joins it to the data of the next line.
 fn copy_line(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     if let Some(feed) = masked.get_mut(span.end) {
         *feed = b'\n';

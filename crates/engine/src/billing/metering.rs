@@ -267,8 +267,8 @@ fn tools_of(summary: &AnswerSummary) -> Meter {
     meter_of(&usage, &summary.tools)
 }
 
-/// Converts the protocol's usage into the ledger's quantities. Tool calls that we have seen count if the report does
-/// not include tools.
+/// Converts the protocol's usage into the ledger's quantities. If the report counts no calls of a tool, the calls that
+/// we have seen are used instead.
 fn meter_of(usage: &Usage, summary: &ToolCalls) -> Meter {
     let tools = usage.tools.or(summary);
     Meter {

@@ -254,7 +254,8 @@ async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
     frame: CloseFrame,
 ) {
-    // A side that has already closed rejects the close frame. The next read answers its close.
+    // If the peer has already sent a close frame, the socket refuses to send ours. The next read sends the reply to the
+    // peer's.
     let _ = socket.close(Some(frame)).await;
     while let Some(Ok(_)) = socket.next().await {}
 }

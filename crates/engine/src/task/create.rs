@@ -55,7 +55,7 @@ struct Prepared {
     request: Box<dyn Creation>,
     model: Arc<Model>,
     plan: RoutePlan,
-    /// The upstream's id of the draft task that this task continues.
+    /// The upstream's id for the draft task that this task continues.
     draft: Option<Box<str>>,
     bound: Meter,
     ask: Reservation,

@@ -429,7 +429,7 @@ t_seconds_bucket{le=\"+Inf\",endpoint=\"y\"} 0
             ])
         );
         assert_eq!(points[1]["asInt"], "2");
-        // The value does not fit a signed integer.
+        // The value does not fit in a signed integer.
         assert!(points[0]["asDouble"].is_f64(), "{}", points[0]);
         let points = seconds["histogram"]["dataPoints"].as_array().unwrap();
         assert_eq!(points.len(), 2);

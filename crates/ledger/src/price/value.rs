@@ -19,8 +19,8 @@ pub enum PriceValue {
     Table(BTreeMap<String, PriceValue>),
     /// A list: long-context prices, one table for each threshold.
     List(Vec<PriceValue>),
-    /// A value of any other type, by the name of the type. The value is not kept, because a float
-    /// has already lost digits.
+    /// Any other value. Only a description of it is kept, such as "a boolean", for the error message: a
+    /// float, for example, has already lost digits.
     Unfit(&'static str),
 }
 

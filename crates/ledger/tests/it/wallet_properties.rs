@@ -156,7 +156,7 @@ impl Books {
         };
         let (growth, exposure) = (more.hold.get(), more.exposure.get());
         let exposed = (held.exposure.get() + exposure - growth).max(0);
-        // The growth beyond the call's stated worst case.
+        // The amount by which the call's worst case (hold plus exposure) grows.
         let beyond = growth + exposed - held.exposure.get();
         let fits =
             self.covered(growth) && self.within_limit(key, growth) && self.within_debt(beyond);

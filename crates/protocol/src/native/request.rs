@@ -15,7 +15,7 @@ use crate::messages;
 use crate::request_head::Head;
 use crate::responses;
 
-/// Reads a request and applies the contract's refusals for its endpoint.
+/// Reads a request, and refuses it where the API of its endpoint (`docs/api`) says so.
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     match dialect {
         Dialect::Chat => chat::read_head(body),
@@ -27,7 +27,7 @@ pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     }
 }
 
-/// Reads a Generate Content request and applies the contract's refusals. The path of the request
+/// Reads a Generate Content request, and refuses it where `docs/api` says so. The path of the request
 /// names the model and says whether the client asks for a stream.
 pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, Failure> {
     generate::read_head(body, model, stream)

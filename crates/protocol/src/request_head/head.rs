@@ -31,7 +31,7 @@ pub struct Head {
     pub sampling: Vec<&'static str>,
     /// The position of the model's name; empty if the body does not contain it.
     pub(crate) model_span: Range<usize>,
-    /// The edits that the contract requires, except for the model.
+    /// The edits to make before the request is sent on, except for the one that replaces the model's name.
     pub(crate) edits: Vec<Edit>,
     /// The index of the edit that asks the upstream to report its usage.
     pub(crate) usage_edit: Option<usize>,

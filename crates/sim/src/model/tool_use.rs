@@ -12,7 +12,7 @@ const NON_SUBJECT_WORDS: [&str; 18] = [
     "get", "set", "find", "search", "lookup", "fetch", "list", "create", "make", "tool",
     "function", "call", "with", "from", "current", "data", "the", "for",
 ];
-/// Phrases with which a prompt asks for any tool.
+/// Phrases by which a prompt asks for a tool without saying which one.
 const TOOL_REQUEST_PHRASES: [&str; 4] = [
     "use the tool",
     "use a tool",

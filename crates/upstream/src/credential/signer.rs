@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares with requests that the vendor's own library has signed (`conformance/signatures` signs more of them).
+    /// Compares our signatures with those of the vendor's own library (`conformance/signatures` compares more of them).
     #[test]
     fn signatures_are_those_of_the_vendors_library() {
         let body = r#"{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}"#;

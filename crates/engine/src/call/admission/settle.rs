@@ -17,8 +17,9 @@ use crate::failures::try_again_soon;
 use crate::settings::Commit;
 
 impl Admission {
-    /// Starts the answer as soon as the settings allow it. A call whose hold is lost is released instead. `dropped`
-    /// names the members of the request that could not be converted.
+    /// Waits until the hold is durable, if the settings ask for that, and records that the answer starts. If the hold
+    /// cannot be confirmed, releases it and fails. `dropped` names the members of the request that could not be
+    /// converted.
     pub(crate) async fn start_answer(
         mut self: Box<Self>,
         dropped: Option<&str>,

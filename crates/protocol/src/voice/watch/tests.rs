@@ -544,7 +544,7 @@ fn failures_are_shown_without_the_upstreams_identity() {
     }
 }
 
-/// Text that no unit of the contract covers is billed by the usage that responses report. A
+/// Text that no unit of the price covers is billed by the usage that responses report. A
 /// response that has not reported yet, or never does, is billed by our own count.
 #[test]
 fn text_tokens_are_those_that_responses_report() {

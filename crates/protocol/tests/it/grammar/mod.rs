@@ -1,6 +1,6 @@
 //! Reads answers as clients do, and checks the rules that clients rely on.
 //!
-//! There is one listener for each dialect. Listeners are written from the contract and from the
+//! There is one listener for each dialect. Listeners are written from `docs/api` and from the
 //! observed behaviour of client libraries, not from our writers. A listener checks every rule of
 //! its dialect's streams and returns the answer that a client would have assembled.
 

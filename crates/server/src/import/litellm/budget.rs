@@ -66,7 +66,7 @@ pub(super) fn period(duration: &str) -> Option<PeriodLength> {
     }
 }
 
-/// Parses a time of the database, which is in UTC and has no zone.
+/// Parses a time from `LiteLLM`'s database. A time without a zone is in UTC.
 pub(super) fn time(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(time) = text.parse::<jiff::Timestamp>() {

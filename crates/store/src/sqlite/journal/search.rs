@@ -39,7 +39,7 @@ pub(super) fn find_within(
     Ok(search(on, query, None)?.entries)
 }
 
-/// Finds a page of rows within a short time.
+/// Finds a page of rows. Stops when the time limit of a page is over, even if the page is not full.
 pub(crate) fn page(on: &Connection, query: &JournalQuery) -> rusqlite::Result<JournalPage> {
     let moment = on.unchecked_transaction()?;
     search(&moment, query, Some(PageTime::start()))

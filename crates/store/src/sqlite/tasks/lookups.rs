@@ -65,7 +65,7 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
         Some(_) => "k.id = ?10",
         None => "?10 IS NULL",
     };
-    // Makes SQLite use the index of the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Makes SQLite use the index on the wallet. Otherwise a caller with few tasks would read those of all callers.
     let of_wallet = match query.wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = ?1)",
         None => "?1 IS NULL",

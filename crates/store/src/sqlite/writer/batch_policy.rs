@@ -15,7 +15,8 @@ pub(crate) const GATHER_PAUSE: Duration = Duration::from_micros(200);
 /// How long the writer lock is left free for other processes between batches that are opened ahead. It is longer than
 /// their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
 const LOCK_FREE: Duration = Duration::from_micros(400);
-/// The maximum time until the lock is left free again. Calls that arrive while it is free find no shared batch.
+/// How long the writer keeps the lock, over batches that are opened ahead, before it leaves the lock free for
+/// [`LOCK_FREE`]. This is not done more often, because calls that arrive meanwhile find no shared batch.
 const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
 /// A batch that no caller waits for stays open this many times longer, because calls become cheaper the more of them
 /// share a batch.

@@ -1,4 +1,4 @@
-//! Tests of every rule in the contract's tables and lists of modes.
+//! Tests of every rule in the tables and lists of modes of `docs/api`.
 
 use super::*;
 

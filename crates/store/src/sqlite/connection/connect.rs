@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::files::size;
 use crate::error::OpenError;
@@ -29,6 +29,12 @@ pub(crate) const LOCK_STEP: Duration = Duration::from_micros(250);
 pub(crate) const WRITER_CACHE_KIB: i32 = 8_192;
 pub(crate) const READER_CACHE_KIB: i32 = 1_024;
 pub(crate) const SEARCHER_CACHE_KIB: i32 = 8_192;
+
+/// Begins a transaction that writes, and waits while another process writes. A transaction that reads first could not
+/// begin to write after another process has written, and its changes would be lost.
+pub(crate) fn begin_write(on: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(on, TransactionBehavior::Immediate)
+}
 
 /// Opens a new or existing file. Refuses a file that is damaged or belongs to another program, and does not change it.
 pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::cache::{IdMap, IdSet};
 use crate::records::ids::{KeyId, WalletId};
 use crate::records::journal::JournalRow;
+use crate::sqlite::connection::connect::begin_write;
 use crate::usage::{
     Added, Grain, KnownSeries, NumberedCounts, Report, Segment, Series, SeriesNumbers, Slot,
     Totals, UsageCounts, UsageQuery, UsageRow, UsageStep, minutes_kept_since, pending,
@@ -148,7 +149,7 @@ impl<'c> UsageWriter<'c> {
 
 /// Adds the pending counts to the roll-ups, in a transaction of its own.
 pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> {
-    let transaction = on.unchecked_transaction()?;
+    let transaction = begin_write(on)?;
     let counts = read_pending(&transaction)?;
     add_to_totals(&transaction, counts.roll_up(&Grain::OF_ACCOUNTS, now))?;
     transaction

@@ -16,6 +16,7 @@ use super::usage::{self, UsageWriter};
 use crate::clock;
 use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::{JournalCursor, JournalQuery, JournalRow, number_of};
+use crate::sqlite::connection::connect::begin_write;
 use crate::stats::Counters;
 
 /// How long rows are collected for one transaction. No caller waits for a row.
@@ -222,7 +223,7 @@ impl<'c> Writer<'c> {
             return Ok(());
         }
         let connection = self.connection;
-        let transaction = connection.unchecked_transaction()?;
+        let transaction = begin_write(connection)?;
         let inserts = match &mut self.inserts {
             Some(inserts) => inserts,
             none => none.insert(Inserts::prepare(connection)?),
@@ -249,7 +250,7 @@ impl<'c> Writer<'c> {
 
     fn try_count_older(&mut self, now: UnixMs) -> rusqlite::Result<bool> {
         let connection = self.connection;
-        let transaction = connection.unchecked_transaction()?;
+        let transaction = begin_write(connection)?;
         let Some(before) = usage::uncounted(connection)? else {
             return Ok(false);
         };
@@ -361,6 +362,35 @@ mod tests {
         assert_eq!(between(0, 1), 1);
         assert_eq!(between(7_100_000, 7_100_040), 41);
         assert_eq!(between(7_150_000, 7_300_000), 2);
+    }
+
+    #[test]
+    fn rows_wait_while_another_process_writes() {
+        static OTHER: Mutex<Option<Connection>> = Mutex::new(None);
+        let (folder, mut connection) = connection();
+        let other = Connection::open(folder.path().join("journal")).unwrap();
+        other
+            .execute_batch("BEGIN IMMEDIATE; INSERT INTO names (name) VALUES ('other')")
+            .unwrap();
+        *OTHER.lock() = Some(other);
+        // The other process commits while the writer waits.
+        let commit = |_| {
+            let other = OTHER.lock().take();
+            other.is_some_and(|other| other.execute_batch("COMMIT").is_ok())
+        };
+        connection.busy_handler(Some(commit)).unwrap();
+        let counters = Counters::default();
+        let mut writer = Writer::new(&connection, &counters, OPTIONS);
+        let row = JournalRow {
+            at: NOW,
+            model: "a/m".into(),
+            endpoint: "/v1/x".into(),
+            ..JournalRow::default()
+        };
+        // The names of the row are not cached, so they are read before anything is written.
+        writer.write(&[row]).unwrap();
+        let found = super::super::find(&connection, &JournalQuery::default()).unwrap();
+        assert_eq!(&*found[0].row.model, "a/m");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Computes the heads of wallets whose entries were posted before chains existed, once, after the migration.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::chain::Chains;
 use crate::records::ids::PriceVersion;
+use crate::sqlite::connection::connect::begin_write;
 use crate::sqlite::reads::verify::each;
 use crate::sqlite::rows::{ENTRY, entry_columns};
 
@@ -16,7 +17,7 @@ pub(crate) fn are_missing(on: &Connection) -> rusqlite::Result<bool> {
 /// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next start
 /// repeats it.
 pub(crate) fn fill(on: &Connection) -> rusqlite::Result<()> {
-    let transaction = Transaction::new_unchecked(on, TransactionBehavior::Immediate)?;
+    let transaction = begin_write(on)?;
     if !are_missing(&transaction)? {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 /// A piece up to this size is copied, because that is cheaper than a write of its own.
-const COPY_BYTES_MAX: usize = 4096;
+pub(crate) const COPY_BYTES_MAX: usize = 4096;
 
 /// A queue of output bytes.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use super::identity::{FixedMember, IdentityMember, IdentitySet};
 use super::incomplete_event::FillIn;
 use super::output::Output;
-use crate::json::{Cursor, Raw, SyntaxError, Text};
+use crate::json::{Cursor, SyntaxError, Text};
 use crate::needle::Needle;
 use crate::usage::Usage;
 
@@ -27,9 +27,10 @@ pub(crate) struct AnswerLayout {
     pub(crate) fixed: Option<FixedMember>,
     /// The usage report.
     pub(crate) usage: &'static str,
-    /// Reads a usage report. The second argument is the report before it, which a later report may
-    /// only increase. Returns `None` if the report cannot be used for billing.
-    pub(crate) read_usage: fn(Raw<'_>, Option<Usage>) -> Option<Usage>,
+    /// Reads the value at the cursor as a usage report. The second argument is the report before it,
+    /// which a later report may only increase. Returns `None` if the report cannot be used for
+    /// billing.
+    pub(crate) read_usage: fn(&mut Cursor<'_>, Option<Usage>) -> Result<Option<Usage>, SyntaxError>,
     /// Reads a member that contains output. Returns `false`, without reading it, if it is another
     /// member.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,

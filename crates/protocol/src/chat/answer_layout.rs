@@ -29,7 +29,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     created: Some("created"),
     fixed: None,
     usage: "usage",
-    read_usage: |usage, _| read_usage(usage),
+    read_usage: |cursor, _| read_usage(cursor),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

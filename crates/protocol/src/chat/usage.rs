@@ -1,16 +1,11 @@
 //! Reads and writes the usage object of chat.
 
 use crate::json::write::Object;
-use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::json::{Cursor, Shape, SyntaxError};
 use crate::usage::{InclusiveCounts, Usage, count};
 
-/// Reads a usage object. A number that `count` rejects counts as missing.
-pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
-    take_usage(&mut Cursor::new(usage.text())).ok()?
-}
-
 /// Reads the value at the cursor as a usage object.
-pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, SyntaxError> {
+pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, SyntaxError> {
     if cursor.shape()? != Shape::Object {
         cursor.value()?;
         return Ok(None);

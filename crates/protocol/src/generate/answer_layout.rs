@@ -24,7 +24,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     created: None,
     fixed: None,
     usage: "usageMetadata",
-    read_usage: |usage, _| read_usage(usage),
+    read_usage: |cursor, _| cursor.value().map(read_usage),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

@@ -26,7 +26,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     created: None,
     fixed: None,
     usage: "usage",
-    read_usage: |usage, _| read_usage(usage),
+    read_usage: |cursor, _| cursor.value().map(read_usage),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::scan::{Cursor, Shape};
 use super::syntax::SyntaxError;
 use super::text::Text;
-use crate::byte_queue::ByteQueue;
+use crate::byte_queue::{ByteQueue, COPY_BYTES_MAX};
 
 /// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,8 +109,7 @@ pub(crate) fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     if edits.is_empty() {
         return body.clone();
     }
-    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
-    let mut out = BytesMut::with_capacity(body.len().saturating_add(added));
+    let mut out = BytesMut::with_capacity(changed_length(body, &edits));
     each_piece(body.len(), edits, |piece| match piece {
         Segment::Old(span) => out.extend_from_slice(body.get(span).unwrap_or_default()),
         Segment::New(text) => out.extend_from_slice(&text),
@@ -120,10 +119,20 @@ pub(crate) fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
 
 /// The changed text as several buffers. Large unchanged runs share the memory of `body`.
 pub(crate) fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
+    if body.len() <= COPY_BYTES_MAX {
+        // All pieces are copied.
+        out.reserve(changed_length(body, &edits));
+    }
     each_piece(body.len(), edits, |piece| match piece {
         Segment::Old(span) => out.share(body, span),
         Segment::New(text) => out.copy(&text),
     });
+}
+
+/// The length of the changed text, or a little more.
+fn changed_length(body: &[u8], edits: &[Edit]) -> usize {
+    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    body.len().saturating_add(added)
 }
 
 enum Segment {

@@ -103,6 +103,11 @@ impl<'a> Cursor<'a> {
         self.value_shown_to(&mut ())
     }
 
+    /// The text between `start`, an earlier position, and this position.
+    pub(crate) fn since(&self, start: usize) -> &'a str {
+        self.slice(start..self.at)
+    }
+
     /// Skips a value, passes its content to `strings`, and returns the value with its position.
     pub(crate) fn value_shown_to(
         &mut self,
@@ -226,6 +231,7 @@ impl<'a> Cursor<'a> {
         Err(self.error(SyntaxErrorKind::ObjectEnd))
     }
 
+    #[inline]
     fn key(&mut self) -> Result<Text<'a>, SyntaxError> {
         self.skip_space();
         if self.peek() != Some(b'"') {
@@ -342,6 +348,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string whose opening quote is the next byte.
+    #[inline]
     fn string_body(&mut self) -> Result<Text<'a>, SyntaxError> {
         let start = self.at + 1;
         let (end, escaped) = string_end(self.text.as_bytes(), start)?;
@@ -374,6 +381,7 @@ impl<'a> Cursor<'a> {
         self.text.get(span).unwrap_or_default()
     }
 
+    #[cold]
     fn error(&self, kind: SyntaxErrorKind) -> SyntaxError {
         SyntaxError { kind, at: self.at }
     }

@@ -21,7 +21,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     created: None,
     fixed: None,
     usage: "usage",
-    read_usage,
+    read_usage: |cursor, before| Ok(read_usage(cursor.value()?, before)),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

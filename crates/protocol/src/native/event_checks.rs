@@ -19,10 +19,8 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
     let Some(value) = mentioned(data, layout.usage) else {
         return false;
     };
-    let report = utf8(value).map(|value| Cursor::new(value).value());
-    if let Ok(Ok(report)) = report
-        && (layout.read_usage)(report, None).is_some()
-    {
+    let usage = utf8(value).map(|value| (layout.read_usage)(&mut Cursor::new(value), None));
+    if matches!(usage, Ok(Ok(Some(_)))) {
         return false;
     }
     // A member has the right name but not the form of a report. Only a full pass can tell whether

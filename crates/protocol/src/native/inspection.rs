@@ -138,14 +138,16 @@ impl<'a> Inspection<'a> {
             return self.record_identity(identity, cursor, output);
         }
         if name.is(layout.usage) {
-            let value = cursor.value()?;
-            if !value.is_null() {
-                let usage = (layout.read_usage)(value, output.usage);
+            if cursor.shape()? == Shape::Null {
+                cursor.value()?;
+            } else {
+                let start = cursor.position();
+                let usage = (layout.read_usage)(cursor, output.usage)?;
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
-                if output.hides_usage || usage_costs::has_costs(value) {
-                    self.record_span(IdentityMember::Usage, value.span())?;
+                if output.hides_usage || usage_costs::has_costs(cursor.since(start)) {
+                    self.record_span(IdentityMember::Usage, start..cursor.position())?;
                 }
             }
         } else if name.is("error") {

@@ -2,6 +2,7 @@
 
 use crate::json::typed::compact;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
+use crate::needle::Needle;
 
 /// Members in which upstreams state the cost of a call for their own customer.
 const COSTS: [&str; 8] = [
@@ -15,18 +16,31 @@ const COSTS: [&str; 8] = [
     "upstream_inference_cost",
 ];
 
+/// Each of these names contains one of these words.
+static COST_NEEDLES: [Needle; 2] = [Needle::new("cost"), Needle::new("byok")];
+
 /// Whether a report has members that the client must not see.
-pub(super) fn has_costs(report: Raw<'_>) -> bool {
+pub(super) fn has_costs(report: &str) -> bool {
+    if !may_have_costs(report.as_bytes()) {
+        return false;
+    }
     let mut found = false;
     // The text has been checked already.
     let _ = each(report, |name, _| found |= !is_shown(name));
     found
 }
 
+/// Whether a report can have such members. Nearly all reports have none, and searching for a part of their names is
+/// much faster than reading the report.
+fn may_have_costs(report: &[u8]) -> bool {
+    let has_escapes = memchr::memchr(b'\\', report).is_some();
+    has_escapes || COST_NEEDLES.iter().any(|needle| needle.is_in(report))
+}
+
 /// The report without its costs.
 pub(super) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
     let mut out = vec![b'{'];
-    each(Cursor::new(report).value()?, |name, value| {
+    each(report, |name, value| {
         if is_shown(name) {
             if out.len() > 1 {
                 out.push(b',');
@@ -40,11 +54,12 @@ pub(super) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
     Ok(out)
 }
 
-fn each<'a>(report: Raw<'a>, mut note: impl FnMut(Text<'a>, Raw<'a>)) -> Result<(), SyntaxError> {
-    if report.shape() != Shape::Object {
+fn each<'a>(report: &'a str, mut note: impl FnMut(Text<'a>, Raw<'a>)) -> Result<(), SyntaxError> {
+    let mut cursor = Cursor::new(report);
+    if cursor.shape()? != Shape::Object {
         return Ok(());
     }
-    Cursor::new(report.text()).object(|cursor, name| {
+    cursor.object(|cursor, name| {
         note(name, cursor.value()?);
         Ok(())
     })
@@ -57,6 +72,13 @@ fn is_shown(name: Text<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_name_of_a_cost_is_searched_for() {
+        for name in COSTS {
+            assert!(may_have_costs(name.as_bytes()), "{name}");
+        }
+    }
 
     #[test]
     fn counts_stay_and_costs_go() {
@@ -74,9 +96,9 @@ mod tests {
             ),
             (r#"{"total_time":1,"x_cost":0.10}"#, None),
             (r#"{"c\u006fst": 1}"#, Some("{}")),
+            (r#"{"is_byok":true}"#, Some("{}")),
         ] {
-            let raw = Cursor::new(report).value().unwrap();
-            assert_eq!(has_costs(raw), shown.is_some(), "{report}");
+            assert_eq!(has_costs(report), shown.is_some(), "{report}");
             if let Some(shown) = shown {
                 assert_eq!(without_costs(report).unwrap(), shown.as_bytes());
             }

@@ -22,7 +22,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     // `store` is always false (`docs/api/responses.md`).
     fixed: Some(("store", "false")),
     usage: "usage",
-    read_usage: |usage, _| read_usage(usage),
+    read_usage: |cursor, _| cursor.value().map(read_usage),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::canon::Token;
 use crate::chat::request::EXTRA;
-use crate::chat::usage::take_usage;
+use crate::chat::usage::read_usage;
 use crate::json::typed::{self, Misread};
 use crate::json::{Cursor, Integer, Shape, utf8};
 use crate::rejection;
@@ -79,7 +79,7 @@ impl<'a> Answer<'a> {
                     }
                     Ok::<(), UnusableAnswer>(())
                 })?,
-                "usage" => answer.usage = take_usage(cursor)?,
+                "usage" => answer.usage = read_usage(cursor)?,
                 "error" => {
                     let value = cursor.value()?;
                     if rejection::is_error(value) {

@@ -19,29 +19,18 @@ const BLOCK_BYTES: usize = 64;
 /// Spaces and lower-case letters are counted together, so they must cost the same.
 const _: () = assert!(cost::SPACE == cost::LOWER);
 
-/// The ASCII bytes at the start of a text, counted by class.
-#[derive(Debug, Default)]
+/// A sign costs as much as the start of a word, so they are counted together too.
+const _: () = assert!(cost::SIGN == cost::WORD);
+
+/// The ASCII bytes at the start of a text.
+#[derive(Debug)]
 pub(super) struct Run {
     /// The end of these bytes.
     pub(super) end: usize,
     /// Whether the last of these bytes belongs to a word.
     pub(super) in_word: bool,
-    letters_and_spaces: u64,
-    upper: u64,
-    /// Letters at the start of a word.
-    starts: u64,
-    /// All other bytes, except the backslashes of escapes.
-    signs: u64,
-}
-
-impl Run {
-    /// The cost of the bytes, in parts of a token.
-    pub(super) fn parts(&self) -> u64 {
-        self.letters_and_spaces * u64::from(cost::LOWER)
-            + self.upper * u64::from(cost::UPPER - cost::LOWER)
-            + self.starts * u64::from(cost::WORD)
-            + self.signs * u64::from(cost::SIGN)
-    }
+    /// The cost of these bytes, in parts of a token.
+    pub(super) parts: u64,
 }
 
 /// Counts the bytes up to the first one outside ASCII.
@@ -51,77 +40,96 @@ impl Run {
 /// encode any character.
 #[inline(always)]
 pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word: bool) -> Run {
-    let mut run = Run::default();
-    let mut backslashes = Backslashes::default();
-    // The letters of the previous block. The highest bit stands for the byte before the text.
-    let mut letters_before = u64::from(in_word) << (BLOCK_BYTES - 1);
-    let mut rest = text;
+    let mut counts = Counts::<ESCAPES>::after(in_word);
+    let (blocks, rest) = text.as_chunks();
+    for (place, block) in blocks.iter().enumerate() {
+        if let Some(stop) = counts.add(simd, block, BLOCK_BYTES) {
+            return counts.run_to(place * BLOCK_BYTES + stop);
+        }
+    }
     let mut padded = [0; BLOCK_BYTES];
-    loop {
-        let (block, length) = if let Some((block, _)) = rest.split_first_chunk() {
-            (block, BLOCK_BYTES)
-        } else {
-            if let Some(room) = padded.get_mut(..rest.len()) {
-                room.copy_from_slice(rest);
-            }
-            (&padded, rest.len())
-        };
-        let classes = Classes::of(simd, block);
-        let mut stops = classes.outside | above(length);
+    if let Some(room) = padded.get_mut(..rest.len()) {
+        room.copy_from_slice(rest);
+    }
+    let stop = counts.add(simd, &padded, rest.len());
+    counts.run_to(text.len() - rest.len() + stop.unwrap_or(rest.len()))
+}
+
+/// The counts of the blocks so far.
+struct Counts<const ESCAPES: bool> {
+    parts: u64,
+    backslashes: Backslashes,
+    /// The letters of the previous block. The highest bit stands for the byte before the text.
+    letters_before: u64,
+    /// Whether the last byte of the run belongs to a word. Known when the run has ended.
+    in_word: bool,
+    /// Whether the run ends at an escape. The backslash is then not part of the run either.
+    ends_at_escape: bool,
+}
+
+impl<const ESCAPES: bool> Counts<ESCAPES> {
+    #[inline(always)]
+    fn after(in_word: bool) -> Self {
+        Self {
+            parts: 0,
+            backslashes: Backslashes::default(),
+            letters_before: u64::from(in_word) << (BLOCK_BYTES - 1),
+            in_word,
+            ends_at_escape: false,
+        }
+    }
+
+    /// Adds the first `length` bytes of a block. Returns where the run stops, if it does so in this
+    /// block.
+    ///
+    /// Masks have one bit per byte. The lowest bit is the first byte.
+    #[inline(always)]
+    fn add<S: Simd>(&mut self, simd: S, block: &[u8; BLOCK_BYTES], length: usize) -> Option<usize> {
+        let block = u8x64::load_array_ref(simd, block);
+        let mut stops = block.simd_ge(0x80).to_bitmask() | above(length);
         let mut backslash = 0;
         let mut escaped = 0;
         if ESCAPES {
-            escaped = backslashes.escaped(classes.backslash);
-            backslash = classes.backslash & !escaped;
-            stops |= classes.u & escaped;
+            backslash = block.simd_eq(b'\\').to_bitmask();
+            escaped = self.backslashes.escaped(backslash);
+            backslash &= !escaped;
+            if escaped != 0 {
+                stops |= block.simd_eq(b'u').to_bitmask() & escaped;
+            }
         }
-        let inside = !above(stops.trailing_zeros() as usize);
-        let letters = classes.letters & !escaped;
-        let letters_and_spaces = (letters | classes.space) & inside;
-        run.letters_and_spaces += ones(letters_and_spaces);
-        run.upper += ones(letters & !classes.lower & inside);
-        run.starts +=
-            ones(letters & !(letters << 1 | letters_before >> (BLOCK_BYTES - 1)) & inside);
-        run.signs += ones(inside & !letters_and_spaces & !backslash);
+        let letters = ((block | 0x20) - b'a').simd_lt(26).to_bitmask() & !escaped;
+        let starts = letters & !(letters << 1 | self.letters_before >> (BLOCK_BYTES - 1));
+        let mut letters_and_spaces = letters | block.simd_eq(b' ').to_bitmask();
+        let mut upper = letters & !block.simd_ge(b'a').to_bitmask();
+        let mut starts_and_signs = starts | !(letters_and_spaces | backslash);
+        if stops != 0 {
+            let inside = !above(stops.trailing_zeros() as usize);
+            letters_and_spaces &= inside;
+            upper &= inside;
+            starts_and_signs &= inside;
+        }
+        // One sum: the compiler would count the bits of separate sums with slower vector instructions.
+        self.parts += ones(letters_and_spaces) * u64::from(cost::LOWER)
+            + ones(upper) * u64::from(cost::UPPER - cost::LOWER)
+            + ones(starts_and_signs) * u64::from(cost::WORD);
         if stops == 0 {
-            letters_before = letters;
-            rest = rest.get(BLOCK_BYTES..).unwrap_or_default();
-            continue;
+            self.letters_before = letters;
+            return None;
         }
-        // If the run ends at an escape, its backslash is not part of the run either.
         let stop = stops.trailing_zeros() as usize;
-        let cut = usize::from(escaped >> stop & 1 == 1);
-        let letters = u128::from(letters) << BLOCK_BYTES | u128::from(letters_before);
-        run.in_word = letters >> (BLOCK_BYTES - 1 + stop - cut) & 1 == 1;
-        run.end = text.len() - rest.len() + stop - cut;
-        return run;
+        self.ends_at_escape = escaped >> stop & 1 == 1;
+        let letters = u128::from(letters) << BLOCK_BYTES | u128::from(self.letters_before);
+        let last = BLOCK_BYTES - 1 + stop - usize::from(self.ends_at_escape);
+        self.in_word = letters >> last & 1 == 1;
+        Some(stop)
     }
-}
 
-/// The classes in a block, one bit per byte. The lowest bit is the first byte.
-struct Classes {
-    /// Bytes outside ASCII.
-    outside: u64,
-    letters: u64,
-    /// Lower-case letters and some signs.
-    lower: u64,
-    space: u64,
-    backslash: u64,
-    u: u64,
-}
-
-impl Classes {
     #[inline(always)]
-    fn of<S: Simd>(simd: S, block: &[u8; BLOCK_BYTES]) -> Self {
-        let block = u8x64::load_array_ref(simd, block);
-        let place = (block | 0x20) - b'a';
-        Self {
-            outside: block.simd_ge(0x80).to_bitmask(),
-            letters: place.simd_lt(26).to_bitmask(),
-            lower: block.simd_ge(b'a').to_bitmask(),
-            space: block.simd_eq(b' ').to_bitmask(),
-            backslash: block.simd_eq(b'\\').to_bitmask(),
-            u: block.simd_eq(b'u').to_bitmask(),
+    fn run_to(self, stop: usize) -> Run {
+        Run {
+            end: stop - usize::from(self.ends_at_escape),
+            in_word: self.in_word,
+            parts: self.parts,
         }
     }
 }

@@ -119,7 +119,7 @@ impl Counter {
     fn add_ascii<'a, const ESCAPES: bool>(&mut self, text: &'a [u8]) -> &'a [u8] {
         let in_word = self.in_word;
         let run = dispatch!(Level::new(), simd => ascii::count::<_, ESCAPES>(simd, text, in_word));
-        self.parts = self.parts.saturating_add(run.parts());
+        self.parts = self.parts.saturating_add(run.parts);
         self.in_word = run.in_word;
         text.get(run.end..).unwrap_or_default()
     }

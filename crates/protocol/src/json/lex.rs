@@ -68,25 +68,27 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
     let mut escaped = false;
     let mut runs = Backslashes::default();
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let marks = Marks::of(simd, block);
-        let escaped_here = runs.escaped(marks.backslash);
-        let stops = marks.control | marks.quote & !escaped_here;
+        let block = u8x64::load_array_ref(simd, block);
+        let backslash = block.simd_eq(b'\\').to_bitmask();
+        let escaped_here = runs.escaped(backslash);
+        // Quotes and control characters: see `special_marks`.
+        let stops = (block ^ 0x02).simd_le(0x20).to_bitmask() & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;
-        escaped |= marks.backslash & before != 0;
-        // Most escapes are one of these three. The others are checked one by one.
-        let mut others = escaped_here & before & !(marks.quote | marks.backslash | marks.n);
-        while others != 0 {
-            let backslash = at + others.trailing_zeros() as usize - 1;
-            escape_end(bytes, backslash)?;
-            others &= others - 1;
+        escaped |= backslash & before != 0;
+        if escaped_here != 0 {
+            // Most escapes are one of these three. The others are checked one by one.
+            let usual = block.simd_eq(b'"') | block.simd_eq(b'\\') | block.simd_eq(b'n');
+            let mut others = escaped_here & before & !usual.to_bitmask();
+            while others != 0 {
+                let backslash = at + others.trailing_zeros() as usize - 1;
+                escape_end(bytes, backslash)?;
+                others &= others - 1;
+            }
         }
         if stops != 0 {
             let at = at + stops.trailing_zeros() as usize;
             return match bytes.get(at) {
                 Some(b'"') => Ok(Blocks::End { at, escaped }),
-                _ if escaped_here & stops & stops.wrapping_neg() != 0 => {
-                    Err(error(SyntaxErrorKind::Escape, at - 1))
-                }
                 _ => Err(error(SyntaxErrorKind::Control, at)),
             };
         }
@@ -121,29 +123,6 @@ fn last_string_end(
 
 fn error(kind: SyntaxErrorKind, at: usize) -> SyntaxError {
     SyntaxError { kind, at }
-}
-
-/// The positions of each kind of byte in a block, one bit per byte. The lowest bit is the first
-/// byte.
-struct Marks {
-    quote: u64,
-    backslash: u64,
-    control: u64,
-    /// The letter of the most common escape.
-    n: u64,
-}
-
-impl Marks {
-    #[inline(always)]
-    fn of<S: Simd>(simd: S, block: &[u8; BLOCK_BYTES]) -> Self {
-        let block = u8x64::load_array_ref(simd, block);
-        Self {
-            quote: block.simd_eq(b'"').to_bitmask(),
-            backslash: block.simd_eq(b'\\').to_bitmask(),
-            control: block.simd_lt(0x20).to_bitmask(),
-            n: block.simd_eq(b'n').to_bitmask(),
-        }
-    }
 }
 
 /// The number of bytes before the first quote, backslash or control character. Bytes after the last

@@ -6,9 +6,11 @@ mod query;
 mod rows;
 mod search;
 mod usage;
+mod usage_report;
 mod writer;
 
 pub(super) use names::Names;
 pub(super) use search::{find, page};
-pub(super) use usage::{add_pending as add_pending_usage, usage};
+pub(super) use usage::add_pending as add_pending_usage;
+pub(super) use usage_report::usage;
 pub(super) use writer::{Journal, JournalOptions};

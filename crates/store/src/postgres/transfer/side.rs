@@ -326,6 +326,6 @@ mod tests {
         let copied: BTreeSet<String> = copied.collect();
         let drop = format!("DROP SCHEMA {schema} CASCADE");
         outside.client.batch_execute(&drop).await.unwrap();
-        assert_eq!(found, copied, "transfer/tables.rs lists every column");
+        assert_eq!(found, copied, "transfer/tables lists every column");
     }
 }

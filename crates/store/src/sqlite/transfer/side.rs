@@ -373,6 +373,6 @@ mod tests {
                 copied.insert(format!("{name}.{}", column.name));
             }
         }
-        assert_eq!(found, copied, "transfer/tables.rs lists every column");
+        assert_eq!(found, copied, "transfer/tables lists every column");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
+use protocol::canon::{AnswerContext, Dropped, Reasoning, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
 use protocol::messages::converse;
 use protocol::native::{self, Identity, Rewriter, UnusableAnswer, rewrite_answer};
@@ -307,7 +307,7 @@ fn check_written(body: &[u8], dropped: &Dropped) {
 pub fn transcode(data: &[u8]) {
     if let Ok(answer) = converse::read_answer(data) {
         for to in Dialect::ALL {
-            if let Ok(answer) = convert_answer(Dialect::Messages, to, &answer, &echo(to)) {
+            if let Ok(answer) = convert_answer(Dialect::Messages, to, &answer, &context(to)) {
                 let read = grammar::read(to, &answer.pieces.into_bytes());
                 read.unwrap_or_else(|wrong| panic!("converse to {to}: {wrong}"));
             }
@@ -327,7 +327,7 @@ pub fn transcode(data: &[u8]) {
                     "{from} to {to} by {size}"
                 );
             }
-            if let Ok(answer) = convert_answer(from, to, data, &echo(to)) {
+            if let Ok(answer) = convert_answer(from, to, data, &context(to)) {
                 let body = answer.pieces.into_bytes();
                 let read = grammar::read(to, &body);
                 read.unwrap_or_else(|wrong| panic!("{from} to {to}: {wrong}\n{body:?}"));
@@ -337,7 +337,7 @@ pub fn transcode(data: &[u8]) {
 }
 
 fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
-    let mut transcoder = Transcoder::new(from, to, echo(to));
+    let mut transcoder = Transcoder::new(from, to, context(to));
     let mut out = ByteQueue::new();
     let mut result = Ok(());
     for piece in data.chunks(size) {
@@ -384,7 +384,7 @@ fn identity() -> Identity {
 }
 
 /// A client that asks for everything.
-fn echo(dialect: Dialect) -> Echo {
+fn context(dialect: Dialect) -> AnswerContext {
     let reasoning = Reasoning {
         show: true,
         ..Reasoning::default()
@@ -396,7 +396,7 @@ fn echo(dialect: Dialect) -> Echo {
         Dialect::Generate => "gen_",
         Dialect::Interactions => "int_",
     };
-    Echo {
+    AnswerContext {
         id: format!("{prefix}ours").into(),
         model: PUBLIC.into(),
         created: 1_760_000_000,

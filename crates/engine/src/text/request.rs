@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
+use protocol::canon::{self, AnswerContext, Dropped, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::PriceGrade;
@@ -244,8 +244,8 @@ impl TextRequest {
         })
     }
 
-    fn echo(&self, request: Arc<canon::Request>) -> Echo {
-        Echo {
+    fn answer_context(&self, request: Arc<canon::Request>) -> AnswerContext {
+        AnswerContext {
             id: self.identity.id.clone(),
             model: Arc::clone(&self.identity.model),
             created: self.identity.created,
@@ -297,8 +297,8 @@ impl CallKind for TextRequest {
             return native::rewrite_answer(dialect, answer, &self.identity);
         }
         let common = self.common().map_err(UnusableAnswer::Failure)?;
-        let echo = self.echo(Arc::clone(common));
-        convert::convert_answer(dialect, self.dialect, &answer, &echo)
+        let context = self.answer_context(Arc::clone(common));
+        convert::convert_answer(dialect, self.dialect, &answer, &context)
     }
 
     fn stream_translator(&self, model: &Model, endpoint: Endpoint) -> Result<Translator, Failure> {
@@ -311,9 +311,9 @@ impl CallKind for TextRequest {
             }
             return Ok(Translator::from(rewriter));
         }
-        // The stream keeps the members that it echoes but not the conversation, because it may last long.
-        let echoed = Arc::new(self.common()?.without_conversation());
-        let mut transcoder = Transcoder::new(dialect, self.dialect, self.echo(echoed));
+        // The stream keeps the members that it repeats but not the conversation, because it may last long.
+        let repeated = Arc::new(self.common()?.without_conversation());
+        let mut transcoder = Transcoder::new(dialect, self.dialect, self.answer_context(repeated));
         // Calls of tools without a price need not be counted.
         if model.price.prices_tools() {
             transcoder = transcoder.watching_tools();

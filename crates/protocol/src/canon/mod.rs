@@ -7,7 +7,6 @@
 //! Nothing is lost silently.
 
 pub(crate) mod arguments;
-mod arrange;
 pub mod base64;
 pub mod carrier;
 mod choose;
@@ -17,6 +16,7 @@ mod event;
 mod field;
 mod label;
 mod logprobs;
+mod merge_turns;
 pub mod mime;
 mod offsets;
 mod opaque;
@@ -27,7 +27,6 @@ mod target;
 mod tool_results;
 mod unknown_members;
 
-pub(crate) use arrange::{Arranged, Side, arrange};
 pub use choose::accepted_sampling;
 pub(crate) use choose::{ToolCalling, choose, is_usual_verbosity, is_zero};
 pub use dropped::Dropped;
@@ -35,6 +34,7 @@ pub use event::{Block, Delta, Event, Stop};
 pub use field::{Field, Member};
 pub(crate) use label::label_schema;
 pub use logprobs::{Likelihood, Token};
+pub(crate) use merge_turns::{MergedConversation, MergedTurn, merge_turns};
 pub(crate) use offsets::Offsets;
 pub use opaque::Opaque;
 pub use path::Path;
@@ -42,7 +42,7 @@ pub use request::{
     Document, Effort, Format, Image, ImageDetail, ImageSource, Json, Logprobs, Part, Reasoning,
     Request, Role, Sampling, SignedAt, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn,
 };
-pub use response::{Fold, Folded, Response};
-pub use target::{Echo, Target};
+pub use response::{Response, ResponseBlock, ResponseBuilder};
+pub use target::{AnswerContext, Target};
 pub use tool_results::pair_results;
 pub(crate) use unknown_members::{note_unknown, note_unless_empty};

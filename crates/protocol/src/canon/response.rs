@@ -1,4 +1,4 @@
-//! A whole answer, folded from its events.
+//! A whole answer, built from its events.
 
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
@@ -10,15 +10,15 @@ use super::opaque::Opaque;
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
-    pub blocks: Vec<Folded>,
+    pub blocks: Vec<ResponseBlock>,
     pub stop: Stop,
     pub usage: Option<Usage>,
 }
 
 /// A complete block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folded {
-    pub block: Block,
+pub struct ResponseBlock {
+    pub kind: Block,
     /// The whole text, base64 or arguments of the block.
     pub text: String,
     pub opaque: Option<Opaque>,
@@ -30,19 +30,19 @@ pub struct Folded {
 
 /// Collects events into a [`Response`].
 #[derive(Debug, Default)]
-pub struct Fold {
-    blocks: Vec<Folded>,
+pub struct ResponseBuilder {
+    blocks: Vec<ResponseBlock>,
     usage: Option<Usage>,
 }
 
-impl Fold {
+impl ResponseBuilder {
     /// Takes the next event. Returns the response after the last event, or the failure that ended
     /// it.
     pub fn push(&mut self, event: Event) -> Option<Result<Response, crate::failure::Failure>> {
         match event {
             Event::Start | Event::BlockStop => {}
-            Event::BlockStart(block) => self.blocks.push(Folded {
-                block,
+            Event::BlockStart(block) => self.blocks.push(ResponseBlock {
+                kind: block,
                 text: String::new(),
                 opaque: None,
                 citations: Vec::new(),
@@ -82,47 +82,42 @@ impl Fold {
 }
 
 impl Response {
-    /// Folds the events of a whole answer.
-    pub(crate) fn fold(events: Vec<Event>) -> Result<Self, UnusableAnswer> {
-        let mut fold = Fold::default();
-        match events.into_iter().find_map(|event| fold.push(event)) {
-            Some(folded) => folded.map_err(UnusableAnswer::Failure),
+    /// Builds the response from the events of a whole answer.
+    pub(crate) fn from_events(events: Vec<Event>) -> Result<Self, UnusableAnswer> {
+        let mut builder = ResponseBuilder::default();
+        match events.into_iter().find_map(|event| builder.push(event)) {
+            Some(response) => response.map_err(UnusableAnswer::Failure),
             None => Err(UnusableAnswer::Unfinished),
         }
     }
 
-    /// The events that fold into this response, so that a stream writer can write it.
-    pub fn unfold(self) -> impl Iterator<Item = Event> {
-        let blocks = self.blocks.into_iter().flat_map(|folded| {
-            let mut events = vec![Event::BlockStart(folded.block.clone())];
-            let mut opaque = folded.opaque.map(Delta::Opaque).map(Event::Delta);
+    /// The events that build this response, so that a stream writer can write it.
+    pub fn into_events(self) -> impl Iterator<Item = Event> {
+        let blocks = self.blocks.into_iter().flat_map(|block| {
+            let mut events = vec![Event::BlockStart(block.kind.clone())];
+            let mut opaque = block.opaque.map(Delta::Opaque).map(Event::Delta);
             // The signature of a call comes first, so that it can become part of the call's id.
-            if matches!(folded.block, Block::ToolCall { .. }) {
+            if matches!(block.kind, Block::ToolCall { .. }) {
                 events.extend(opaque.take());
             }
-            if !folded.logprobs.is_empty() {
-                events.push(Event::Delta(Delta::Logprobs(folded.logprobs)));
+            if !block.logprobs.is_empty() {
+                events.push(Event::Delta(Delta::Logprobs(block.logprobs)));
             }
-            if !folded.text.is_empty() {
-                let text = folded.text;
-                events.push(Event::Delta(match folded.block {
+            if !block.text.is_empty() {
+                let text = block.text;
+                events.push(Event::Delta(match block.kind {
                     Block::ToolCall { .. } => Delta::Arguments(text),
                     _ => Delta::Text(text),
                 }));
             }
-            events.extend(
-                folded
-                    .citations
-                    .into_iter()
-                    .map(|(url, title, start, end)| {
-                        Event::Delta(Delta::Citation {
-                            url,
-                            title,
-                            start,
-                            end,
-                        })
-                    }),
-            );
+            events.extend(block.citations.into_iter().map(|(url, title, start, end)| {
+                Event::Delta(Delta::Citation {
+                    url,
+                    title,
+                    start,
+                    end,
+                })
+            }));
             events.extend(opaque);
             events.push(Event::BlockStop);
             events

@@ -22,7 +22,7 @@ pub struct Target<'a> {
 
 /// The values that the writer of an answer needs besides the answer.
 #[derive(Debug, Clone)]
-pub struct Echo {
+pub struct AnswerContext {
     /// The gateway's response id.
     pub id: Box<str>,
     /// The public model id.

@@ -4,7 +4,7 @@ use super::codecs::{read_response, write_response};
 use super::observer::Observer;
 use super::pictures;
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Echo};
+use crate::canon::{AnswerContext, Block};
 use crate::dialect::Dialect;
 use crate::images::Pictures;
 use crate::native::{Answer, ToolCallCounter, UnusableAnswer, reports_unbillable_usage};
@@ -14,9 +14,9 @@ pub fn convert_answer(
     from: Dialect,
     to: Dialect,
     body: &[u8],
-    echo: &Echo,
+    context: &AnswerContext,
 ) -> Result<Answer, UnusableAnswer> {
-    let mut response = read_response(from, body, &echo.model)?;
+    let mut response = read_response(from, body, &context.model)?;
     let reported = response.usage;
     let mut tools = ToolCallCounter::default();
     tools.count(from, body);
@@ -25,7 +25,7 @@ pub fn convert_answer(
         Some(_) => 0,
         None => Observer::tokens_of(&response),
     };
-    let blocks = response.blocks.iter().map(|folded| &folded.block);
+    let blocks = response.blocks.iter().map(|block| &block.kind);
     let delivered = blocks.filter(|block| block.is_picture()).count();
     let answer = Answer {
         usage: reported,
@@ -36,19 +36,19 @@ pub fn convert_answer(
         ..Answer::default()
     };
     if !pictures::carries(to) {
-        for folded in &mut response.blocks {
-            if let Block::Image { mime } = &folded.block {
-                folded.text = pictures::note(mime);
-                folded.block = Block::Text;
+        for block in &mut response.blocks {
+            if let Block::Image { mime } = &block.kind {
+                block.text = pictures::note(mime);
+                block.kind = Block::Text;
             }
         }
     }
     // The client sees the usage that it is charged for.
     let summary = answer.summary();
-    let counted = || summary.counted(echo.input_tokens);
+    let counted = || summary.counted(context.input_tokens);
     response.usage = Some(summary.report().unwrap_or_else(counted));
     Ok(Answer {
-        pieces: ByteQueue::from(write_response(to, &response, echo)),
+        pieces: ByteQueue::from(write_response(to, &response, context)),
         ..answer
     })
 }

@@ -1,7 +1,7 @@
 //! Dispatches to the readers and writers of the five dialects.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
+use crate::canon::{self, AnswerContext, Dropped, Event, Request, Response, Target};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::sse::Frame;
@@ -56,13 +56,17 @@ pub(super) fn read_response(
 }
 
 /// Writes a whole answer.
-pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo) -> Vec<u8> {
+pub(super) fn write_response(
+    dialect: Dialect,
+    response: &Response,
+    context: &AnswerContext,
+) -> Vec<u8> {
     match dialect {
-        Dialect::Chat => chat::write_response(response, echo),
-        Dialect::Responses => responses::write_response(response, echo),
-        Dialect::Messages => messages::write_response(response, echo),
-        Dialect::Generate => generate::write_response(response, echo),
-        Dialect::Interactions => interactions::write_response(response, echo),
+        Dialect::Chat => chat::write_response(response, context),
+        Dialect::Responses => responses::write_response(response, context),
+        Dialect::Messages => messages::write_response(response, context),
+        Dialect::Generate => generate::write_response(response, context),
+        Dialect::Interactions => interactions::write_response(response, context),
     }
 }
 
@@ -123,13 +127,13 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub(super) fn new(dialect: Dialect, echo: Echo) -> Self {
+    pub(super) fn new(dialect: Dialect, context: AnswerContext) -> Self {
         match dialect {
-            Dialect::Chat => Self::Chat(chat::Writer::new(echo)),
-            Dialect::Responses => Self::Responses(responses::Writer::new(echo)),
-            Dialect::Messages => Self::Messages(messages::Writer::new(echo)),
-            Dialect::Generate => Self::Generate(generate::Writer::new(echo)),
-            Dialect::Interactions => Self::Interactions(interactions::Writer::new(echo)),
+            Dialect::Chat => Self::Chat(chat::Writer::new(context)),
+            Dialect::Responses => Self::Responses(responses::Writer::new(context)),
+            Dialect::Messages => Self::Messages(messages::Writer::new(context)),
+            Dialect::Generate => Self::Generate(generate::Writer::new(context)),
+            Dialect::Interactions => Self::Interactions(interactions::Writer::new(context)),
         }
     }
 

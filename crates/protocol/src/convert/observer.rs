@@ -32,10 +32,10 @@ impl Observer {
     /// Our count of the output tokens of a whole answer.
     pub(super) fn tokens_of(response: &Response) -> u64 {
         let mut observer = Self::default();
-        for folded in &response.blocks {
-            observer.block(&folded.block);
-            if !folded.block.is_picture() {
-                observer.text(&folded.text);
+        for block in &response.blocks {
+            observer.block(&block.kind);
+            if !block.kind.is_picture() {
+                observer.text(&block.text);
             }
         }
         observer.tokens()

@@ -8,7 +8,7 @@ use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
 use super::pictures;
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Delta, Echo, Event};
+use crate::canon::{AnswerContext, Block, Delta, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
@@ -43,16 +43,16 @@ pub struct Transcoder {
 
 impl Transcoder {
     /// A transcoder for one stream.
-    pub fn new(from: Dialect, to: Dialect, echo: Echo) -> Self {
+    pub fn new(from: Dialect, to: Dialect, context: AnswerContext) -> Self {
         Self {
             from,
             to,
-            input_tokens: echo.input_tokens,
+            input_tokens: context.input_tokens,
             splitter: Splitter::default(),
-            model: Arc::clone(&echo.model),
+            model: Arc::clone(&context.model),
             body: StreamBody::default(),
-            reader: Reader::new(from, &echo.model),
-            writer: Writer::new(to, echo),
+            reader: Reader::new(from, &context.model),
+            writer: Writer::new(to, context),
             events: Vec::new(),
             observer: Observer::default(),
             tools: None,
@@ -145,7 +145,7 @@ impl Transcoder {
         if response.usage.is_none() {
             self.summary.usage_malformed = reports_unbillable_usage(self.from, body);
         }
-        self.events.extend(response.unfold());
+        self.events.extend(response.into_events());
         self.write(Ok(()), out)
     }
 

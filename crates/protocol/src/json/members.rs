@@ -27,12 +27,12 @@ pub(crate) struct Member<'a> {
     /// The value; may be `null`.
     pub(crate) value: Raw<'a>,
     /// The normalized name, if it differs from the name.
-    folded: Option<Box<str>>,
+    normalized_name: Option<Box<str>>,
 }
 
 impl Member<'_> {
-    fn folded(&self) -> &str {
-        self.folded.as_deref().unwrap_or(&self.name)
+    fn normalized_name(&self) -> &str {
+        self.normalized_name.as_deref().unwrap_or(&self.name)
     }
 }
 
@@ -140,14 +140,14 @@ impl<'a> Members<'a> {
         let mut name_bits = 0;
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
-            let folded = fold(&name, spelling);
+            let normalized_name = normalize(&name, spelling);
             let value = value(cursor, &name)?;
             let member = Member {
                 name,
                 value,
-                folded,
+                normalized_name,
             };
-            name_bits |= name_bit(member.folded().as_bytes(), 0);
+            name_bits |= name_bit(member.normalized_name().as_bytes(), 0);
             list.push(member);
             Ok::<(), MembersError>(())
         })?;
@@ -170,9 +170,9 @@ impl<'a> Members<'a> {
 
     fn sort(&mut self) {
         let Self { list, order, .. } = self;
-        let folded = |place: &usize| list.get(*place).map(Member::folded);
+        let normalized = |place: &usize| list.get(*place).map(Member::normalized_name);
         order.extend(0..list.len());
-        order.sort_unstable_by(|a, b| folded(a).cmp(&folded(b)));
+        order.sort_unstable_by(|a, b| normalized(a).cmp(&normalized(b)));
     }
 
     /// A member whose name occurred before.
@@ -181,26 +181,28 @@ impl<'a> Members<'a> {
         if order.is_empty() {
             return list.iter().enumerate().find_map(|(place, member)| {
                 let mut before = list.iter().take(place);
-                let repeats = before.any(|it| it.folded() == member.folded());
+                let repeats = before.any(|it| it.normalized_name() == member.normalized_name());
                 repeats.then_some(member)
             });
         }
         order.windows(2).find_map(|pair| {
             let &[a, b] = pair else { return None };
             let (a, b) = (list.get(a.min(b))?, list.get(a.max(b))?);
-            (a.folded() == b.folded()).then_some(b)
+            (a.normalized_name() == b.normalized_name()).then_some(b)
         })
     }
 
-    /// The member with this normalized name.
-    fn folded(&self, wanted: &str) -> Option<&Member<'a>> {
+    fn find_normalized(&self, wanted: &str) -> Option<&Member<'a>> {
         let Self { list, order, .. } = self;
         if order.is_empty() {
-            return list.iter().find(|member| member.folded() == wanted);
+            return list
+                .iter()
+                .find(|member| member.normalized_name() == wanted);
         }
         let found = order.binary_search_by(|place| {
-            list.get(*place)
-                .map_or(Ordering::Less, |member| member.folded().cmp(wanted))
+            list.get(*place).map_or(Ordering::Less, |member| {
+                member.normalized_name().cmp(wanted)
+            })
         });
         list.get(*order.get(found.ok()?)?)
     }
@@ -262,11 +264,11 @@ impl<'a> Members<'a> {
         if self.name_bits & name_bit(name.as_bytes(), underscores) == 0 {
             return Ok(None);
         }
-        let folded = match self.spelling {
+        let normalized = match self.spelling {
             Spelling::One => None,
-            Spelling::SnakeOrCamel => fold(name, self.spelling),
+            Spelling::SnakeOrCamel => normalize(name, self.spelling),
         };
-        match self.folded(folded.as_deref().unwrap_or(name)) {
+        match self.find_normalized(normalized.as_deref().unwrap_or(name)) {
             Some(member) if is_spelt(&member.name, name, self.spelling) => Ok(Some(member.value)),
             Some(member) => {
                 let param = self.param(name);
@@ -360,9 +362,9 @@ fn invalid(error: &MembersError) -> Failure {
 /// The normalized name, in which all spellings of a name are equal. `None` if the name is
 /// normalized already.
 ///
-/// Letters are folded through their upper case, so that U+017F and U+212A, which some upstreams
-/// read as `s` and `k`, are folded in the same way here.
-fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
+/// Letters are converted through their upper case, so that U+017F and U+212A, which some upstreams
+/// read as `s` and `k`, are converted in the same way here.
+fn normalize(name: &str, spelling: Spelling) -> Option<Box<str>> {
     let plain = |byte: u8| {
         byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)
     };
@@ -371,17 +373,17 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
     }
     let letters = name.chars().flat_map(char::to_uppercase);
     let letters = letters.flat_map(char::to_lowercase);
-    let folded: String = match spelling {
+    let normalized: String = match spelling {
         Spelling::One => letters.collect(),
         Spelling::SnakeOrCamel => letters.filter(|c| *c != '_').collect(),
     };
-    Some(folded.into_boxed_str())
+    Some(normalized.into_boxed_str())
 }
 
 /// A name in the form in which all its spellings are equal: in lower case, without underscores.
-pub(crate) fn folded(name: &str) -> Cow<'_, str> {
-    match fold(name, Spelling::SnakeOrCamel) {
-        Some(folded) => Cow::Owned(folded.into_string()),
+pub(crate) fn normalized_name(name: &str) -> Cow<'_, str> {
+    match normalize(name, Spelling::SnakeOrCamel) {
+        Some(normalized) => Cow::Owned(normalized.into_string()),
         None => Cow::Borrowed(name),
     }
 }

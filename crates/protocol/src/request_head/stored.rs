@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::urls::{holds_url, is_tool_data};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::members::folded;
+use crate::json::members::normalized_name;
 use crate::json::{Cursor, Members, Shape, Text};
 
 /// Members that name a stored object, in lower case and without underscores.
@@ -196,11 +196,11 @@ impl Walk {
 
 fn is_known_name(name: &str) -> bool {
     if !name.is_ascii() {
-        return NAMES.contains(&&*folded(name));
+        return NAMES.contains(&&*normalized_name(name));
     }
     let letters = || name.bytes().filter(|byte| *byte != b'_');
-    let folded = || letters().map(|letter| letter.to_ascii_lowercase());
-    NAMES.iter().any(|known| folded().eq(known.bytes()))
+    let lower_case = || letters().map(|letter| letter.to_ascii_lowercase());
+    NAMES.iter().any(|known| lower_case().eq(known.bytes()))
 }
 
 /// Whether an address is `files/abc`, a URL of the vendor with such a path, or an object in a bucket.

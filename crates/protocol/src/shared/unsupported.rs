@@ -1,6 +1,6 @@
 //! Reports members of the common form that Generate Content and Interactions do not have.
 
-use crate::canon::{Dropped, Field, Member, Part, Path, Request, Side, is_usual_verbosity};
+use crate::canon::{Dropped, Field, Member, MergedTurn, Part, Path, Request, is_usual_verbosity};
 use crate::dialect::Dialect;
 use crate::shared::signature;
 
@@ -42,13 +42,13 @@ pub(crate) fn drop_strict(request: &Request, dropped: &mut Dropped) {
 /// Reports as dropped the members of parts that an upstream of `dialect` cannot receive: names of
 /// documents, signatures of other models, and what `drop_from_result` finds in tool results.
 pub(crate) fn drop_from_parts(
-    sides: &[Side<'_>],
+    turns: &[MergedTurn<'_>],
     dialect: Dialect,
     public_model: &str,
     dropped: &mut Dropped,
     drop_from_result: fn(Path, &Part, &mut Dropped),
 ) {
-    for (path, part) in sides.iter().flat_map(|side| &side.parts) {
+    for (path, part) in turns.iter().flat_map(|turn| &turn.parts) {
         match part {
             Part::Document(document) if document.name.is_some() => {
                 dropped.member(*path, Member::DocumentName);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::canon::{
-    Dropped, Echo, Event, Fold, Part, Path as Place, Reasoning, Request, Response, Target,
+    AnswerContext, Dropped, Event, Part, Path as MemberPath, Reasoning, Request, Response,
+    ResponseBuilder, Target,
 };
 use protocol::native::UnusableAnswer;
 use protocol::sse::{Frame, Splitter};
@@ -78,8 +79,8 @@ pub(crate) fn frames(stream: &[u8]) -> Vec<Frame> {
     frames
 }
 
-pub(crate) fn echo(request: Request) -> Echo {
-    Echo {
+pub(crate) fn context(request: Request) -> AnswerContext {
+    AnswerContext {
         id: "ours_1".into(),
         model: "maker/m".into(),
         created: 1_767_225_600,
@@ -101,9 +102,9 @@ pub(crate) fn told(events: &[Event], result: &Result<(), UnusableAnswer>) -> Str
 }
 
 /// Folds the events of a whole answer.
-pub(crate) fn fold(events: Vec<Event>) -> Option<Result<Response, Failure>> {
-    let mut fold = Fold::default();
-    events.into_iter().find_map(|event| fold.push(event))
+pub(crate) fn build_response(events: Vec<Event>) -> Option<Result<Response, Failure>> {
+    let mut builder = ResponseBuilder::default();
+    events.into_iter().find_map(|event| builder.push(event))
 }
 
 /// Checks the grammar of `canon::Event`. A stream that broke may stop anywhere.
@@ -140,7 +141,7 @@ pub(crate) fn asking_for_thoughts() -> Request {
 }
 
 /// Parts of a tool result, with the default path because no client sent them.
-pub(crate) fn without_paths(parts: Vec<Part>) -> Vec<(Place, Part)> {
+pub(crate) fn without_paths(parts: Vec<Part>) -> Vec<(MemberPath, Part)> {
     let parts = parts.into_iter();
-    parts.map(|part| (Place::default(), part)).collect()
+    parts.map(|part| (MemberPath::default(), part)).collect()
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Echo, Request};
+use protocol::canon::{AnswerContext, Request};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
 
-fn echo() -> Echo {
-    Echo {
+fn context() -> AnswerContext {
+    AnswerContext {
         id: "chatcmpl_1".into(),
         model: "maker/m".into(),
         created: 1_760_000_000,
@@ -22,7 +22,7 @@ fn echo() -> Echo {
 }
 
 fn transcoder() -> Transcoder {
-    Transcoder::new(Dialect::Chat, Dialect::Chat, echo())
+    Transcoder::new(Dialect::Chat, Dialect::Chat, context())
 }
 
 const TEXT: &str = "data: {\"id\":\"theirs\",\"model\":\"up-2026\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello there\"}}]}\n\n";
@@ -79,7 +79,7 @@ fn an_answer_without_usage_shows_the_charged_count() {
     assert_eq!(transcoder.summary().usage, None);
 
     let body = br#"{"choices":[{"message":{"content":"Hello there"}}]}"#;
-    let answer = convert_answer(Dialect::Chat, Dialect::Chat, body, &echo()).unwrap();
+    let answer = convert_answer(Dialect::Chat, Dialect::Chat, body, &context()).unwrap();
     assert_eq!((answer.usage, answer.usage_malformed), (None, false));
     assert!((1..=6).contains(&answer.output_tokens_counted));
     let pieces = answer.pieces.into_bytes();
@@ -99,7 +99,7 @@ fn usage_that_cannot_be_billed_by_is_worth_an_alarm() {
             r#"{{"choices":[{{"message":{{"content":"\"usage\":{{"}}}}],"usage":{{"prompt_tokens":{prompt},"completion_tokens":1}}}}"#
         );
         let answer =
-            convert_answer(Dialect::Chat, Dialect::Chat, body.as_bytes(), &echo()).unwrap();
+            convert_answer(Dialect::Chat, Dialect::Chat, body.as_bytes(), &context()).unwrap();
         assert_eq!(answer.usage_malformed, malformed, "{prompt}");
     }
 }
@@ -199,10 +199,10 @@ fn a_picture_is_carried_or_named() {
             Dialect::Generate,
             Dialect::Interactions,
         ] {
-            let answer = convert_answer(from, to, whole.as_bytes(), &echo()).unwrap();
+            let answer = convert_answer(from, to, whole.as_bytes(), &context()).unwrap();
             assert_eq!(answer.summary().pictures.unwrap().delivered, 1);
             let answer = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
-            let mut transcoder = Transcoder::new(from, to, echo());
+            let mut transcoder = Transcoder::new(from, to, context());
             let (streamed, result) = push(&mut transcoder, &stream);
             assert_eq!(result, Ok(()));
             let mut rest = ByteQueue::new();

@@ -6,7 +6,9 @@ use protocol::generate::{Reader, Writer, read_response, write_request, write_res
 use protocol::native::UnusableAnswer;
 use protocol::{ByteQueue, Dialect};
 
-use crate::cases::{asking_for_thoughts, check_grammar, echo, fixtures, fold, frames, sent, told};
+use crate::cases::{
+    asking_for_thoughts, build_response, check_grammar, context, fixtures, frames, sent, told,
+};
 
 #[test]
 fn requests_are_understood() {
@@ -35,7 +37,7 @@ fn read(stream: &[u8]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
 }
 
 fn written(events: Vec<Event>) -> String {
-    let mut writer = Writer::new(echo(asking_for_thoughts()));
+    let mut writer = Writer::new(context(asking_for_thoughts()));
     let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
@@ -51,8 +53,8 @@ fn streams_are_read_and_written_again() {
         if let Ok(()) = result {
             text += "\n";
             text += &written(events.clone());
-            let response = fold(events).unwrap().unwrap();
-            let whole = write_response(&response, &echo(asking_for_thoughts()));
+            let response = build_response(events).unwrap().unwrap();
+            let whole = write_response(&response, &context(asking_for_thoughts()));
             text += &String::from_utf8(whole.clone()).unwrap();
             assert_eq!(
                 read_response(&whole, "maker/m").unwrap().stop,

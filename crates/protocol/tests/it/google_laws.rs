@@ -9,7 +9,9 @@ use protocol::sse::{Data, Frame};
 use protocol::{ByteQueue, Dialect, generate, interactions};
 use serde_json::Value;
 
-use crate::cases::{asking_for_thoughts, check_grammar, echo, fold, frames, profile, target};
+use crate::cases::{
+    asking_for_thoughts, build_response, check_grammar, context, frames, profile, target,
+};
 
 mod any;
 
@@ -61,14 +63,14 @@ fn read(dialect: Dialect, stream: &[u8]) -> (Vec<Event>, Result<(), UnusableAnsw
 
 fn written(dialect: Dialect, events: Vec<Event>, request: Request) -> Vec<u8> {
     let mut out = ByteQueue::new();
-    let echo = echo(request);
+    let context = context(request);
     if dialect == Dialect::Generate {
-        let mut writer = generate::Writer::new(echo);
+        let mut writer = generate::Writer::new(context);
         for event in events {
             writer.event(event, &mut out);
         }
     } else {
-        let mut writer = interactions::Writer::new(echo);
+        let mut writer = interactions::Writer::new(context);
         for event in events {
             writer.event(event, &mut out);
         }
@@ -201,8 +203,8 @@ fn signatures_come_back_to_the_upstream_that_made_them() {
         (Dialect::Generate, Dialect::Interactions, interactions),
     ] {
         let body = answer.to_string();
-        let echo = echo(Request::default());
-        let converted = convert_answer(upstream, caller, body.as_bytes(), &echo).unwrap();
+        let context = context(Request::default());
+        let converted = convert_answer(upstream, caller, body.as_bytes(), &context).unwrap();
         let told: Value = serde_json::from_slice(&converted.pieces.into_bytes()).unwrap();
         assert!(!told.to_string().contains("T1BB"), "{told}");
 
@@ -248,14 +250,14 @@ proptest! {
             let (events, result) = read(dialect, &stream);
             prop_assert_eq!(result, Ok(()));
             check_grammar(&events, true);
-            let folded = fold(events).unwrap().unwrap();
-            prop_assert_eq!(&folded, &response);
-            let echo = echo(asking_for_thoughts());
+            let built = build_response(events).unwrap().unwrap();
+            prop_assert_eq!(&built, &response);
+            let context = context(asking_for_thoughts());
             let whole = if dialect == Dialect::Generate {
-                let whole = generate::write_response(&response, &echo);
+                let whole = generate::write_response(&response, &context);
                 generate::read_response(&whole, "maker/m")
             } else {
-                let whole = interactions::write_response(&response, &echo);
+                let whole = interactions::write_response(&response, &context);
                 interactions::read_response(&whole, "maker/m")
             };
             prop_assert_eq!(whole.unwrap(), response);
@@ -294,9 +296,9 @@ proptest! {
         } else {
             (Dialect::Interactions, Dialect::Generate)
         };
-        let stream = written(from, response.unfold().collect(), asking_for_thoughts());
+        let stream = written(from, response.into_events().collect(), asking_for_thoughts());
         let convert = |sizes: &[usize]| {
-            let mut transcoder = Transcoder::new(from, to, echo(asking_for_thoughts()));
+            let mut transcoder = Transcoder::new(from, to, context(asking_for_thoughts()));
             let mut out = ByteQueue::new();
             let mut rest = Bytes::copy_from_slice(&stream);
             let mut sizes = sizes.iter().cycle();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Echo, Request};
+use protocol::canon::{AnswerContext, Request};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{AnswerSummary, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect, Usage};
@@ -140,8 +140,8 @@ const OUTPUT_WORDS: [&str; 4] = [
     "total_output_tokens",
 ];
 
-fn echo() -> Echo {
-    Echo {
+fn context() -> AnswerContext {
+    AnswerContext {
         id: "ours".into(),
         model: "maker/m".into(),
         created: 1,
@@ -179,11 +179,11 @@ fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSu
     rewriter.end(&mut out).unwrap();
     all.push((format!("{dialect:?} stream"), rewriter.summary().clone()));
     for to in DIALECTS.into_iter().filter(|to| *to != dialect) {
-        let answer = convert_answer(dialect, to, &body, &echo()).unwrap();
+        let answer = convert_answer(dialect, to, &body, &context()).unwrap();
         all.push((format!("{dialect:?} to {to:?}, whole"), answer.summary()));
         let told = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
         assert_eq!(told.contains(input), !text.is_empty(), "{told}");
-        let mut transcoder = Transcoder::new(dialect, to, echo());
+        let mut transcoder = Transcoder::new(dialect, to, context());
         let mut out = ByteQueue::new();
         transcoder.push(stream.clone(), &mut out).unwrap();
         transcoder.end(&mut out).unwrap();

@@ -17,5 +17,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
                 Err(UnusableAnswer::malformed("the answer has no choices"))
             }
         })?;
-    Response::fold(events)
+    Response::from_events(events)
 }

@@ -3,18 +3,18 @@
 use super::message::{
     Citation, PendingThoughts, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
-use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
+use crate::canon::{AnswerContext, Block, Opaque, Response, ResponseBlock, Thought, Token};
 use crate::chat::usage::write_usage;
 use crate::json::write::{Object, object};
 
 /// Writes the completion for a client.
-pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     let message = Message::of(&response.blocks);
     let mut out = Vec::with_capacity(512);
     object(&mut out, |it| {
-        it.text("id", &echo.id).text("object", "chat.completion");
-        it.number("created", echo.created)
-            .text("model", &echo.model);
+        it.text("id", &context.id).text("object", "chat.completion");
+        it.number("created", context.created)
+            .text("model", &context.model);
         it.array("choices", |list| {
             list.object(|it| {
                 it.number("index", 0);
@@ -54,30 +54,30 @@ struct Call<'r> {
 }
 
 impl<'r> Message<'r> {
-    fn of(blocks: &'r [Folded]) -> Self {
+    fn of(blocks: &'r [ResponseBlock]) -> Self {
         let mut message = Self::default();
         let mut carry = PendingThoughts::default();
-        for folded in blocks {
-            match &folded.block {
-                Block::Text => message.push_text(folded),
-                Block::Refusal => message.refusal.push_str(&folded.text),
+        for block in blocks {
+            match &block.kind {
+                Block::Text => message.push_text(block),
+                Block::Refusal => message.refusal.push_str(&block.text),
                 Block::Thought => {
-                    message.thought.push_str(&folded.text);
+                    message.thought.push_str(&block.text);
                     carry.keep(Thought {
-                        text: folded.text.clone(),
-                        opaque: folded.opaque.clone(),
+                        text: block.text.clone(),
+                        opaque: block.opaque.clone(),
                         redacted: false,
                     });
                 }
                 Block::ToolCall { id, name } => message.calls.push(Call {
-                    id: carry.encode_id(id, folded.opaque.as_ref()),
+                    id: carry.encode_id(id, block.opaque.as_ref()),
                     name,
                     // Clients parse the arguments, and an empty string is not JSON.
-                    arguments: match folded.text.as_str() {
+                    arguments: match block.text.as_str() {
                         "" => "{}",
                         arguments => arguments,
                     },
-                    signature: folded.opaque.as_ref(),
+                    signature: block.opaque.as_ref(),
                 }),
                 // `convert/pictures.rs` has replaced the image with a text.
                 Block::Image { .. } => {}
@@ -86,10 +86,10 @@ impl<'r> Message<'r> {
         message
     }
 
-    fn push_text(&mut self, folded: &Folded) {
-        if !folded.citations.is_empty() {
+    fn push_text(&mut self, block: &ResponseBlock) {
+        if !block.citations.is_empty() {
             let before = u64::try_from(self.content.chars().count()).unwrap_or(u64::MAX);
-            let citations = folded.citations.iter();
+            let citations = block.citations.iter();
             self.citations
                 .extend(citations.map(|(url, title, start, end)| Citation {
                     url: url.clone(),
@@ -98,8 +98,8 @@ impl<'r> Message<'r> {
                     end: end.saturating_add(before),
                 }));
         }
-        self.logprobs.extend_from_slice(&folded.logprobs);
-        self.content.push_str(&folded.text);
+        self.logprobs.extend_from_slice(&block.logprobs);
+        self.content.push_str(&block.text);
     }
 
     fn write(&self, it: &mut Object<'_>) {

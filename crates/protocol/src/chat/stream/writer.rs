@@ -2,7 +2,7 @@
 //! once; consecutive indexes; arguments always as a string; usage last, and only on request.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
+use crate::canon::{AnswerContext, Block, Delta, Event, Opaque, Stop, Thought, Token};
 use crate::chat::answer_layout::END_MARK;
 use crate::chat::error::write_failure_event;
 use crate::chat::request::write_extra;
@@ -16,7 +16,7 @@ use crate::usage::Usage;
 /// Writes a stream of chunks.
 #[derive(Debug)]
 pub struct Writer {
-    echo: Echo,
+    context: AnswerContext,
     /// The first members, which are the same in all chunks.
     identity: Vec<u8>,
     scratch: Vec<u8>,
@@ -56,17 +56,17 @@ enum OpenBlock {
 
 impl Writer {
     /// A writer for one stream.
-    pub fn new(echo: Echo) -> Self {
+    pub fn new(context: AnswerContext) -> Self {
         let mut identity = b"data: ".to_vec();
         object(&mut identity, |it| {
-            it.text("id", &echo.id)
+            it.text("id", &context.id)
                 .text("object", "chat.completion.chunk");
-            it.number("created", echo.created)
-                .text("model", &echo.model);
+            it.number("created", context.created)
+                .text("model", &context.model);
         });
         identity.pop();
         Self {
-            echo,
+            context,
             identity,
             scratch: Vec::new(),
             block: OpenBlock::default(),
@@ -221,7 +221,7 @@ impl Writer {
                 });
             });
         });
-        if let Some(usage) = self.usage.filter(|_| self.echo.request.include_usage) {
+        if let Some(usage) = self.usage.filter(|_| self.context.request.include_usage) {
             self.chunk(out, |it| {
                 it.array("choices", |_| {});
                 it.object("usage", |it| write_usage(it, &usage));

@@ -4,8 +4,8 @@
 use super::schema::write_schema;
 use super::write_config::{STOP_MAX, write_config};
 use crate::canon::{
-    Arranged, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path, Request, Role,
-    Side, Target, Thought, Tool, ToolCalling, ToolResult, arrange, choose, mime,
+    Dropped, Field, Image, ImageDetail, ImageSource, Member, MergedConversation, MergedTurn, Part,
+    Path, Request, Role, Target, Thought, Tool, ToolCalling, ToolResult, choose, merge_turns, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -26,11 +26,11 @@ pub fn write_request(
         let opaque = thought.opaque.as_ref();
         signature::for_upstream(opaque, Dialect::Generate, target.public_model).is_some()
     };
-    let Arranged { system, sides } = arrange(request, is_own, dropped)?;
+    let MergedConversation { system, turns } = merge_turns(request, is_own, dropped)?;
     let detail = one_detail(request, dropped);
     drop_unsupported(request, dropped);
     drop_from_parts(
-        &sides,
+        &turns,
         Dialect::Generate,
         target.public_model,
         dropped,
@@ -40,17 +40,17 @@ pub fn write_request(
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
         body.array("contents", |contents| {
-            if sides
+            if turns
                 .first()
-                .is_some_and(|side| side.role == Role::Assistant)
+                .is_some_and(|turn| turn.role == Role::Assistant)
             {
                 // The first content must have the role `user`.
                 content(contents, "user", |parts| {
                     write_text(parts, ".", None);
                 });
             }
-            for side in &sides {
-                write_side(contents, side, target);
+            for turn in &turns {
+                write_turn(contents, turn, target);
             }
         });
         if !system.is_empty() {
@@ -154,24 +154,24 @@ fn content(contents: &mut Array<'_>, role: &str, write: impl FnOnce(&mut Array<'
     });
 }
 
-fn write_side(contents: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
-    match side.role {
-        Role::Assistant => content(contents, "model", |parts| write_model(parts, side, target)),
+fn write_turn(contents: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'_>) {
+    match turn.role {
+        Role::Assistant => content(contents, "model", |parts| write_model(parts, turn, target)),
         _ => content(contents, "user", |parts| {
-            write_user(parts, side, target.profile);
+            write_user(parts, turn, target.profile);
         }),
     }
 }
 
 /// Writes a turn of the model. In this dialect calls and texts carry signatures: the signature of a
 /// thought moves to the next part, or to an empty part at the end.
-fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
+fn write_model(parts: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'_>) {
     let own = |opaque| signature::for_upstream(opaque, Dialect::Generate, target.public_model);
     let calls = |(_, part): &(Path, &Part)| matches!(part, Part::ToolCall(_));
-    let has_calls = side.parts.iter().any(calls);
+    let has_calls = turn.parts.iter().any(calls);
     let mut pending = None;
     let mut unsigned = signature::bypass(target.profile);
-    for (_, part) in &side.parts {
+    for (_, part) in &turn.parts {
         match part {
             Part::Thought(thought) => pending = own(thought.opaque.as_ref()).or(pending),
             // If the turn has calls, the signature goes to the first call and not to a text.
@@ -196,9 +196,9 @@ fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
     }
 }
 
-fn write_user(parts: &mut Array<'_>, side: &Side<'_>, profile: &Profile) {
+fn write_user(parts: &mut Array<'_>, turn: &MergedTurn<'_>, profile: &Profile) {
     let mut after = Vec::new();
-    for (_, part) in &side.parts {
+    for (_, part) in &turn.parts {
         match part {
             Part::Text(text) | Part::Refusal(text) => write_text(parts, text, None),
             Part::Image(image) => picture(parts, image),

@@ -11,5 +11,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
     let mut events = Vec::new();
     reader.chunk(utf8(body)?, &mut events)?;
     reader.end(&mut events)?;
-    Response::fold(events)
+    Response::from_events(events)
 }

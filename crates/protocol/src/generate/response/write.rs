@@ -3,18 +3,18 @@
 use super::compose::Composer;
 use super::finish;
 use super::logprobs;
-use crate::canon::{Echo, Response, Stop};
+use crate::canon::{AnswerContext, Response, Stop};
 use crate::generate::part::{self, TextKind};
 use crate::generate::usage::write_usage;
 use crate::json::write::{Object, object};
 
 /// Writes a whole answer.
-pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     let mut composer = Composer::default();
     let mut parts = Vec::new();
     let mut tokens = Vec::new();
-    for event in response.clone().unfold() {
-        composer.event(event, &echo.request, &mut |part, of_part| {
+    for event in response.clone().into_events() {
+        composer.event(event, &context.request, &mut |part, of_part| {
             if !parts.is_empty() {
                 parts.push(b',');
             }
@@ -32,7 +32,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
         part::text(&mut parts, "", TextKind::Answer, pending.as_deref());
     }
     let mut out = Vec::with_capacity(parts.len() + 512);
-    write_last(&mut out, &parts, &response.stop, &composer, echo);
+    write_last(&mut out, &parts, &response.stop, &composer, context);
     out
 }
 
@@ -42,7 +42,7 @@ pub(in crate::generate) fn write_last(
     parts: &[u8],
     stop: &Stop,
     composer: &Composer,
-    echo: &Echo,
+    context: &AnswerContext,
 ) {
     object(out, |body| {
         body.array("candidates", |candidates| {
@@ -64,8 +64,8 @@ pub(in crate::generate) fn write_last(
         if let Some(usage) = &composer.usage {
             body.value("usageMetadata", |out| write_usage(out, usage));
         }
-        body.text("modelVersion", &echo.model);
-        body.text("responseId", &echo.id);
+        body.text("modelVersion", &context.model);
+        body.text("responseId", &context.id);
     });
 }
 

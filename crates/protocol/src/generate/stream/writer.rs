@@ -4,7 +4,7 @@
 //! one. Only plain data lines are written, because clients fail on anything else.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Echo, Event};
+use crate::canon::{AnswerContext, Event};
 use crate::generate::error::write_failure_event;
 use crate::generate::part::{self, TextKind};
 use crate::generate::response::compose::{Composer, Progress};
@@ -16,7 +16,7 @@ use crate::json::write_string;
 /// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
-    echo: Echo,
+    context: AnswerContext,
     composer: Composer,
     /// The members after the content of a chunk.
     tail: Vec<u8>,
@@ -28,14 +28,14 @@ const HEAD: &[u8] = b"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"
 
 impl Writer {
     /// A writer for one stream.
-    pub fn new(echo: Echo) -> Self {
+    pub fn new(context: AnswerContext) -> Self {
         let mut tail = b",\"index\":0}],\"modelVersion\":".to_vec();
-        write_string(&mut tail, &echo.model);
+        write_string(&mut tail, &context.model);
         tail.extend_from_slice(b",\"responseId\":");
-        write_string(&mut tail, &echo.id);
+        write_string(&mut tail, &context.id);
         tail.extend_from_slice(b"}\n\n");
         Self {
-            echo,
+            context,
             composer: Composer::default(),
             tail,
             ended: false,
@@ -48,12 +48,12 @@ impl Writer {
             return;
         }
         let Self {
-            echo,
+            context,
             composer,
             tail,
             ended,
         } = self;
-        let turn = composer.event(event, &echo.request, &mut |part, tokens| {
+        let turn = composer.event(event, &context.request, &mut |part, tokens| {
             out.copy(HEAD);
             out.copy(part);
             out.copy(CONTENT_END);
@@ -72,7 +72,7 @@ impl Writer {
                 let pending = composer.pending();
                 part::text(&mut parts, "", TextKind::Answer, pending.as_deref());
                 let mut last = b"data: ".to_vec();
-                write_last(&mut last, &parts, &stop, composer, echo);
+                write_last(&mut last, &parts, &stop, composer, context);
                 last.extend_from_slice(b"\n\n");
                 out.copy(&last);
                 *ended = true;

@@ -1,9 +1,9 @@
 //! Writes a request of the common form for an Interactions upstream.
 
 use crate::canon::{
-    Arranged, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member, Part, Path,
-    Reasoning, Request, Role, Side, Target, Thought, ToolCalling, ToolResult, accepted_sampling,
-    arguments, arrange, choose, is_zero, label_schema, mime,
+    Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member, MergedConversation,
+    MergedTurn, Part, Path, Reasoning, Request, Role, Target, Thought, ToolCalling, ToolResult,
+    accepted_sampling, arguments, choose, is_zero, label_schema, merge_turns, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -25,10 +25,10 @@ pub fn write_request(
         let opaque = thought.opaque.as_ref();
         signature::for_upstream(opaque, Dialect::Interactions, target.public_model).is_some()
     };
-    let Arranged { system, sides } = arrange(request, is_own, dropped)?;
+    let MergedConversation { system, turns } = merge_turns(request, is_own, dropped)?;
     drop_unsupported(request, dropped);
     drop_from_parts(
-        &sides,
+        &turns,
         Dialect::Interactions,
         target.public_model,
         dropped,
@@ -39,10 +39,10 @@ pub fn write_request(
     object(&mut out, |body| {
         body.text("model", target.upstream_model);
         body.array("input", |steps| {
-            for side in &sides {
-                match side.role {
-                    Role::Assistant => write_model(steps, side, target),
-                    _ => write_user(steps, side, request.image_detail),
+            for turn in &turns {
+                match turn.role {
+                    Role::Assistant => write_model(steps, turn, target),
+                    _ => write_user(steps, turn, request.image_detail),
                 }
             }
         });
@@ -140,23 +140,23 @@ fn write_format(told: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
     }
 }
 
-fn write_user(steps: &mut Array<'_>, side: &Side<'_>, detail: Option<ImageDetail>) {
+fn write_user(steps: &mut Array<'_>, turn: &MergedTurn<'_>, detail: Option<ImageDetail>) {
     let said = |part: &Part| {
         matches!(
             part,
             Part::Text(_) | Part::Refusal(_) | Part::Image(_) | Part::Document(_)
         )
     };
-    for (_, part) in &side.parts {
+    for (_, part) in &turn.parts {
         if let Part::ToolResult(result) = part {
             write_result(steps, result, detail);
         }
     }
-    if side.parts.iter().any(|(_, part)| said(part)) {
+    if turn.parts.iter().any(|(_, part)| said(part)) {
         steps.object(|step| {
             step.text("type", "user_input");
             step.array("content", |contents| {
-                for (_, part) in &side.parts {
+                for (_, part) in &turn.parts {
                     write_content(contents, part, detail);
                 }
             });
@@ -235,11 +235,11 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<Image
 
 /// Writes the steps of a model turn. A thought before the calls carries their signature. If the
 /// signature is missing, the vendor's replacement value is used.
-fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
+fn write_model(steps: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'_>) {
     let own = |opaque| signature::for_upstream(opaque, Dialect::Interactions, target.public_model);
     let mut unsigned = signature::bypass(target.profile);
     let mut output_parts = Vec::new();
-    for (_, part) in &side.parts {
+    for (_, part) in &turn.parts {
         match part {
             Part::Thought(thought) => {
                 if let Some(signature) = own(thought.opaque.as_ref()) {

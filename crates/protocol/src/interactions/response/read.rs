@@ -12,5 +12,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
     cursor.end()?;
     let mut events = Vec::new();
     Reader::whole(model, value, &mut events)?;
-    Response::fold(events)
+    Response::from_events(events)
 }

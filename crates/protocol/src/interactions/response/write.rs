@@ -1,6 +1,8 @@
 //! Writes whole answers for clients of Interactions.
 
-use crate::canon::{Block, Echo, Folded, Offsets, Opaque, Response, Stop, arguments};
+use crate::canon::{
+    AnswerContext, Block, Offsets, Opaque, Response, ResponseBlock, Stop, arguments,
+};
 use crate::dialect::Dialect;
 use crate::interactions::usage::write_usage;
 use crate::json::write::{Array, Object, object};
@@ -8,18 +10,18 @@ use crate::shared::iso_time::iso;
 use crate::shared::signature;
 
 /// Writes a whole answer.
-pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
-        write_identity(body, echo);
+        write_identity(body, context);
         body.text(
             "status",
             status(&response.stop, response.blocks.iter().any(speaks)),
         );
-        write_times(body, echo);
+        write_times(body, context);
         body.array("steps", |steps| {
-            for folded in &response.blocks {
-                write_step(steps, folded, echo);
+            for block in &response.blocks {
+                write_step(steps, block, context);
             }
         });
         if let Some(usage) = &response.usage {
@@ -29,17 +31,17 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     out
 }
 
-fn speaks(folded: &Folded) -> bool {
-    matches!(folded.block, Block::Text | Block::Refusal) && !folded.text.is_empty()
+fn speaks(block: &ResponseBlock) -> bool {
+    matches!(block.kind, Block::Text | Block::Refusal) && !block.text.is_empty()
 }
 
-pub(in crate::interactions) fn write_identity(body: &mut Object<'_>, echo: &Echo) {
-    body.text("id", &echo.id).text("object", "interaction");
-    body.text("model", &echo.model);
+pub(in crate::interactions) fn write_identity(body: &mut Object<'_>, context: &AnswerContext) {
+    body.text("id", &context.id).text("object", "interaction");
+    body.text("model", &context.model);
 }
 
-pub(in crate::interactions) fn write_times(body: &mut Object<'_>, echo: &Echo) {
-    let created = iso(echo.created);
+pub(in crate::interactions) fn write_times(body: &mut Object<'_>, context: &AnswerContext) {
+    let created = iso(context.created);
     body.text("created", &created).text("updated", &created);
 }
 
@@ -56,26 +58,26 @@ pub(in crate::interactions) fn status(stop: &Stop, spoke: bool) -> &'static str 
     }
 }
 
-fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
-    let signature = folded.opaque.as_ref().map(signature_text);
-    match &folded.block {
+fn write_step(steps: &mut Array<'_>, block: &ResponseBlock, context: &AnswerContext) {
+    let signature = block.opaque.as_ref().map(signature_text);
+    match &block.kind {
         Block::Text | Block::Refusal => {
-            if folded.text.is_empty() {
+            if block.text.is_empty() {
                 return;
             }
             write_output(steps, |content| {
-                content.text("type", "text").text("text", &folded.text);
-                write_sources(content, folded);
+                content.text("type", "text").text("text", &block.text);
+                write_sources(content, block);
             });
         }
         Block::Image { mime } => write_output(steps, |content| {
             content.text("type", "image").text("mime_type", mime);
-            content.text("data", &folded.text);
+            content.text("data", &block.text);
         }),
         Block::Thought => {
             // Thoughts without a signature are shown only to clients that asked for them.
-            if signature.is_some() || (shows(echo) && !folded.text.is_empty()) {
-                write_thought(steps, signature.as_deref(), &folded.text);
+            if signature.is_some() || (shows(context) && !block.text.is_empty()) {
+                write_thought(steps, signature.as_deref(), &block.text);
             }
         }
         Block::ToolCall { id, name } => {
@@ -86,7 +88,7 @@ fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
                 step.text("type", "function_call")
                     .text("id", id)
                     .text("name", name);
-                step.raw("arguments", &arguments::object(&folded.text));
+                step.raw("arguments", &arguments::object(&block.text));
             });
         }
     }
@@ -117,10 +119,10 @@ fn write_thought(steps: &mut Array<'_>, signature: Option<&str>, summary: &str) 
     });
 }
 
-fn write_sources(content: &mut Object<'_>, folded: &Folded) {
+fn write_sources(content: &mut Object<'_>, block: &ResponseBlock) {
     let mut offsets = Offsets::new();
-    offsets.push(&folded.text);
-    let sources = folded
+    offsets.push(&block.text);
+    let sources = block
         .citations
         .iter()
         .filter_map(|(url, title, start, end)| {
@@ -155,7 +157,7 @@ pub(in crate::interactions) fn signature_text(opaque: &Opaque) -> String {
 }
 
 /// Whether the client asked for thoughts.
-pub(in crate::interactions) fn shows(echo: &Echo) -> bool {
-    let reasoning = echo.request.reasoning.as_ref();
+pub(in crate::interactions) fn shows(context: &AnswerContext) -> bool {
+    let reasoning = context.request.reasoning.as_ref();
     reasoning.is_some_and(|reasoning| reasoning.show)
 }

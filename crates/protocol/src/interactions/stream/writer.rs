@@ -1,7 +1,7 @@
 //! Writes streams for clients of Interactions.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
+use crate::canon::{AnswerContext, Block, Delta, Event, Offsets, Stop};
 use crate::interactions::answer_layout::END_MARK;
 use crate::interactions::error::write_failure_event;
 use crate::interactions::response::write::{
@@ -14,7 +14,7 @@ use crate::usage::Usage;
 /// Writes a stream.
 #[derive(Debug)]
 pub struct Writer {
-    echo: Echo,
+    context: AnswerContext,
     /// The index of the next step.
     index: u64,
     open: Option<Block>,
@@ -31,9 +31,9 @@ pub struct Writer {
 
 impl Writer {
     /// A writer for one stream.
-    pub fn new(echo: Echo) -> Self {
+    pub fn new(context: AnswerContext) -> Self {
         Self {
-            echo,
+            context,
             index: 0,
             open: None,
             begun: false,
@@ -71,15 +71,17 @@ impl Writer {
     }
 
     fn start(&mut self, out: &mut ByteQueue) {
-        let Self { echo, scratch, .. } = self;
+        let Self {
+            context, scratch, ..
+        } = self;
         put(out, scratch, "interaction.created", |data| {
             data.object("interaction", |interaction| {
-                write_identity(interaction, echo);
+                write_identity(interaction, context);
                 interaction.text("status", "in_progress");
             });
         });
         put(out, scratch, "interaction.status_update", |data| {
-            data.text("interaction_id", &echo.id)
+            data.text("interaction_id", &context.id)
                 .text("status", "in_progress");
         });
     }
@@ -95,7 +97,7 @@ impl Writer {
                 });
             }
             (Some(Block::Thought), Delta::Text(text)) => {
-                if shows(&self.echo) {
+                if shows(&self.context) {
                     self.summary(&text, out);
                 } else {
                     self.held.push_str(&text);
@@ -243,7 +245,7 @@ impl Writer {
 
     fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         let Self {
-            echo,
+            context,
             scratch,
             usage,
             spoke,
@@ -251,9 +253,9 @@ impl Writer {
         } = self;
         put(out, scratch, "interaction.completed", |data| {
             data.object("interaction", |interaction| {
-                write_identity(interaction, echo);
+                write_identity(interaction, context);
                 interaction.text("status", status(stop, *spoke));
-                write_times(interaction, echo);
+                write_times(interaction, context);
                 if let Some(usage) = usage {
                     interaction.value("usage", |out| write_usage(out, usage));
                 }

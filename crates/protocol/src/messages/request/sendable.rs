@@ -1,8 +1,8 @@
 //! Selects the parts of a conversation that a Messages upstream accepts.
 
 use crate::canon::{
-    Arranged, Document, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path, Role,
-    Side, Target, Thought,
+    Document, Dropped, Field, Image, ImageDetail, ImageSource, Member, MergedConversation,
+    MergedTurn, Part, Path, Role, Target, Thought,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -19,57 +19,57 @@ const IMAGES: [(&str, &str); 6] = [
     ("image/webp", "image/webp"),
 ];
 
-/// Removes the parts that cannot be sent and reports them. A side without parts is removed, and the
-/// sides around it are merged.
-pub(super) fn sendable_sides<'a>(
-    arranged: Arranged<'a>,
+/// Removes the parts that cannot be sent and reports them. A turn without parts is removed, and the
+/// turns around it are merged.
+pub(super) fn sendable_turns<'a>(
+    merged: MergedConversation<'a>,
     detail: Option<ImageDetail>,
     target: &Target<'_>,
     dropped: &mut Dropped,
-) -> Result<Vec<Side<'a>>, Failure> {
-    let mut sides: Vec<Side<'a>> = Vec::with_capacity(arranged.sides.len());
-    for mut side in arranged.sides {
-        let mut parts = Vec::with_capacity(side.parts.len());
+) -> Result<Vec<MergedTurn<'a>>, Failure> {
+    let mut turns: Vec<MergedTurn<'a>> = Vec::with_capacity(merged.turns.len());
+    for mut turn in merged.turns {
+        let mut parts = Vec::with_capacity(turn.parts.len());
         let mut lost = None;
-        for (path, part) in side.parts {
-            match check_part(path, part, side.role, (target, detail), dropped)? {
-                Sendable::Sent => parts.push((path, part)),
-                Sendable::Empty => {}
-                Sendable::Lost => {
+        for (path, part) in turn.parts {
+            match check_part(path, part, turn.role, (target, detail), dropped)? {
+                PartCheck::Sent => parts.push((path, part)),
+                PartCheck::Empty => {}
+                PartCheck::Lost => {
                     dropped.path(path);
                     lost = Some(path);
                 }
             }
         }
-        side.parts = parts;
-        match (sides.last_mut(), lost) {
-            (_, Some(path)) if side.parts.is_empty() && side.role == Role::User => {
+        turn.parts = parts;
+        match (turns.last_mut(), lost) {
+            (_, Some(path)) if turn.parts.is_empty() && turn.role == Role::User => {
                 // Without this message the model would not know that it was asked something.
                 let message = "Nothing of this turn can be sent to this model.";
                 return Err(Failure::invalid(message).param(path.to_string()));
             }
-            _ if side.parts.is_empty() => {}
-            (Some(before), _) if before.role == side.role => {
-                before.parts.append(&mut side.parts);
+            _ if turn.parts.is_empty() => {}
+            (Some(before), _) if before.role == turn.role => {
+                before.parts.append(&mut turn.parts);
             }
-            _ => sides.push(side),
+            _ => turns.push(turn),
         }
     }
-    if sides.is_empty() {
+    if turns.is_empty() {
         return Err(Failure::invalid("The request says nothing to the model."));
     }
-    Ok(sides)
+    Ok(turns)
 }
 
 /// Whether the conversation is in a tool loop whose first thought is missing.
-pub(super) fn resumes_without_thought(sides: &[Side<'_>]) -> bool {
-    let mut sides = sides.iter().rev();
-    let mut next = || sides.next()?.parts.first().map(|(_, part)| *part);
+pub(super) fn resumes_without_thought(turns: &[MergedTurn<'_>]) -> bool {
+    let mut turns = turns.iter().rev();
+    let mut next = || turns.next()?.parts.first().map(|(_, part)| *part);
     matches!(next(), Some(Part::ToolResult(_))) && !matches!(next(), Some(Part::Thought(_)))
 }
 
-/// Whether a part can be sent.
-enum Sendable {
+/// The result of the check whether a part can be sent.
+enum PartCheck {
     Sent,
     /// The part is empty.
     Empty,
@@ -82,11 +82,11 @@ fn check_part(
     role: Role,
     (target, detail): (&Target<'_>, Option<ImageDetail>),
     dropped: &mut Dropped,
-) -> Result<Sendable, Failure> {
+) -> Result<PartCheck, Failure> {
     let is_user = role == Role::User;
     let is_sent = match part {
         Part::Text(text) | Part::Refusal(text) if !is_not_blank(text) => {
-            return Ok(Sendable::Empty);
+            return Ok(PartCheck::Empty);
         }
         Part::Text(_) | Part::Refusal(_) => true,
         Part::Image(image) if is_user => {
@@ -115,9 +115,9 @@ fn check_part(
         Part::Image(_) | Part::ToolResult(_) | Part::Foreign => false,
     };
     Ok(if is_sent {
-        Sendable::Sent
+        PartCheck::Sent
     } else {
-        Sendable::Lost
+        PartCheck::Lost
     })
 }
 

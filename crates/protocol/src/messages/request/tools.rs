@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::schema;
 use crate::canon::{
-    Dropped, Field, Part, Path, Request, Side, Tool, ToolCalling, ToolChoice, choose, note_unknown,
+    Dropped, Field, MergedTurn, Part, Path, Request, Tool, ToolCalling, ToolChoice, choose,
+    note_unknown,
 };
 use crate::failure::Failure;
 use crate::json::typed;
@@ -96,7 +97,7 @@ impl<'a> UpstreamTools<'a> {
     /// Decides which tools are declared.
     pub(super) fn new(
         request: &'a Request,
-        sides: &[Side<'a>],
+        turns: &[MergedTurn<'a>],
         dropped: &mut Dropped,
     ) -> Result<Self, Failure> {
         let mut tools: Vec<&Tool> = request.tools.iter().collect();
@@ -119,7 +120,7 @@ impl<'a> UpstreamTools<'a> {
         };
         let mut used_in_history = Vec::new();
         if tools.is_empty() {
-            used_in_history = called(sides);
+            used_in_history = called(turns);
             choice = if used_in_history.is_empty() {
                 Choice::Default
             } else {
@@ -179,9 +180,9 @@ impl<'a> UpstreamTools<'a> {
 }
 
 /// The names of all tools called in the conversation, without duplicates.
-fn called<'a>(sides: &[Side<'a>]) -> Vec<&'a str> {
+fn called<'a>(turns: &[MergedTurn<'a>]) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for (_, part) in sides.iter().flat_map(|side| &side.parts) {
+    for (_, part) in turns.iter().flat_map(|turn| &turn.parts) {
         if let Part::ToolCall(call) = part
             && !names.contains(&call.name.as_str())
         {

@@ -1,13 +1,13 @@
 //! Writes a request of the common form for a Messages upstream.
 
 use super::schema;
-use super::sendable::{resumes_without_thought, sendable_sides, signed};
+use super::sendable::{resumes_without_thought, sendable_turns, signed};
 use super::thinking::{Constraints, ThinkingPlan};
 use super::tools::UpstreamTools;
 use super::write_turns;
 use crate::canon::{
-    Dropped, Field, Format, Request, Target, accepted_sampling, arrange, is_usual_verbosity,
-    label_schema,
+    Dropped, Field, Format, Request, Target, accepted_sampling, is_usual_verbosity, label_schema,
+    merge_turns,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
@@ -22,17 +22,17 @@ pub fn write_request(
     for name in &request.unknown {
         dropped.name(name);
     }
-    let arranged = arrange(
+    let merged = merge_turns(
         request,
         |thought| signed(thought, target).is_some(),
         dropped,
     )?;
-    let system = arranged.system.clone();
-    let sides = sendable_sides(arranged, request.image_detail, target, dropped)?;
-    let tools = UpstreamTools::new(request, &sides, dropped)?;
+    let system = merged.system.clone();
+    let turns = sendable_turns(merged, request.image_detail, target, dropped)?;
+    let tools = UpstreamTools::new(request, &turns, dropped)?;
     let hindrance = Constraints {
         forced: tools.is_forced(),
-        resumed: resumes_without_thought(&sides),
+        resumed: resumes_without_thought(&turns),
     };
     let plan = ThinkingPlan::new(request, target.profile, hindrance, dropped);
 
@@ -44,7 +44,7 @@ pub fn write_request(
             it.boolean("stream", true);
         }
         write_turns::write_system(it, &system);
-        write_turns::write_messages(it, &sides, target);
+        write_turns::write_messages(it, &turns, target);
         tools.write(it);
         plan.write(it);
         output_config(it, request, &plan, dropped);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::sendable::{image_type, is_not_blank, signed};
 use crate::canon::{
-    Document, Image, ImageSource, Part, Role, Side, Target, Thought, ToolCall, ToolResult,
+    Document, Image, ImageSource, MergedTurn, Part, Role, Target, Thought, ToolCall, ToolResult,
     arguments, base64, data_uri,
 };
 use crate::json::write::{Array, Object};
@@ -34,21 +34,21 @@ pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
 }
 
 /// Writes `messages`.
-pub(super) fn write_messages(it: &mut Object<'_>, sides: &[Side<'_>], target: &Target<'_>) {
+pub(super) fn write_messages(it: &mut Object<'_>, turns: &[MergedTurn<'_>], target: &Target<'_>) {
     let mut conversation = Conversation {
         target,
         ids: CallIds::default(),
     };
     it.array("messages", |it| {
-        if sides
+        if turns
             .first()
-            .is_some_and(|side| side.role == Role::Assistant)
+            .is_some_and(|turn| turn.role == Role::Assistant)
         {
             write_message(it, Role::User, |it| write_text(it, OPENING));
         }
-        for side in sides {
-            write_message(it, side.role, |it| {
-                for (_, part) in &side.parts {
+        for turn in turns {
+            write_message(it, turn.role, |it| {
+                for (_, part) in &turn.parts {
                     conversation.part(it, part);
                 }
             });

@@ -2,7 +2,7 @@
 
 use super::stop::Ending;
 use super::wire::{self, Source, WireBlock, length};
-use crate::canon::{Block, Folded, Response};
+use crate::canon::{Block, Response, ResponseBlock};
 use crate::json::{Cursor, Shape, utf8};
 use crate::messages::usage::read_usage;
 use crate::rejection;
@@ -20,7 +20,7 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
             let blocks = blocks.get_or_insert_with(Vec::new);
             return cursor.array(|cursor| {
                 let found = wire::read(cursor.value()?)?;
-                blocks.extend(found.map(|found| folded(found, model)));
+                blocks.extend(found.map(|found| read_block(found, model)));
                 Ok(())
             });
         }
@@ -45,8 +45,8 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
     };
     let has_calls = blocks.iter().any(is_call);
     let (stop, refusal) = ending.stop(has_calls);
-    blocks.extend(refusal.map(|text| Folded {
-        block: Block::Refusal,
+    blocks.extend(refusal.map(|text| ResponseBlock {
+        kind: Block::Refusal,
         text,
         opaque: None,
         citations: Vec::new(),
@@ -59,16 +59,16 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
     })
 }
 
-fn is_call(folded: &Folded) -> bool {
-    matches!(folded.block, Block::ToolCall { .. })
+fn is_call(block: &ResponseBlock) -> bool {
+    matches!(block.kind, Block::ToolCall { .. })
 }
 
-fn folded(found: WireBlock, model: &str) -> Folded {
+fn read_block(found: WireBlock, model: &str) -> ResponseBlock {
     let end = length(&found.text);
     let citation = |Source { url, title }| (url, title, 0, end);
-    Folded {
+    ResponseBlock {
         citations: found.citations.into_iter().map(citation).collect(),
-        block: found.block,
+        kind: found.block,
         text: found.text,
         opaque: found.value.map(|value| wire::opaque(value, model)),
         logprobs: Vec::new(),

@@ -2,7 +2,9 @@
 
 use super::stop;
 use crate::canon::carrier::{self, Carried};
-use crate::canon::{Block, Echo, Folded, Opaque, Response, Stop, Thought, arguments};
+use crate::canon::{
+    AnswerContext, Block, Opaque, Response, ResponseBlock, Stop, Thought, arguments,
+};
 use crate::dialect::Dialect;
 use crate::json::write::{self, Array};
 use crate::messages::call_id::plain_id;
@@ -12,32 +14,32 @@ use crate::shared::signature;
 use crate::usage::Usage;
 
 /// Writes a whole answer.
-pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    let refused = |folded: &Folded| folded.block == Block::Refusal;
+    let refused = |block: &ResponseBlock| block.kind == Block::Refusal;
     let stop = ended(&response.stop, response.blocks.iter().any(refused));
     write::object(&mut out, |it| {
-        it.text("id", &echo.id)
+        it.text("id", &context.id)
             .text("type", "message")
             .text("role", "assistant")
-            .text("model", &echo.model);
+            .text("model", &context.model);
         it.array("content", |it| {
-            let shows_thoughts = echo.request.wants_thoughts();
+            let shows_thoughts = context.request.wants_thoughts();
             let mut hidden = Vec::new();
-            for folded in &response.blocks {
-                if folded.block == Block::Thought && !shows_thoughts {
+            for block in &response.blocks {
+                if block.kind == Block::Thought && !shows_thoughts {
                     hidden.push(Thought {
-                        text: folded.text.clone(),
-                        opaque: folded.opaque.clone(),
+                        text: block.text.clone(),
+                        opaque: block.opaque.clone(),
                         redacted: false,
                     });
                 } else {
-                    write_block(it, folded, &mut hidden);
+                    write_block(it, block, &mut hidden);
                 }
             }
         });
         stop::write(it, &stop);
-        let usage = response.usage.unwrap_or(estimate(echo));
+        let usage = response.usage.unwrap_or(estimate(context));
         it.object("usage", |it| write_usage(it, &usage));
     });
     out
@@ -53,9 +55,9 @@ pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
 
 /// Writes a block. `hidden` collects thoughts that the client did not ask for. They are encoded in
 /// the id of the next call, because their model needs them back.
-fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
-    let text = &folded.text;
-    match &folded.block {
+fn write_block(it: &mut Array<'_>, block: &ResponseBlock, hidden: &mut Vec<Thought>) {
+    let text = &block.text;
+    match &block.kind {
         Block::Text | Block::Refusal => {
             // Clients send their history back, and upstreams refuse empty texts.
             if !text.is_empty() {
@@ -65,7 +67,7 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
             }
         }
         Block::Thought => {
-            let opaque = folded.opaque.as_ref();
+            let opaque = block.opaque.as_ref();
             let value = opaque.map(|opaque| signature::for_client(opaque, Dialect::Messages));
             if text.is_empty() && value.is_none() {
                 return;
@@ -82,7 +84,7 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
             });
         }
         Block::ToolCall { id, name } => {
-            let id = call_id(id, std::mem::take(hidden), folded.opaque.as_ref());
+            let id = call_id(id, std::mem::take(hidden), block.opaque.as_ref());
             it.object(|it| {
                 it.text("type", "tool_use")
                     .text("id", &id)
@@ -110,9 +112,9 @@ pub(in crate::messages) fn call_id(
 }
 
 /// The usage to report before the upstream has reported any.
-pub(in crate::messages) fn estimate(echo: &Echo) -> Usage {
+pub(in crate::messages) fn estimate(context: &AnswerContext) -> Usage {
     Usage {
-        input: echo.input_tokens,
+        input: context.input_tokens,
         ..Usage::default()
     }
 }

@@ -4,7 +4,7 @@
 //! of a thought is sent in one piece at its end, because clients keep only the last one.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
+use crate::canon::{AnswerContext, Block, Delta, Event, Opaque, Stop, Thought};
 use crate::dialect::Dialect;
 use crate::json::write::{self, Object};
 use crate::messages::error::write_failure_event;
@@ -18,7 +18,7 @@ use crate::usage::Usage;
 /// Writes one stream.
 #[derive(Debug)]
 pub struct Writer {
-    echo: Echo,
+    context: AnswerContext,
     open: OpenBlock,
     /// The index of the next block.
     index: u64,
@@ -57,9 +57,9 @@ enum OpenBlock {
 
 impl Writer {
     /// A writer for one stream.
-    pub fn new(echo: Echo) -> Self {
+    pub fn new(context: AnswerContext) -> Self {
         Self {
-            echo,
+            context,
             open: OpenBlock::Nothing,
             index: 0,
             refused: false,
@@ -83,15 +83,15 @@ impl Writer {
     }
 
     fn message_start(&mut self, out: &mut ByteQueue) {
-        let Self { echo, event, .. } = self;
+        let Self { context, event, .. } = self;
         // The upstream usually reports the input at the end. Until then the estimate is shown.
-        let usage = estimate(echo);
+        let usage = estimate(context);
         put(out, event, "message_start", |it| {
             it.object("message", |it| {
-                it.text("id", &echo.id)
+                it.text("id", &context.id)
                     .text("type", "message")
                     .text("role", "assistant")
-                    .text("model", &echo.model)
+                    .text("model", &context.model)
                     .raw("content", "[]")
                     .null("stop_reason")
                     .null("stop_sequence")
@@ -108,7 +108,7 @@ impl Writer {
                 self.refused = true;
                 OpenBlock::Text { begun: false }
             }
-            Block::Thought if !self.echo.request.wants_thoughts() => {
+            Block::Thought if !self.context.request.wants_thoughts() => {
                 OpenBlock::HiddenThought(Thought::default())
             }
             Block::Thought => OpenBlock::Thought {
@@ -254,7 +254,7 @@ impl Writer {
 
     fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         let stop = ended(stop, self.refused);
-        let usage = self.usage.unwrap_or(estimate(&self.echo));
+        let usage = self.usage.unwrap_or(estimate(&self.context));
         put(out, &mut self.event, "message_delta", |it| {
             it.object("delta", |it| stop::write(it, &stop));
             it.object("usage", |it| write_usage(it, &usage));

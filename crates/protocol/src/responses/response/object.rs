@@ -1,6 +1,6 @@
 //! Writes the response object: the answer, and the members that repeat the request.
 
-use crate::canon::{Echo, Effort, Part, Request, Stop, ToolChoice};
+use crate::canon::{AnswerContext, Effort, Part, Request, Stop, ToolChoice};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::responses::request::{INSTRUCTIONS, write_choice, write_format, write_tool};
@@ -16,7 +16,7 @@ pub(in crate::responses) struct Object {
     /// The members up to the status.
     head: Vec<u8>,
     /// The members that repeat the request, each after a comma.
-    echo: Vec<u8>,
+    repeated: Vec<u8>,
 }
 
 /// Whether an answer is in progress, or how it ended.
@@ -93,23 +93,26 @@ impl Ending<'_> {
 }
 
 impl Object {
-    pub(in crate::responses) fn new(echo: &Echo) -> Self {
+    pub(in crate::responses) fn new(context: &AnswerContext) -> Self {
         let mut head = Vec::new();
         write::object(&mut head, |it| {
-            it.text("id", &echo.id).text("object", "response");
-            it.number("created_at", echo.created);
+            it.text("id", &context.id).text("object", "response");
+            it.number("created_at", context.created);
         });
         head.pop();
         let mut rest = Vec::new();
         write::object(&mut rest, |it| {
-            it.text("model", &echo.model);
-            repeat(it, &echo.request);
+            it.text("model", &context.model);
+            repeat(it, &context.request);
         });
         rest.pop();
         if let Some(first) = rest.first_mut() {
             *first = b',';
         }
-        Self { head, echo: rest }
+        Self {
+            head,
+            repeated: rest,
+        }
     }
 
     /// Writes the object. `output` holds the items without the brackets of the list.
@@ -138,7 +141,7 @@ impl Object {
             }),
             _ => out.extend_from_slice(b"null"),
         }
-        out.extend_from_slice(&self.echo);
+        out.extend_from_slice(&self.repeated);
         out.extend_from_slice(b",\"output\":[");
         out.extend_from_slice(output);
         out.extend_from_slice(b"],\"usage\":");

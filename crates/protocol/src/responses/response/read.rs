@@ -15,5 +15,5 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, UnusableAnswe
     }
     let mut events = Vec::new();
     Reader::whole(model, response, &mut events)?;
-    Response::fold(events)
+    Response::from_events(events)
 }

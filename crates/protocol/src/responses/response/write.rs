@@ -2,11 +2,11 @@
 
 use super::object::{ContentKinds, Ending, Object};
 use super::output::{self, ItemId};
-use crate::canon::{Block, Echo, Folded, Response};
+use crate::canon::{AnswerContext, Block, Response, ResponseBlock};
 
 /// Writes a whole answer.
-pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
-    let ids = ItemId::new(&echo.id);
+pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
+    let ids = ItemId::new(&context.id);
     let mut items = Items {
         out: Vec::new(),
         count: 0,
@@ -15,8 +15,8 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     };
     let mut said = ContentKinds::default();
     for block in &response.blocks {
-        if let Block::Text | Block::Refusal = block.block {
-            said.note(block.block == Block::Refusal, &block.text);
+        if let Block::Text | Block::Refusal = block.kind {
+            said.note(block.kind == Block::Refusal, &block.text);
         }
         items.block(block);
     }
@@ -26,7 +26,7 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     let ending = Ending::of(&response.stop, said);
     items.close_message(ending.item_status());
     let mut out = Vec::with_capacity(items.out.len() + 1024);
-    Object::new(echo).write(&mut out, &ending, &items.out, response.usage.as_ref());
+    Object::new(context).write(&mut out, &ending, &items.out, response.usage.as_ref());
     out
 }
 
@@ -40,30 +40,30 @@ struct Items {
 }
 
 impl Items {
-    fn block(&mut self, folded: &Folded) {
-        match &folded.block {
+    fn block(&mut self, block: &ResponseBlock) {
+        match &block.kind {
             Block::Text | Block::Refusal => {
-                let is_refusal = folded.block == Block::Refusal;
-                let citations = folded.citations.iter();
+                let is_refusal = block.kind == Block::Refusal;
+                let citations = block.citations.iter();
                 let mut annotations = Vec::new();
                 for (url, title, start, end) in citations {
                     output::push_annotation(&mut annotations, url, title, *start, *end);
                 }
                 let mut logprobs = Vec::new();
-                output::push_logprobs(&mut logprobs, &folded.logprobs);
-                self.part(is_refusal, &folded.text, &annotations, &logprobs);
+                output::push_logprobs(&mut logprobs, &block.logprobs);
+                self.part(is_refusal, &block.text, &annotations, &logprobs);
             }
             Block::Thought => {
-                let opaque = folded.opaque.as_ref().map(output::encrypted_content);
+                let opaque = block.opaque.as_ref().map(output::encrypted_content);
                 let (id, out) = self.next("rs");
-                output::reasoning(out, &id, &folded.text, opaque.as_deref());
+                output::reasoning(out, &id, &block.text, opaque.as_deref());
             }
             Block::ToolCall { id, name } => {
-                if let Some(opaque) = &folded.opaque {
+                if let Some(opaque) = &block.opaque {
                     let (id, out) = self.next("rs");
                     output::reasoning(out, &id, "", Some(&output::encrypted_content(opaque)));
                 }
-                let arguments = output::arguments(&folded.text);
+                let arguments = output::arguments(&block.text);
                 let (item, out) = self.next("fc");
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
@@ -71,7 +71,7 @@ impl Items {
             // `convert/pictures.rs` has replaced it with a text.
             Block::Image { .. } => return,
         }
-        if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {
+        if let (Block::Text, Some(opaque)) = (&block.kind, &block.opaque) {
             let (id, out) = self.next("rs");
             output::reasoning(out, &id, "", Some(&output::encrypted_content(opaque)));
         }

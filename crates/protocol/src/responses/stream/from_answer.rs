@@ -114,14 +114,14 @@ struct Stream<'s, 'e> {
 
 /// The item and the part that an event belongs to.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ItemPosition<'a> {
     item_id: Option<Raw<'a>>,
     output_index: usize,
     /// The member with the index of the part, and the index.
     part: Option<(&'static str, usize)>,
 }
 
-impl Place<'_> {
+impl ItemPosition<'_> {
     fn write(&self, it: &mut Object<'_>) {
         if let Some(id) = self.item_id {
             it.raw("item_id", id.text());
@@ -151,7 +151,7 @@ impl Stream<'_, '_> {
         let read = RawObject::of(item)
             .ok_or_else(|| UnusableAnswer::malformed("an item is not an object"))?;
         let id = read.filled("id", Shape::String);
-        let place = Place {
+        let position = ItemPosition {
             item_id: id.filter(|id| id.text().len() <= ITEM_ID_BYTES_MAX),
             output_index,
             part: None,
@@ -181,16 +181,16 @@ impl Stream<'_, '_> {
         for list in parts {
             if let Some(items) = read.filled(list.member, Shape::Array) {
                 each_item(items, |index, part| {
-                    let part_place = Place {
+                    let part_position = ItemPosition {
                         part: Some((list.index, index)),
-                        ..place
+                        ..position
                     };
-                    self.part(list, part_place, part)
+                    self.part(list, part_position, part)
                 })?;
             }
         }
         if let Some(written) = written {
-            self.written(&written, place, &read, &["name"])?;
+            self.written(&written, position, &read, &["name"])?;
         }
         self.send("response.output_item.done", |it| {
             it.number("output_index", output_index);
@@ -201,7 +201,7 @@ impl Stream<'_, '_> {
     fn part(
         &mut self,
         list: &PartList,
-        place: Place<'_>,
+        position: ItemPosition<'_>,
         part: Raw<'_>,
     ) -> Result<(), UnusableAnswer> {
         let read = RawObject::of(part)
@@ -220,14 +220,14 @@ impl Stream<'_, '_> {
             changes.extend(["annotations", "logprobs"].map(|name| (name, Some("[]"))));
         }
         self.send(list.added, |it| {
-            place.write(it);
+            position.write(it);
             it.object("part", |it| read.write_to(it, &changes));
         })?;
         if let Some(written) = &written {
-            self.written(written, place, &read, &["logprobs"])?;
+            self.written(written, position, &read, &["logprobs"])?;
         }
         self.send(list.done, |it| {
-            place.write(it);
+            position.write(it);
             it.raw("part", part.text());
         })
     }
@@ -237,7 +237,7 @@ impl Stream<'_, '_> {
     fn written(
         &mut self,
         written: &Written,
-        place: Place<'_>,
+        position: ItemPosition<'_>,
         object: &RawObject<'_>,
         beside: &[&str],
     ) -> Result<(), UnusableAnswer> {
@@ -260,7 +260,7 @@ impl Stream<'_, '_> {
         };
         if !text.is_empty() {
             self.send(written.delta, |it| {
-                place.write(it);
+                position.write(it);
                 it.raw("delta", text.text());
                 write_beside(it);
             })?;
@@ -268,14 +268,14 @@ impl Stream<'_, '_> {
         if let Some(annotations) = object.filled("annotations", Shape::Array) {
             each_item(annotations, |index, annotation| {
                 self.send("response.output_text.annotation.added", |it| {
-                    place.write(it);
+                    position.write(it);
                     it.number("annotation_index", index);
                     it.raw("annotation", annotation.text());
                 })
             })?;
         }
         self.send(written.done, |it| {
-            place.write(it);
+            position.write(it);
             it.raw(written.member, text.text());
             write_beside(it);
         })

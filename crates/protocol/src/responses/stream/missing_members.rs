@@ -48,7 +48,7 @@ pub(crate) fn required(kind: &str) -> MemberSet {
 
 /// The members of an event that give its position in the stream.
 #[derive(Debug, Default)]
-struct Place<'a> {
+struct EventPosition<'a> {
     kind: Cow<'a, str>,
     item_id: Option<Text<'a>>,
     index: Option<u64>,
@@ -89,16 +89,16 @@ pub(crate) fn fill_in(
     if !event.output.required.has(MemberSet::INDEX) {
         return fill_sequence(event, edits);
     }
-    let place = Place::of(event.text, event.name)?;
-    let index = place.item_index(event.items, event.output);
-    let part = place.part_index(event.items, index);
+    let position = EventPosition::of(event.text, event.name)?;
+    let index = position.item_index(event.items, event.output);
+    let part = position.part_index(event.items, index);
     let mut id = Vec::new();
     if let Some(item) = event.items.0.get(index).filter(|item| !item.id.is_empty()) {
         write_string(&mut id, &item.id);
     }
     let id = String::from_utf8_lossy(&id);
     let index_u64 = u64::try_from(index).unwrap_or(u64::MAX);
-    if place.kind == "response.content_part.added" {
+    if position.kind == "response.content_part.added" {
         event.output.note_part(index_u64);
     }
     if event.lacks(MemberSet::PART_STARTED) && !event.output.items_with_part.contains(&index_u64) {
@@ -112,7 +112,7 @@ pub(crate) fn fill_in(
         event.set("output_index", &index.to_string(), edits)?;
     }
     if event.lacks(MemberSet::PART) {
-        let name = if place.is_of_summary() {
+        let name = if position.is_of_summary() {
             "summary_index"
         } else {
             "content_index"
@@ -187,10 +187,10 @@ fn output_span(text: &str) -> Result<Option<Range<usize>>, SyntaxError> {
     Ok(span)
 }
 
-impl<'a> Place<'a> {
+impl<'a> EventPosition<'a> {
     /// `name` is the type of an event whose data does not contain it.
     fn of(text: &'a str, name: Option<&'a str>) -> Result<Self, SyntaxError> {
-        let mut place = Self {
+        let mut position = Self {
             kind: Cow::Borrowed(name.unwrap_or_default()),
             ..Self::default()
         };
@@ -199,18 +199,18 @@ impl<'a> Place<'a> {
             match &*name.decode_lossy() {
                 "type" => {
                     if let Some(kind) = value.string() {
-                        place.kind = kind.decode_lossy();
+                        position.kind = kind.decode_lossy();
                     }
                 }
-                "item_id" => place.item_id = value.string().or(place.item_id),
-                "output_index" => place.index = count(value),
-                "content_index" | "summary_index" => place.part = count(value),
-                "item" => place.item_id = item_id(value).or(place.item_id),
+                "item_id" => position.item_id = value.string().or(position.item_id),
+                "output_index" => position.index = count(value),
+                "content_index" | "summary_index" => position.part = count(value),
+                "item" => position.item_id = item_id(value).or(position.item_id),
                 _ => {}
             }
             Ok::<(), SyntaxError>(())
         })?;
-        Ok(place)
+        Ok(position)
     }
 
     fn is(&self, kind: &str) -> bool {

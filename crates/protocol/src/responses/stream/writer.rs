@@ -7,7 +7,7 @@
 use super::message::Message;
 use super::sender::Sender;
 use crate::byte_queue::ByteQueue;
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
+use crate::canon::{AnswerContext, Block, Delta, Event, Opaque, Stop};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::responses::error::write_first_failure;
@@ -59,10 +59,10 @@ impl Writer {
         clippy::needless_pass_by_value,
         reason = "the writers of all dialects are made alike, and others keep it"
     )]
-    pub fn new(echo: Echo) -> Self {
+    pub fn new(context: AnswerContext) -> Self {
         Self {
-            object: Object::new(&echo),
-            ids: ItemId::new(&echo.id),
+            object: Object::new(&context),
+            ids: ItemId::new(&context.id),
             sender: Sender::default(),
             has_begun: false,
             output: Vec::new(),

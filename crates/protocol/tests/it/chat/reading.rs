@@ -1,6 +1,6 @@
 //! Tests how chat answers are read into the common form.
 
-use protocol::canon::{Block, Delta, Event, Fold, Opaque, Response, Stop};
+use protocol::canon::{Block, Delta, Event, Opaque, Response, ResponseBuilder, Stop};
 use protocol::native::UnusableAnswer;
 use protocol::sse::Splitter;
 use protocol::{Code, Dialect, Usage, chat};
@@ -42,18 +42,18 @@ pub(super) fn stream(deltas: &[Value]) -> String {
     format!("{deltas}{}{DONE}", finish("stop"))
 }
 
-pub(super) fn fold(events: Vec<Event>) -> Response {
-    let mut fold = Fold::default();
-    let mut done = events.into_iter().filter_map(|event| fold.push(event));
+pub(super) fn build_response(events: Vec<Event>) -> Response {
+    let mut builder = ResponseBuilder::default();
+    let mut done = events.into_iter().filter_map(|event| builder.push(event));
     done.next().unwrap().unwrap()
 }
 
 /// A short notation of a response: `text "a"`, `call id name {}`.
 fn shown(response: &Response) -> Vec<String> {
-    let shown = response.blocks.iter().map(|folded| {
-        let text = &folded.text;
-        let signed = folded.opaque.as_ref().map_or("", |_| " signed");
-        match &folded.block {
+    let shown = response.blocks.iter().map(|block| {
+        let text = &block.text;
+        let signed = block.opaque.as_ref().map_or("", |_| " signed");
+        match &block.kind {
             Block::Text => format!("text {text}{signed}"),
             Block::Thought => format!("thought {text}{signed}"),
             Block::Refusal => format!("refusal {text}{signed}"),
@@ -257,7 +257,7 @@ fn streams_become_blocks() {
     ] {
         let (events, result) = read_stream(&stream(&deltas));
         assert_eq!(result, Ok(()), "{name}");
-        assert_eq!(shown(&fold(events)), expected, "{name}");
+        assert_eq!(shown(&build_response(events)), expected, "{name}");
     }
 }
 
@@ -327,7 +327,7 @@ fn finish_reasons_are_understood() {
         let end = reason.map(finish).unwrap_or_default();
         let (events, result) = read_stream(&format!("{text}{end}{DONE}"));
         assert_eq!(result, Ok(()));
-        assert_eq!(fold(events).stop, stop, "{reason:?}");
+        assert_eq!(build_response(events).stop, stop, "{reason:?}");
     }
     for (reason, code) in [
         ("error", Code::UpstreamError),
@@ -390,11 +390,11 @@ fn sources_count_from_the_start_of_their_text() {
         json!({"annotations": [source, {"type": "other"}]}),
     ];
     let (events, _) = read_stream(&stream(&deltas));
-    let response = fold(events);
+    let response = build_response(events);
     let sources: Vec<_> = response
         .blocks
         .iter()
-        .map(|folded| folded.citations.len())
+        .map(|block| block.citations.len())
         .collect();
     assert_eq!(sources, [0, 0, 1]);
     let expected = ("https://a".to_owned(), "A".to_owned(), 2, 4);

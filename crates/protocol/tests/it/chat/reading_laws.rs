@@ -5,7 +5,7 @@ use protocol::canon::Event;
 use protocol::chat;
 use serde_json::{Value, json};
 
-use super::reading::{DONE, call, delta, finish, fold, more, read_stream, stream};
+use super::reading::{DONE, build_response, call, delta, finish, more, read_stream, stream};
 
 /// A message with any members, and the number of pieces into which each is cut.
 fn any_message() -> impl Strategy<Value = (Value, Vec<usize>)> {
@@ -69,7 +69,7 @@ proptest! {
         let stream = stream(&deltas(&message, &cuts));
         let (events, result) = read_stream(&stream);
         prop_assert_eq!(result, Ok(()));
-        prop_assert_eq!(fold(events), whole);
+        prop_assert_eq!(build_response(events), whole);
     }
 
     /// For any stream, blocks are not nested and every delta is inside a block.

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use protocol::canon::{
-    Block, Delta, Echo, Event, Fold, Folded, Opaque, Request, Response, Stop, carrier,
+    AnswerContext, Block, Delta, Event, Opaque, Request, Response, ResponseBlock, ResponseBuilder,
+    Stop, carrier,
 };
 use protocol::{ByteQueue, Dialect, Failure, Usage, chat};
 use serde_json::{Value, json};
 
 use super::reading::read_stream;
 
-fn echo(include_usage: bool) -> Echo {
-    Echo {
+fn context(include_usage: bool) -> AnswerContext {
+    AnswerContext {
         id: "chatcmpl_1".into(),
         model: "maker/m".into(),
         created: 1_760_000_000,
@@ -25,7 +26,7 @@ fn echo(include_usage: bool) -> Echo {
 }
 
 fn write(events: impl IntoIterator<Item = Event>, include_usage: bool) -> String {
-    let mut writer = chat::Writer::new(echo(include_usage));
+    let mut writer = chat::Writer::new(context(include_usage));
     let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
@@ -137,12 +138,12 @@ fn usage_is_sent_only_on_request() {
 
 #[test]
 fn a_whole_answer_is_the_fold_of_its_stream() {
-    let mut fold = Fold::default();
-    let mut folded = events_of_every_kind()
+    let mut builder = ResponseBuilder::default();
+    let mut responses = events_of_every_kind()
         .into_iter()
-        .filter_map(|event| fold.push(event));
-    let response = folded.next().unwrap().unwrap();
-    let body = chat::write_response(&response, &echo(false));
+        .filter_map(|event| builder.push(event));
+    let response = responses.next().unwrap().unwrap();
+    let body = chat::write_response(&response, &context(false));
     let body: Value = serde_json::from_slice(&body).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&body).unwrap());
 }
@@ -154,7 +155,8 @@ fn an_answer_of_nothing_has_empty_content() {
         stop: Stop::End,
         usage: None,
     };
-    let body: Value = serde_json::from_slice(&chat::write_response(&empty, &echo(false))).unwrap();
+    let body: Value =
+        serde_json::from_slice(&chat::write_response(&empty, &context(false))).unwrap();
     let message = &body["choices"][0]["message"];
     assert_eq!(
         message,
@@ -189,8 +191,8 @@ fn stops_become_finish_reasons_of_chat() {
         let stream = write(events, false);
         assert!(stream.contains(&format!("\"delta\":{{}},\"finish_reason\":\"{reason}\"")));
         assert_eq!(stream.contains("\"refusal\":\"No.\""), refused);
-        let blocks = refused.then(|| Folded {
-            block: Block::Refusal,
+        let blocks = refused.then(|| ResponseBlock {
+            kind: Block::Refusal,
             text: "No.".to_owned(),
             opaque: None,
             citations: Vec::new(),
@@ -201,7 +203,7 @@ fn stops_become_finish_reasons_of_chat() {
             stop,
             usage: None,
         };
-        let body = chat::write_response(&response, &echo(false));
+        let body = chat::write_response(&response, &context(false));
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["choices"][0]["finish_reason"], reason);
     }
@@ -280,10 +282,10 @@ fn opaque_data_travels_in_the_id_of_the_next_call() {
     assert_eq!(signatures, [opaque(Dialect::Generate, "G")]);
 
     // Whole answers have the same ids.
-    let mut fold = Fold::default();
-    let mut folded = events.into_iter().filter_map(|event| fold.push(event));
-    let response = folded.next().unwrap().unwrap();
-    let body = chat::write_response(&response, &echo(false));
+    let mut builder = ResponseBuilder::default();
+    let mut responses = events.into_iter().filter_map(|event| builder.push(event));
+    let response = responses.next().unwrap().unwrap();
+    let body = chat::write_response(&response, &context(false));
     let body: Value = serde_json::from_slice(&body).unwrap();
     let calls = body["choices"][0]["message"]["tool_calls"]
         .as_array()

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use protocol::canon::{
-    Block, Delta, Document, Effort, Event, Folded, Format, Image, ImageDetail, ImageSource, Opaque,
-    Part, Path, Reasoning, Request, Response, Role, Sampling, Stop, Thought, Tool, ToolCall,
-    ToolChoice, ToolResult, Turn,
+    Block, Delta, Document, Effort, Event, Format, Image, ImageDetail, ImageSource, Opaque, Part,
+    Path, Reasoning, Request, Response, ResponseBlock, Role, Sampling, Stop, Thought, Tool,
+    ToolCall, ToolChoice, ToolResult, Turn,
 };
 use protocol::{Dialect, Usage};
 use serde_json::Value;
@@ -39,23 +39,27 @@ fn opaque(origin: Dialect) -> impl Strategy<Value = Opaque> {
 }
 
 /// A block that the dialect itself could have written.
-fn any_block(own: Dialect) -> impl Strategy<Value = Folded> {
+fn any_block(own: Dialect) -> impl Strategy<Value = ResponseBlock> {
     let signed = prop::option::of(opaque(own));
-    let folded = |block, text, opaque| Folded {
-        block,
+    let whole_block = |kind, text, opaque| ResponseBlock {
+        kind,
         text,
         opaque,
         citations: Vec::new(),
         logprobs: Vec::new(),
     };
     prop_oneof![
-        any_text().prop_map(move |text| folded(Block::Text, text, None)),
-        (any_text(), signed).prop_map(move |(text, opaque)| folded(Block::Thought, text, opaque)),
+        any_text().prop_map(move |text| whole_block(Block::Text, text, None)),
+        (any_text(), signed).prop_map(move |(text, opaque)| whole_block(
+            Block::Thought,
+            text,
+            opaque
+        )),
         ("[a-z_]{1,9}", any_arguments(), any::<u32>()).prop_map(move |(name, text, id)| {
             let id = format!("call_{id}");
-            folded(Block::ToolCall { id, name }, text, None)
+            whole_block(Block::ToolCall { id, name }, text, None)
         }),
-        Just(folded(
+        Just(whole_block(
             Block::Image {
                 mime: "image/png".to_owned()
             },
@@ -84,8 +88,8 @@ pub(super) fn any_response(own: Dialect) -> impl Strategy<Value = Response> {
     (blocks, any_usage(), any::<bool>()).prop_map(move |(mut blocks, usage, cut)| {
         if own == Dialect::Generate {
             blocks.dedup_by(|next, before| {
-                let joins = next.block == before.block
-                    && matches!(next.block, Block::Text | Block::Thought)
+                let joins = next.kind == before.kind
+                    && matches!(next.kind, Block::Text | Block::Thought)
                     && before.opaque.is_none();
                 if joins {
                     before.text.push_str(&next.text);
@@ -96,7 +100,7 @@ pub(super) fn any_response(own: Dialect) -> impl Strategy<Value = Response> {
         }
         let calls = blocks
             .iter()
-            .any(|folded| matches!(folded.block, Block::ToolCall { .. }));
+            .any(|block| matches!(block.kind, Block::ToolCall { .. }));
         let stop = match (calls, cut) {
             (true, _) => Stop::ToolCalls,
             (false, true) => Stop::Length,
@@ -113,7 +117,7 @@ pub(super) fn any_response(own: Dialect) -> impl Strategy<Value = Response> {
 /// The events of a response, with its texts cut into pieces.
 pub(super) fn cut(response: Response, at: usize) -> Vec<Event> {
     let mut events = Vec::new();
-    for event in response.unfold() {
+    for event in response.into_events() {
         match event {
             Event::Delta(Delta::Text(text)) => {
                 let cut = text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);

@@ -1,13 +1,13 @@
 //! Continuity without state: clients of every dialect send back the signatures that a model needs
 //! before its tool calls, and the model receives them.
 
-use protocol::canon::{Block, Dropped, Folded, Opaque, Response, Stop, Target};
+use protocol::canon::{Block, Dropped, Opaque, Response, ResponseBlock, Stop, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
 use protocol::native::{read_head, read_named_head};
 use protocol::{Dialect, Profile, Thinking};
 use serde_json::{Value, json};
 
-use super::{MODEL, echo, pairs, upstream_answer};
+use super::{MODEL, context, pairs, upstream_answer};
 
 /// A request of this dialect that asks to see the thoughts of the model.
 fn question(dialect: Dialect) -> Value {
@@ -116,8 +116,8 @@ fn signed_answer(upstream: Dialect, turn: usize) -> Response {
         })
     };
     let on_call = upstream == Dialect::Generate;
-    let folded = |block, text: String, opaque| Folded {
-        block,
+    let whole_block = |kind, text: String, opaque| ResponseBlock {
+        kind,
         text,
         opaque,
         citations: Vec::new(),
@@ -129,17 +129,17 @@ fn signed_answer(upstream: Dialect, turn: usize) -> Response {
     };
     Response {
         blocks: vec![
-            folded(
+            whole_block(
                 Block::Thought,
                 format!("thought {turn}"),
                 opaque().filter(|_| !on_call),
             ),
-            folded(
+            whole_block(
                 call(0),
                 "{\"x\":1}".to_owned(),
                 opaque().filter(|_| on_call),
             ),
-            folded(call(1), "{}".to_owned(), None),
+            whole_block(call(1), "{}".to_owned(), None),
         ],
         stop: Stop::ToolCalls,
         usage: None,
@@ -208,7 +208,7 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
             for turn in 0..3 {
                 let answer = upstream_answer(upstream, &signed_answer(upstream, turn));
                 let answer =
-                    convert_answer(upstream, caller, &answer, &echo(caller, "ours", MODEL))
+                    convert_answer(upstream, caller, &answer, &context(caller, "ours", MODEL))
                         .unwrap();
                 let answer = serde_json::from_slice(&answer.pieces.into_bytes()).unwrap();
                 continue_conversation(caller, &mut request, &answer);

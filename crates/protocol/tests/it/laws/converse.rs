@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use protocol::Dialect;
-use protocol::canon::{Block, Delta, Event, Folded, Response, Stop};
+use protocol::canon::{Block, Delta, Event, Response, ResponseBlock, Stop};
 use protocol::convert::convert_answer;
 use protocol::event_stream::{Malformed, ToSse};
 use protocol::messages::converse;
 use serde_json::{Value, json};
 
-use super::streams::{any_answer, common_content, fold, relay, said};
-use super::{MODEL, echo};
+use super::streams::{any_answer, build_response, common_content, relay, said};
+use super::{MODEL, context};
 use crate::grammar;
 
 fn stop_reason(stop: &Stop) -> &'static str {
@@ -107,21 +107,21 @@ fn upstream_stream(events: &[Event]) -> Vec<u8> {
 
 /// The whole answer of an upstream with the content of `response`.
 fn upstream_answer(response: &Response, usage: &Value) -> Vec<u8> {
-    let block = |folded: &Folded| match &folded.block {
+    let write_block = |block: &ResponseBlock| match &block.kind {
         Block::ToolCall { id, name } => {
-            let input: Value = serde_json::from_str(&folded.text).unwrap();
+            let input: Value = serde_json::from_str(&block.text).unwrap();
             json!({ "toolUse": { "toolUseId": id, "name": name, "input": input } })
         }
         Block::Thought => {
-            let mut thought = json!({ "text": folded.text });
-            if let Some(opaque) = &folded.opaque {
+            let mut thought = json!({ "text": block.text });
+            if let Some(opaque) = &block.opaque {
                 thought["signature"] = json!(opaque.text);
             }
             json!({ "reasoningContent": { "reasoningText": thought } })
         }
-        _ => json!({ "text": folded.text }),
+        _ => json!({ "text": block.text }),
     };
-    let content: Vec<Value> = response.blocks.iter().map(block).collect();
+    let content: Vec<Value> = response.blocks.iter().map(write_block).collect();
     let answer = json!({
         "output": { "message": { "role": "assistant", "content": content } },
         "stopReason": stop_reason(&response.stop),
@@ -179,9 +179,9 @@ proptest! {
         let (stream, _) = decoded(&upstream_stream(&events), &[]);
         let streamed = relay(Dialect::Messages, to, &stream, &[]);
         let streamed = grammar::read_stream(to, &streamed.text).unwrap();
-        let body = upstream_answer(&fold(&events), &usage(&events));
+        let body = upstream_answer(&build_response(&events), &usage(&events));
         let body = converse::read_answer(&body).unwrap();
-        let answer = convert_answer(Dialect::Messages, to, &body, &echo(to, "ours", MODEL));
+        let answer = convert_answer(Dialect::Messages, to, &body, &context(to, "ours", MODEL));
         let whole = grammar::read(to, &answer.unwrap().pieces.into_bytes());
         prop_assert!(whole.is_ok(), "to {to}: {}", whole.unwrap_err());
         prop_assert_eq!(whole.unwrap(), streamed, "to {}", to);

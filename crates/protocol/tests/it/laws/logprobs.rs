@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use protocol::Dialect;
-use protocol::canon::{Block, Delta, Event, Fold, Likelihood, Stop, Token};
+use protocol::canon::{Block, Delta, Event, Likelihood, ResponseBuilder, Stop, Token};
 use protocol::convert::convert_answer;
 use serde_json::{Value, json};
 
 use super::streams::relay;
-use super::{MODEL, echo, upstream_answer, upstream_stream};
+use super::{MODEL, context, upstream_answer, upstream_stream};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Generate];
 
@@ -140,15 +140,15 @@ proptest! {
     #[test]
     fn tokens_cross_in_streams_and_whole(events in any_events(), sizes in prop::collection::vec(1_usize..200, 1..4)) {
         let expected = expected(&events);
-        let mut fold = Fold::default();
-        let response = events.iter().cloned().find_map(|event| fold.push(event)).unwrap().unwrap();
+        let mut builder = ResponseBuilder::default();
+        let response = events.iter().cloned().find_map(|event| builder.push(event)).unwrap().unwrap();
         for (from, to) in DIALECTS.into_iter().flat_map(|from| DIALECTS.map(|to| (from, to))) {
             let stream = relay(from, to, &upstream_stream(from, &events), &sizes);
             prop_assert_eq!(&stream.result, &Ok(()));
             prop_assert_eq!(heard_in_stream(to, &stream.text), expected.clone(), "{} to {}: {}", from, to, stream.text);
 
             let whole = upstream_answer(from, &response);
-            let answer = convert_answer(from, to, &whole, &echo(to, "ours", MODEL)).unwrap();
+            let answer = convert_answer(from, to, &whole, &context(to, "ours", MODEL)).unwrap();
             let answer: Value = serde_json::from_slice(&answer.pieces.into_bytes()).unwrap();
             prop_assert_eq!(heard(to, &answer), expected.clone(), "{} to {}: {}", from, to, answer);
         }

@@ -15,7 +15,7 @@ mod whole_answers;
 
 use std::sync::Arc;
 
-use protocol::canon::{Echo, Event, Reasoning, Request, Response};
+use protocol::canon::{AnswerContext, Event, Reasoning, Request, Response};
 use protocol::{ByteQueue, Dialect, chat, generate, interactions, messages, responses};
 
 /// All pairs, including a dialect with itself: a property of two dialects must hold there too.
@@ -40,8 +40,8 @@ fn id_prefix(dialect: Dialect) -> &'static str {
 }
 
 /// A client that wants to see everything.
-fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
-    Echo {
+fn context(dialect: Dialect, name: &str, model: &str) -> AnswerContext {
+    AnswerContext {
         id: format!("{}{name}", id_prefix(dialect)).into(),
         model: model.into(),
         created: 1_760_000_000,
@@ -59,11 +59,11 @@ fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
 
 /// An upstream's stream with these events.
 fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
-    let echo = echo(dialect, "theirs", "up-2026");
+    let context = context(dialect, "theirs", "up-2026");
     let mut out = ByteQueue::new();
     macro_rules! write {
         ($dialect:ident) => {{
-            let mut writer = $dialect::Writer::new(echo);
+            let mut writer = $dialect::Writer::new(context);
             for event in events {
                 writer.event(event.clone(), &mut out);
             }
@@ -81,12 +81,12 @@ fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
 
 /// An upstream's whole answer with this content.
 fn upstream_answer(dialect: Dialect, response: &Response) -> Vec<u8> {
-    let echo = echo(dialect, "theirs", "up-2026");
+    let context = context(dialect, "theirs", "up-2026");
     match dialect {
-        Dialect::Chat => chat::write_response(response, &echo),
-        Dialect::Responses => responses::write_response(response, &echo),
-        Dialect::Generate => generate::write_response(response, &echo),
-        Dialect::Interactions => interactions::write_response(response, &echo),
-        Dialect::Messages => messages::write_response(response, &echo),
+        Dialect::Chat => chat::write_response(response, &context),
+        Dialect::Responses => responses::write_response(response, &context),
+        Dialect::Generate => generate::write_response(response, &context),
+        Dialect::Interactions => interactions::write_response(response, &context),
+        Dialect::Messages => messages::write_response(response, &context),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::gaps::{Gaps, Names, with_gaps};
 use super::streams::{any_answer, identity};
-use super::{MODEL, echo, upstream_stream};
+use super::{MODEL, context, upstream_stream};
 
 /// The stream for a client of the same dialect.
 fn relay_native(dialect: Dialect, stream: &str) -> String {
@@ -87,7 +87,7 @@ proptest! {
     fn gaps_are_filled_on_native_routes((dialect, events, gaps) in any_native_case()) {
         let stream = String::from_utf8(upstream_stream(dialect, &events)).unwrap();
         let complete = relay_native(dialect, &stream);
-        let theirs = echo(dialect, "theirs", "up-2026");
+        let theirs = context(dialect, "theirs", "up-2026");
         let ours = stream
             .replace(&*theirs.id, &identity(dialect).id)
             .replace("\"up-2026\"", &format!("\"{MODEL}\""));

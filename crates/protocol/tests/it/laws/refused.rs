@@ -2,11 +2,11 @@
 //! for every dialect of the upstream.
 
 use protocol::Dialect;
-use protocol::canon::{Block, Delta, Event, Fold, Stop};
+use protocol::canon::{Block, Delta, Event, ResponseBuilder, Stop};
 use protocol::convert::convert_answer;
 
 use super::streams::relay;
-use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
+use super::{MODEL, REFUSED, context, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, ClientAnswer, End};
 
 /// The text, the text of the refusal, and the end that clients of each dialect read from a refusal, in
@@ -130,10 +130,13 @@ fn a_refusal_is_a_refusal_in_every_dialect() {
             let streamed = grammar::read_stream(to, &relayed.text).unwrap();
             assert_eq!(heard(streamed), expected, "stream of {from} to {to}");
 
-            let mut fold = Fold::default();
-            let mut whole = events.iter().cloned().filter_map(|event| fold.push(event));
+            let mut builder = ResponseBuilder::default();
+            let mut whole = events
+                .iter()
+                .cloned()
+                .filter_map(|event| builder.push(event));
             let body = upstream_answer(from, &whole.next().unwrap().unwrap());
-            let answer = convert_answer(from, to, &body, &echo(to, "ours", MODEL)).unwrap();
+            let answer = convert_answer(from, to, &body, &context(to, "ours", MODEL)).unwrap();
             let whole = grammar::read(to, &answer.pieces.into_bytes()).unwrap();
             assert_eq!(heard(whole), expected, "{from} to {to}");
         }

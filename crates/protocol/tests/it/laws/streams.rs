@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::canon::{Block, Delta, Echo, Event, Fold, Folded, Opaque, Response, Stop, carrier};
+use protocol::canon::{
+    AnswerContext, Block, Delta, Event, Opaque, Response, ResponseBlock, ResponseBuilder, Stop,
+    carrier,
+};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{AnswerSummary, Identity, Rewriter, UnusableAnswer, rewrite_answer};
 use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 
-use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
+use super::{MODEL, REFUSED, context, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, ClientAnswer, End};
 
 /// The output for a client of a stream that arrived in pieces of these sizes, repeatedly.
@@ -19,7 +22,7 @@ pub(super) struct Relayed {
 }
 
 pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {
-    let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
+    let mut transcoder = Transcoder::new(from, to, context(to, "ours", MODEL));
     let mut out = ByteQueue::new();
     let mut rest = Bytes::copy_from_slice(stream);
     let mut sizes = sizes.iter().cycle();
@@ -41,9 +44,9 @@ pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) 
 }
 
 pub(super) fn identity(dialect: Dialect) -> Identity {
-    let Echo {
+    let AnswerContext {
         id, model, created, ..
-    } = echo(dialect, "ours", MODEL);
+    } = context(dialect, "ours", MODEL);
     Identity { id, model, created }
 }
 
@@ -52,9 +55,12 @@ fn unread(dialect: Dialect) -> Translator {
     Translator::from(Rewriter::new(dialect, identity(dialect), true))
 }
 
-pub(super) fn fold(events: &[Event]) -> Response {
-    let mut fold = Fold::default();
-    let mut done = events.iter().cloned().filter_map(|event| fold.push(event));
+pub(super) fn build_response(events: &[Event]) -> Response {
+    let mut builder = ResponseBuilder::default();
+    let mut done = events
+        .iter()
+        .cloned()
+        .filter_map(|event| builder.push(event));
     done.next().unwrap().unwrap()
 }
 
@@ -112,8 +118,8 @@ pub(super) fn common_content(heard: &ClientAnswer) -> CommonContent {
 
 /// The content of these events as an upstream of this dialect sends them.
 pub(super) fn said(from: Dialect, events: &[Event]) -> CommonContent {
-    let response = fold(events);
-    let calls = |folded: &Folded| matches!(folded.block, Block::ToolCall { .. });
+    let response = build_response(events);
+    let calls = |block: &ResponseBlock| matches!(block.kind, Block::ToolCall { .. });
     let is_called = response.blocks.iter().any(calls);
     let mut gist = CommonContent {
         text: String::new(),
@@ -130,14 +136,14 @@ pub(super) fn said(from: Dialect, events: &[Event]) -> CommonContent {
             .usage
             .map(|usage| (usage.input_total(), usage.output_total())),
     };
-    for folded in response.blocks {
-        match folded.block {
-            Block::Text | Block::Refusal => gist.text.push_str(&folded.text),
-            Block::Thought => gist.thoughts.push_str(&folded.text),
+    for block in response.blocks {
+        match block.kind {
+            Block::Text | Block::Refusal => gist.text.push_str(&block.text),
+            Block::Thought => gist.thoughts.push_str(&block.text),
             Block::ToolCall { id, name } => gist.calls.push(Call {
                 id,
                 name,
-                arguments: serde_json::from_str(&folded.text).unwrap(),
+                arguments: serde_json::from_str(&block.text).unwrap(),
             }),
             Block::Image { .. } => {}
         }
@@ -266,8 +272,8 @@ proptest! {
     fn a_whole_answer_is_the_fold_of_its_stream((from, to, events) in any_case()) {
         let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
         let streamed = grammar::read_stream(to, &streamed.text).unwrap();
-        let body = upstream_answer(from, &fold(&events));
-        let answer = convert_answer(from, to, &body, &echo(to, "ours", MODEL)).unwrap();
+        let body = upstream_answer(from, &build_response(&events));
+        let answer = convert_answer(from, to, &body, &context(to, "ours", MODEL)).unwrap();
         let bytes = answer.pieces.into_bytes();
         let text = String::from_utf8_lossy(&bytes);
         prop_assert!(!text.contains("theirs") && !text.contains("up-2026"), "{}", text);
@@ -285,7 +291,7 @@ proptest! {
     ) {
         let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
         let mut body = b" \n".to_vec();
-        body.extend(upstream_answer(from, &fold(&events)));
+        body.extend(upstream_answer(from, &build_response(&events)));
         let relayed = relay(from, to, &body, &sizes);
         prop_assert_eq!(&relayed.result, &Ok(()));
         prop_assert!(relayed.summary.ended && relayed.summary.usage.is_some());
@@ -306,7 +312,7 @@ proptest! {
         sizes in prop::collection::vec(1_usize..40, 1..6),
     ) {
         let stream = upstream_stream(dialect, &events);
-        let answer = upstream_answer(dialect, &fold(&events));
+        let answer = upstream_answer(dialect, &build_response(&events));
         let rewritten = rewrite_answer(dialect, Bytes::from(answer.clone()), &identity(dialect));
         let read = grammar::read(dialect, &rewritten.unwrap().pieces.into_bytes()).unwrap();
         let mut bodies = vec![(answer, read)];
@@ -333,7 +339,7 @@ proptest! {
             prop_assert!(translator.summary().ended && translator.summary().usage.is_some());
             let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
             // Item ids are the upstream's, as in any native stream.
-            let theirs = echo(dialect, "theirs", "up-2026").id;
+            let theirs = context(dialect, "theirs", "up-2026").id;
             prop_assert!(!text.contains(&*theirs) && !text.contains("up-2026"));
             let heard = grammar::read_stream(dialect, &text);
             prop_assert!(heard.is_ok(), "{dialect}: {}\n{text}", heard.unwrap_err());
@@ -427,7 +433,7 @@ fn a_stream_can_be_failed_from_outside_at_any_point() {
         ];
         let stream = upstream_stream(from, &events);
         for count in 0..=stream.len() {
-            let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
+            let mut transcoder = Transcoder::new(from, to, context(to, "ours", MODEL));
             let mut out = ByteQueue::new();
             let piece = Bytes::copy_from_slice(&stream[..count]);
             assert_eq!(transcoder.push(piece, &mut out), Ok(()));

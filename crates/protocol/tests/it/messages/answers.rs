@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::canon::{
-    Block, Delta, Echo, Event, Fold, Folded, Opaque, Reasoning, Request, Response, Stop, carrier,
+    AnswerContext, Block, Delta, Event, Opaque, Reasoning, Request, Response, ResponseBlock,
+    ResponseBuilder, Stop, carrier,
 };
 use protocol::messages::{Reader, Writer, read_response, write_response};
 use protocol::native::UnusableAnswer;
@@ -14,8 +15,8 @@ use protocol::sse::Splitter;
 use protocol::{ByteQueue, Code, Dialect, Failure, Usage};
 use serde_json::Value;
 
-pub(super) fn echo() -> Echo {
-    Echo {
+pub(super) fn context() -> AnswerContext {
+    AnswerContext {
         id: "msg_ours".into(),
         model: "maker/m".into(),
         created: 1_760_000_000,
@@ -38,8 +39,8 @@ fn unrequested_thoughts_are_carried_in_the_next_call_id() {
         model: "maker/m".into(),
         text: "sig".into(),
     };
-    let folded = |block: Block, text: &str, opaque: Option<Opaque>| Folded {
-        block,
+    let whole_block = |kind: Block, text: &str, opaque: Option<Opaque>| ResponseBlock {
+        kind,
         text: text.to_owned(),
         opaque,
         citations: Vec::new(),
@@ -51,20 +52,20 @@ fn unrequested_thoughts_are_carried_in_the_next_call_id() {
     };
     let response = Response {
         blocks: vec![
-            folded(Block::Thought, "hm", Some(opaque.clone())),
-            folded(call, "{}", None),
+            whole_block(Block::Thought, "hm", Some(opaque.clone())),
+            whole_block(call, "{}", None),
         ],
         stop: Stop::ToolCalls,
         usage: None,
     };
-    let echo = Echo {
+    let context = AnswerContext {
         request: Arc::new(Request::default()),
-        ..echo()
+        ..context()
     };
-    let whole: Value = serde_json::from_slice(&write_response(&response, &echo)).unwrap();
-    let mut writer = Writer::new(echo);
+    let whole: Value = serde_json::from_slice(&write_response(&response, &context)).unwrap();
+    let mut writer = Writer::new(context);
     let mut out = ByteQueue::new();
-    for event in response.unfold() {
+    for event in response.into_events() {
         writer.event(event, &mut out);
     }
     let stream = String::from_utf8(out.into_bytes().to_vec()).unwrap();
@@ -95,14 +96,14 @@ pub(super) fn events(stream: &str) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     (events, result)
 }
 
-pub(super) fn fold(events: Vec<Event>) -> Response {
-    let mut fold = Fold::default();
-    let mut folded = events.into_iter().filter_map(|event| fold.push(event));
-    folded.next().unwrap().unwrap()
+pub(super) fn build_response(events: Vec<Event>) -> Response {
+    let mut builder = ResponseBuilder::default();
+    let mut responses = events.into_iter().filter_map(|event| builder.push(event));
+    responses.next().unwrap().unwrap()
 }
 
 pub(super) fn write_stream(events: impl IntoIterator<Item = Event>) -> String {
-    let mut writer = Writer::new(echo());
+    let mut writer = Writer::new(context());
     let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
@@ -134,8 +135,8 @@ fn a_stream_and_a_whole_answer_say_the_same() {
         let (events, result) = events(&stream);
         assert_eq!(result, Ok(()), "{name}");
         let read = read_response(&whole, "maker/m").unwrap();
-        assert_eq!(fold(events.clone()), read, "{name}");
-        let written = write_response(&read, &echo());
+        assert_eq!(build_response(events.clone()), read, "{name}");
+        let written = write_response(&read, &context());
         let text = format!(
             "{}\n---\n{}\n---\n{}",
             told(&events),
@@ -348,7 +349,7 @@ fn every_end_has_its_reason() {
             stop,
             usage: Some(Usage::default()),
         };
-        let written = String::from_utf8(write_response(&response, &echo())).unwrap();
+        let written = String::from_utf8(write_response(&response, &context())).unwrap();
         let from = written.find("\"stop_reason\"").unwrap();
         let to = written.find(",\"usage\"").unwrap();
         writeln!(table, "{:?}: {}", response.stop, &written[from..to]).unwrap();
@@ -356,9 +357,9 @@ fn every_end_has_its_reason() {
     insta::assert_snapshot!(table);
 }
 
-fn folded(block: Block, text: &str, opaque: Option<Opaque>) -> Folded {
-    Folded {
-        block,
+fn whole_block(kind: Block, text: &str, opaque: Option<Opaque>) -> ResponseBlock {
+    ResponseBlock {
+        kind,
         text: text.to_owned(),
         opaque,
         citations: Vec::new(),
@@ -381,24 +382,24 @@ fn answers_of_other_dialects_are_converted_to_this_one() {
     };
     let response = Response {
         blocks: vec![
-            folded(Block::Thought, "Hm.", foreign(Dialect::Responses, "gAAAA")),
-            folded(Block::Thought, "Unsigned.", None),
-            folded(Block::Thought, "", None),
-            folded(Block::Text, "", None),
-            folded(
+            whole_block(Block::Thought, "Hm.", foreign(Dialect::Responses, "gAAAA")),
+            whole_block(Block::Thought, "Unsigned.", None),
+            whole_block(Block::Thought, "", None),
+            whole_block(Block::Text, "", None),
+            whole_block(
                 Block::Text,
                 "Hi\u{2028}",
                 foreign(Dialect::Generate, "lost"),
             ),
-            folded(
+            whole_block(
                 call("call.1"),
                 "{\"a\": 1}",
                 foreign(Dialect::Generate, "sig=="),
             ),
-            folded(call("call_2"), "", None),
-            folded(call("call_3"), "{\"cut", None),
-            folded(Block::Refusal, "I cannot.", None),
-            folded(
+            whole_block(call("call_2"), "", None),
+            whole_block(call("call_3"), "{\"cut", None),
+            whole_block(Block::Refusal, "I cannot.", None),
+            whole_block(
                 Block::Image {
                     mime: "image/png".to_owned(),
                 },
@@ -409,8 +410,8 @@ fn answers_of_other_dialects_are_converted_to_this_one() {
         stop: Stop::End,
         usage: None,
     };
-    let written = String::from_utf8(write_response(&response, &echo())).unwrap();
-    let streamed = write_stream(response.unfold());
+    let written = String::from_utf8(write_response(&response, &context())).unwrap();
+    let streamed = write_stream(response.into_events());
     insta::assert_snapshot!(format!("{written}\n---\n{streamed}"));
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use protocol::canon::{Dropped, Echo, Request, Target};
+use protocol::canon::{AnswerContext, Dropped, Request, Target};
 use protocol::convert::{convert_answer, read_request, write_request};
 use protocol::{Dialect, Profile, Thinking};
 use serde_json::{Value, json};
 
-fn echo() -> Echo {
-    Echo {
+fn context() -> AnswerContext {
+    AnswerContext {
         id: "id_1".into(),
         model: "maker/m".into(),
         created: 1_760_000_000,
@@ -20,7 +20,7 @@ fn echo() -> Echo {
 /// The upstream's answer as the client receives it.
 fn answered(upstream: Dialect, caller: Dialect, answer: &Value) -> Value {
     let answer = answer.to_string();
-    let answer = convert_answer(upstream, caller, answer.as_bytes(), &echo()).unwrap();
+    let answer = convert_answer(upstream, caller, answer.as_bytes(), &context()).unwrap();
     serde_json::from_slice(&answer.pieces.into_bytes()).unwrap()
 }
 

@@ -3,15 +3,15 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{
-    Block, Document, Dropped, Effort, Event, Folded, Image, ImageSource, Opaque, Part, Path,
-    Reasoning, Request, Response, Role, Sampling, Stop, Target, Thought, Tool, ToolCall,
+    Block, Document, Dropped, Effort, Event, Image, ImageSource, Opaque, Part, Path, Reasoning,
+    Request, Response, ResponseBlock, Role, Sampling, Stop, Target, Thought, Tool, ToolCall,
     ToolChoice, ToolResult, Turn, pair_results,
 };
 use protocol::messages::{Reader, read_response, write_request, write_response};
 use protocol::sse::Splitter;
 use protocol::{Dialect, Profile, Thinking, Usage};
 
-use super::answers::{echo, fold, write_stream};
+use super::answers::{build_response, context, write_stream};
 use super::grammar;
 use super::requests::read_request;
 
@@ -35,25 +35,26 @@ fn own(text: String) -> Opaque {
 }
 
 /// Blocks that this dialect can express exactly.
-fn any_block() -> impl Strategy<Value = Folded> {
-    let folded = |block, text, opaque| Folded {
-        block,
+fn any_block() -> impl Strategy<Value = ResponseBlock> {
+    let whole_block = |kind, text, opaque| ResponseBlock {
+        kind,
         text,
         opaque,
         citations: Vec::new(),
         logprobs: Vec::new(),
     };
     prop_oneof![
-        any_text().prop_map(move |text| folded(Block::Text, text, None)),
+        any_text().prop_map(move |text| whole_block(Block::Text, text, None)),
         (any_text(), prop::option::of("[A-Za-z0-9+/]{4,12}={0,2}"))
-            .prop_map(move |(text, value)| folded(Block::Thought, text, value.map(own))),
-        "(redacted:)?[A-Za-z0-9+/]{4,12}".prop_map(move |value| folded(
+            .prop_map(move |(text, value)| whole_block(Block::Thought, text, value.map(own))),
+        "(redacted:)?[A-Za-z0-9+/]{4,12}".prop_map(move |value| whole_block(
             Block::Thought,
             String::new(),
             Some(own(value))
         )),
-        ("[a-zA-Z0-9_-]{1,12}", "[a-z_]{1,8}", any_object())
-            .prop_map(move |(id, name, text)| folded(Block::ToolCall { id, name }, text, None)),
+        ("[a-zA-Z0-9_-]{1,12}", "[a-z_]{1,8}", any_object()).prop_map(move |(id, name, text)| {
+            whole_block(Block::ToolCall { id, name }, text, None)
+        }),
     ]
 }
 
@@ -82,7 +83,7 @@ fn any_answer() -> impl Strategy<Value = Response> {
     ];
     (prop::collection::vec(any_block(), 0..6), stop, any_usage()).prop_map(
         |(blocks, stop, usage)| {
-            let calls = |folded: &Folded| matches!(folded.block, Block::ToolCall { .. });
+            let calls = |block: &ResponseBlock| matches!(block.kind, Block::ToolCall { .. });
             let stop = match stop {
                 Stop::End if blocks.iter().any(calls) => Stop::ToolCalls,
                 stop => stop,
@@ -337,7 +338,7 @@ fn any_request() -> impl Strategy<Value = Request> {
 proptest! {
     #[test]
     fn a_written_answer_reads_back(answer in any_answer()) {
-        let written = write_response(&answer, &echo());
+        let written = write_response(&answer, &context());
         prop_assert_eq!(read_response(&written, "maker/m").unwrap(), answer);
     }
 
@@ -346,11 +347,11 @@ proptest! {
         answer in any_answer(),
         sizes in prop::collection::vec(1_usize..60, 1..9),
     ) {
-        let stream = write_stream(answer.clone().unfold());
+        let stream = write_stream(answer.clone().into_events());
         prop_assert_eq!(grammar::check(&stream), Ok(()));
         let (events, whole) = read_stream(&stream, &sizes);
         prop_assert!(whole && is_grammatical(&events, whole));
-        prop_assert_eq!(fold(events), answer);
+        prop_assert_eq!(build_response(events), answer);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use protocol::canon::{
-    Block, Document, Echo, Effort, Folded, Format, Image, ImageDetail, ImageSource, Logprobs,
-    Opaque, Part, Path, Reasoning, Request, Response, Role, Stop, Thought, Tool, ToolCall,
-    ToolChoice, ToolResult, Turn,
+    AnswerContext, Block, Document, Effort, Format, Image, ImageDetail, ImageSource, Logprobs,
+    Opaque, Part, Path, Reasoning, Request, Response, ResponseBlock, Role, Stop, Thought, Tool,
+    ToolCall, ToolChoice, ToolResult, Turn,
 };
 use protocol::{Dialect, Usage};
 use serde_json::value::RawValue;
@@ -15,8 +15,8 @@ use crate::cases::without_paths;
 
 pub(super) const MODEL: &str = "maker/m";
 
-pub(super) fn echo(request: Request) -> Echo {
-    Echo {
+pub(super) fn context(request: Request) -> AnswerContext {
+    AnswerContext {
         id: "resp_1".into(),
         model: MODEL.into(),
         created: 1_760_000_000,
@@ -51,9 +51,9 @@ fn schema() -> impl Strategy<Value = String> {
         .prop_map(|(text, number)| serde_json::json!({"a": text, "n": number}).to_string())
 }
 
-fn folded(block: Block, text: String) -> Folded {
-    Folded {
-        block,
+fn whole_block(kind: Block, text: String) -> ResponseBlock {
+    ResponseBlock {
+        kind,
         text,
         opaque: None,
         citations: Vec::new(),
@@ -61,24 +61,24 @@ fn folded(block: Block, text: String) -> Folded {
     }
 }
 
-fn any_block() -> impl Strategy<Value = Folded> {
+fn any_block() -> impl Strategy<Value = ResponseBlock> {
     let citation = (words(), words(), 0..99_u64, 0..99_u64);
     prop_oneof![
-        3 => (words(), prop::collection::vec(citation, 0..3)).prop_map(|(text, citations)| Folded {
+        3 => (words(), prop::collection::vec(citation, 0..3)).prop_map(|(text, citations)| ResponseBlock {
             citations,
-            ..folded(Block::Text, text)
+            ..whole_block(Block::Text, text)
         }),
-        1 => words().prop_map(|text| folded(Block::Refusal, text)),
-        2 => (words(), prop::option::of(words())).prop_map(|(text, opaque)| Folded {
+        1 => words().prop_map(|text| whole_block(Block::Refusal, text)),
+        2 => (words(), prop::option::of(words())).prop_map(|(text, opaque)| ResponseBlock {
             opaque: opaque.map(sealed),
-            ..folded(Block::Thought, text)
+            ..whole_block(Block::Thought, text)
         }),
-        1 => words().prop_map(|opaque| Folded {
+        1 => words().prop_map(|opaque| ResponseBlock {
             opaque: Some(sealed(opaque)),
-            ..folded(Block::Thought, String::new())
+            ..whole_block(Block::Thought, String::new())
         }),
         3 => ("call_[a-z0-9]{1,9}", "[a-z_]{1,9}", json()).prop_map(|(id, name, arguments)| {
-            folded(Block::ToolCall { id, name }, arguments)
+            whole_block(Block::ToolCall { id, name }, arguments)
         }),
     ]
 }
@@ -101,7 +101,7 @@ pub(super) fn any_response() -> impl Strategy<Value = Response> {
     ]);
     let blocks = prop::collection::vec(any_block(), 0..6);
     (blocks, prop::option::of(usage), stop).prop_map(|(blocks, usage, stop)| {
-        let has = |wanted: fn(&Block) -> bool| blocks.iter().any(|folded| wanted(&folded.block));
+        let has = |wanted: fn(&Block) -> bool| blocks.iter().any(|block| wanted(&block.kind));
         let natural = if has(|block| matches!(block, Block::ToolCall { .. })) {
             Stop::ToolCalls
         } else if has(|block| *block == Block::Refusal) {

@@ -1,12 +1,12 @@
 //! Tests that convert whole answers into the common form and back.
 
 use proptest::prelude::*;
-use protocol::canon::{Block, Folded, Opaque, Request, Response, Stop};
+use protocol::canon::{Block, Opaque, Request, Response, ResponseBlock, Stop};
 use protocol::native::UnusableAnswer;
 use protocol::responses::{read_request, read_response, write_response};
 use protocol::{Code, Dialect};
 
-use super::any::{MODEL, any_response, echo};
+use super::any::{MODEL, any_response, context};
 
 const ANSWER: &str = include_str!("../../../fixtures/responses/answers/everything.json");
 
@@ -25,7 +25,7 @@ fn an_answer_is_written_with_what_clients_parse() {
     let request = include_str!("../../../fixtures/responses/requests/everything.json");
     let request = read_request(request.as_bytes()).unwrap();
     let response = read_response(ANSWER.as_bytes(), MODEL).unwrap();
-    insta::assert_snapshot!(pretty(&write_response(&response, &echo(request))));
+    insta::assert_snapshot!(pretty(&write_response(&response, &context(request))));
 }
 
 #[test]
@@ -37,13 +37,13 @@ fn an_empty_answer_has_every_member_too() {
     };
     insta::assert_snapshot!(pretty(&write_response(
         &response,
-        &echo(Request::default())
+        &context(Request::default())
     )));
 }
 
-fn text(text: &str) -> Folded {
-    Folded {
-        block: Block::Text,
+fn text(text: &str) -> ResponseBlock {
+    ResponseBlock {
+        kind: Block::Text,
         text: text.to_owned(),
         opaque: None,
         citations: Vec::new(),
@@ -84,7 +84,7 @@ fn stop_reasons_are_read() {
             stop,
             usage: None,
         };
-        let body = write_response(&response, &echo(Request::default()));
+        let body = write_response(&response, &context(Request::default()));
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["status"], status, "{:?}", response.stop);
         assert_eq!(body["incomplete_details"]["reason"].as_str(), reason);
@@ -101,17 +101,17 @@ fn opaque_data_of_others_travels_in_reasoning_items() {
     let signature = opaque(Dialect::Generate);
     let response = Response {
         blocks: vec![
-            Folded {
-                block: Block::Thought,
+            ResponseBlock {
+                kind: Block::Thought,
                 opaque: Some(opaque(Dialect::Messages)),
                 ..text("Hm.")
             },
-            Folded {
+            ResponseBlock {
                 opaque: Some(signature.clone()),
                 ..text("Well.")
             },
-            Folded {
-                block: Block::ToolCall {
+            ResponseBlock {
+                kind: Block::ToolCall {
                     id: "c".to_owned(),
                     name: "f".to_owned(),
                 },
@@ -122,7 +122,7 @@ fn opaque_data_of_others_travels_in_reasoning_items() {
         stop: Stop::ToolCalls,
         usage: None,
     };
-    let body = write_response(&response, &echo(Request::default()));
+    let body = write_response(&response, &context(Request::default()));
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
     let output = body["output"].as_array().unwrap();
     let kinds: Vec<&str> = output
@@ -180,7 +180,7 @@ fn bodies_that_are_not_answers_are_errors() {
 proptest! {
     #[test]
     fn written_values_read_back(response in any_response()) {
-        let body = write_response(&response, &echo(Request::default()));
+        let body = write_response(&response, &context(Request::default()));
         prop_assert_eq!(read_response(&body, MODEL).unwrap(), response);
     }
 }

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::canon::{Block, Delta, Event, Fold, Opaque, Request, Response, Stop};
+use protocol::canon::{Block, Delta, Event, Opaque, Request, Response, ResponseBuilder, Stop};
 use protocol::native::UnusableAnswer;
 use protocol::responses::{Reader, Writer, read_response, write_response};
 use protocol::sse::Splitter;
 use protocol::{ByteQueue, Code, Dialect, Failure};
 use serde_json::{Value, json};
 
-use super::any::{MODEL, any_response, echo};
+use super::any::{MODEL, any_response, context};
 use super::validator::replay;
 
 const STREAM: &str = include_str!("../../../fixtures/responses/stream.sse");
@@ -35,7 +35,7 @@ fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), UnusableAnswer
 }
 
 fn write(events: impl IntoIterator<Item = Event>) -> String {
-    let mut writer = Writer::new(echo(Request::default()));
+    let mut writer = Writer::new(context(Request::default()));
     let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
@@ -43,10 +43,10 @@ fn write(events: impl IntoIterator<Item = Event>) -> String {
     String::from_utf8(out.into_bytes().to_vec()).unwrap()
 }
 
-fn fold(events: Vec<Event>) -> Response {
-    let mut fold = Fold::default();
-    let mut folded = events.into_iter().find_map(|event| fold.push(event));
-    folded.take().expect("an end").unwrap()
+fn build_response(events: Vec<Event>) -> Response {
+    let mut builder = ResponseBuilder::default();
+    let response = events.into_iter().find_map(|event| builder.push(event));
+    response.expect("an end").unwrap()
 }
 
 /// Panics if the events do not obey the grammar. Returns whether they have ended.
@@ -141,10 +141,10 @@ fn shown(stream: &str) -> String {
     let (events, end) = read(stream, &[]);
     end.unwrap();
     assert!(check_grammar(&events));
-    let response = fold(events);
-    let blocks = response.blocks.iter().map(|folded| match &folded.block {
-        Block::ToolCall { id, .. } => format!("{id}({})", folded.text),
-        block => format!("{block:?}({})", folded.text),
+    let response = build_response(events);
+    let blocks = response.blocks.iter().map(|block| match &block.kind {
+        Block::ToolCall { id, .. } => format!("{id}({})", block.text),
+        kind => format!("{kind:?}({})", block.text),
     });
     let blocks: Vec<String> = blocks.collect();
     format!("{} {:?}", blocks.join(" "), response.stop)
@@ -331,10 +331,10 @@ fn summaries_are_paragraphs() {
         + &delta("reasoning_text", 0, "raw")
         + &item(0, "done", done.clone());
     let (events, _) = read(&(stream + &completed(json!([done.clone()]))), &[]);
-    let streamed = fold(events);
+    let streamed = build_response(events);
     assert_eq!(streamed.blocks[0].text, "One two\n\nThree");
     let (events, _) = read(&completed(json!([done])), &[]);
-    assert_eq!(fold(events), streamed);
+    assert_eq!(build_response(events), streamed);
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn citations_are_passed_on_once() {
         let stream = delta("output_text", 0, "Hi") + &between + &end;
         let (events, _) = read(&stream, &[]);
         assert!(check_grammar(&events));
-        let response = fold(events);
+        let response = build_response(events);
         assert_eq!(response.blocks.len(), 1);
         assert_eq!(
             response.blocks[0].citations,
@@ -468,7 +468,7 @@ fn in_pieces(response: Response, size: usize) -> Vec<Event> {
             .map(|piece| Event::Delta(delta(piece.iter().collect())));
         pieces.collect::<Vec<_>>()
     };
-    let events = response.unfold().flat_map(|event| match event {
+    let events = response.into_events().flat_map(|event| match event {
         Event::Delta(Delta::Text(text)) => cut(text, Delta::Text),
         Event::Delta(Delta::Arguments(text)) => cut(text, Delta::Arguments),
         event => vec![event],
@@ -523,14 +523,14 @@ proptest! {
         let (events, end) = read(&stream, &[]);
         prop_assert_eq!(end, Ok(()));
         prop_assert!(check_grammar(&events));
-        prop_assert_eq!(fold(events), response);
+        prop_assert_eq!(build_response(events), response);
     }
 
     #[test]
     fn a_stream_says_what_the_whole_answer_says(response in any_response(), size in 1..9_usize) {
-        let whole: Value = serde_json::from_slice(&write_response(&response, &echo(Request::default()))).unwrap();
+        let whole: Value = serde_json::from_slice(&write_response(&response, &context(Request::default()))).unwrap();
         prop_assert_eq!(replay(&write(in_pieces(response.clone(), size))), whole);
-        let body = write_response(&response, &echo(Request::default()));
+        let body = write_response(&response, &context(Request::default()));
         prop_assert_eq!(read_response(&body, MODEL).unwrap(), response);
     }
 

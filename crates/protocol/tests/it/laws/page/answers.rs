@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use protocol::canon::{Block, Folded, Likelihood, Opaque, Response, Stop, Token};
+use protocol::canon::{Block, Likelihood, Opaque, Response, ResponseBlock, Stop, Token};
 use protocol::{Dialect, Usage};
 use serde_json::{Number, Value};
 
@@ -29,9 +29,9 @@ Why an answer ended:
 
 ";
 
-fn folded(block: Block, text: &str) -> Folded {
-    Folded {
-        block,
+fn whole_block(kind: Block, text: &str) -> ResponseBlock {
+    ResponseBlock {
+        kind,
         text: text.to_owned(),
         opaque: None,
         citations: Vec::new(),
@@ -56,7 +56,7 @@ fn usage() -> Usage {
     }
 }
 
-fn response(blocks: Vec<Folded>, stop: Stop) -> Response {
+fn response(blocks: Vec<ResponseBlock>, stop: Stop) -> Response {
     Response {
         blocks,
         stop,
@@ -87,31 +87,36 @@ fn row(page: &mut String, name: &str, cell: impl Fn(Dialect) -> String) {
 }
 
 /// Adds a row with the places where answers of one block differ, with and without some content.
-fn content_row(page: &mut String, name: &str, plain: &Folded, full: impl Fn(Dialect) -> Folded) {
+fn content_row(
+    page: &mut String,
+    name: &str,
+    plain: &ResponseBlock,
+    full: impl Fn(Dialect) -> ResponseBlock,
+) {
     row(page, name, |dialect| {
-        let answer = |folded| response(vec![folded], Stop::End);
+        let answer = |block| response(vec![block], Stop::End);
         places(dialect, &answer(full(dialect)), &answer(plain.clone()))
     });
 }
 
 fn content(page: &mut String) {
     page.push_str(&heading("content", Dialect::ALL.into_iter()));
-    let text = folded(Block::Text, "said");
-    let thought = folded(Block::Thought, "thought");
-    let call = folded(
+    let text = whole_block(Block::Text, "said");
+    let thought = whole_block(Block::Thought, "thought");
+    let call = whole_block(
         Block::ToolCall {
             id: "call_1".to_owned(),
             name: "f".to_owned(),
         },
         "{\"x\":1}",
     );
-    let other = folded(Block::Text, "other");
+    let other = whole_block(Block::Text, "other");
     content_row(page, "text", &other, |_| text.clone());
-    content_row(page, "source of a text", &text, |_| Folded {
+    content_row(page, "source of a text", &text, |_| ResponseBlock {
         citations: vec![("https://example.com".to_owned(), "title".to_owned(), 0, 4)],
         ..text.clone()
     });
-    content_row(page, "log probabilities", &text, |_| Folded {
+    content_row(page, "log probabilities", &text, |_| ResponseBlock {
         logprobs: vec![Token {
             chosen: Likelihood {
                 token: "said".to_owned(),
@@ -122,13 +127,15 @@ fn content(page: &mut String) {
         }],
         ..text.clone()
     });
-    let longer = folded(Block::Thought, "another thought");
+    let longer = whole_block(Block::Thought, "another thought");
     content_row(page, "thought", &longer, |_| thought.clone());
-    content_row(page, "signature of a thought", &thought, |dialect| Folded {
-        opaque: Some(opaque(dialect)),
-        ..thought.clone()
+    content_row(page, "signature of a thought", &thought, |dialect| {
+        ResponseBlock {
+            opaque: Some(opaque(dialect)),
+            ..thought.clone()
+        }
     });
-    let renamed = folded(
+    let renamed = whole_block(
         Block::ToolCall {
             id: "call_1".to_owned(),
             name: "g".to_owned(),
@@ -136,17 +143,17 @@ fn content(page: &mut String) {
         "{\"x\":1}",
     );
     content_row(page, "name of a tool call", &renamed, |_| call.clone());
-    let argued = Folded {
+    let argued = ResponseBlock {
         text: "{\"x\":2}".to_owned(),
         ..call.clone()
     };
     content_row(page, "arguments of a tool call", &argued, |_| call.clone());
-    let refusal = folded(Block::Refusal, "no");
-    let refused = folded(Block::Refusal, "no more");
+    let refusal = whole_block(Block::Refusal, "no");
+    let refused = whole_block(Block::Refusal, "no more");
     content_row(page, "refusal", &refused, |_| refusal.clone());
     let mime = || "image/png".to_owned();
-    let picture = folded(Block::Image { mime: mime() }, "iVBORw0KGgo=");
-    let another = folded(Block::Image { mime: mime() }, "iVBORw0KGgoA");
+    let picture = whole_block(Block::Image { mime: mime() }, "iVBORw0KGgo=");
+    let another = whole_block(Block::Image { mime: mime() }, "iVBORw0KGgoA");
     content_row(page, "picture", &another, |_| picture.clone());
 }
 
@@ -177,7 +184,7 @@ fn usage_classes(page: &mut String) {
         ("audio output", more(|it| it.audio_output += 1)),
     ] {
         row(page, name, |dialect| {
-            let plain = response(vec![folded(Block::Text, "said")], Stop::End);
+            let plain = response(vec![whole_block(Block::Text, "said")], Stop::End);
             let fuller = Response {
                 usage: Some(more),
                 ..plain.clone()
@@ -205,11 +212,11 @@ fn end(dialect: Dialect, answer: &Value) -> String {
 
 fn ends(page: &mut String) {
     page.push_str(&heading("end", Dialect::ALL.into_iter()));
-    let text = || vec![folded(Block::Text, "said")];
+    let text = || vec![whole_block(Block::Text, "said")];
     let call = || {
         let name = "f".to_owned();
         let id = "call_1".to_owned();
-        vec![folded(Block::ToolCall { id, name }, "{}")]
+        vec![whole_block(Block::ToolCall { id, name }, "{}")]
     };
     for (name, blocks, stop) in [
         ("the model has finished", text(), Stop::End),

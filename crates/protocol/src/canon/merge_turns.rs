@@ -1,37 +1,37 @@
-//! Arranges a conversation for dialects with two alternating sides: system prompts are extracted,
-//! and consecutive turns of one side are merged.
+//! Merges turns for dialects in which user and assistant alternate: system prompts are extracted,
+//! and consecutive turns of one role are merged.
 
 use super::dropped::Dropped;
 use super::path::Path;
 use super::request::{Part, Request, Role, Thought};
 use crate::failure::Failure;
 
-/// A conversation between two sides.
+/// A conversation in which user and assistant alternate.
 #[derive(Debug, Default)]
-pub(crate) struct Arranged<'a> {
+pub(crate) struct MergedConversation<'a> {
     /// The system prompts, from anywhere in the conversation.
     pub system: Vec<&'a str>,
-    /// The turns of user and assistant, alternating. No side is empty.
-    pub sides: Vec<Side<'a>>,
+    /// The turns of user and assistant, alternating. None is empty.
+    pub turns: Vec<MergedTurn<'a>>,
 }
 
-/// The merged turns of one side.
+/// Consecutive turns of one role, merged into one.
 #[derive(Debug)]
-pub(crate) struct Side<'a> {
+pub(crate) struct MergedTurn<'a> {
     /// [`Role::User`] or [`Role::Assistant`].
     pub role: Role,
     pub parts: Vec<(Path, &'a Part)>,
 }
 
-/// Arranges the conversation. Parts that only the client's dialect has, and thoughts that `is_own`
+/// Merges the turns of the conversation. Parts that only the client's dialect has, and thoughts that `is_own`
 /// rejects, are removed and reported. An assistant turn that becomes empty is removed. A user turn
 /// that becomes empty is refused, because the model would not see that it was asked something.
-pub(crate) fn arrange<'a>(
+pub(crate) fn merge_turns<'a>(
     request: &'a Request,
     is_own: impl Fn(&Thought) -> bool,
     dropped: &mut Dropped,
-) -> Result<Arranged<'a>, Failure> {
-    let mut arranged = Arranged::default();
+) -> Result<MergedConversation<'a>, Failure> {
+    let mut merged = MergedConversation::default();
     let mut last_prompt = None;
     for turn in &request.turns {
         let mut lost = None;
@@ -45,10 +45,10 @@ pub(crate) fn arrange<'a>(
             kept = true;
             match (turn.role, part) {
                 (Role::System | Role::Developer, Part::Text(text)) => {
-                    arranged.system.push(text);
+                    merged.system.push(text);
                     last_prompt = Some((*path, part));
                 }
-                (role, part) => push_part(&mut arranged.sides, role, (*path, part)),
+                (role, part) => push_part(&mut merged.turns, role, (*path, part)),
             }
         }
         if let (Role::User, Some(path), false) = (turn.role, lost, kept) {
@@ -56,15 +56,15 @@ pub(crate) fn arrange<'a>(
             return Err(Failure::invalid(message).param(path.to_string()));
         }
     }
-    if arranged.sides.is_empty() {
+    if merged.turns.is_empty() {
         // Upstreams require at least one user turn.
         let Some(prompt) = last_prompt else {
             return Err(Failure::invalid("The request says nothing to the model."));
         };
-        arranged.system.pop();
-        push_part(&mut arranged.sides, Role::User, prompt);
+        merged.system.pop();
+        push_part(&mut merged.turns, Role::User, prompt);
     }
-    Ok(arranged)
+    Ok(merged)
 }
 
 /// Whether a turn of this role can contain this part.
@@ -79,10 +79,10 @@ fn can_contain(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bo
     }
 }
 
-fn push_part<'a>(sides: &mut Vec<Side<'a>>, role: Role, part: (Path, &'a Part)) {
-    match sides.last_mut() {
+fn push_part<'a>(turns: &mut Vec<MergedTurn<'a>>, role: Role, part: (Path, &'a Part)) {
+    match turns.last_mut() {
         Some(last) if last.role == role => last.parts.push(part),
-        _ => sides.push(Side {
+        _ => turns.push(MergedTurn {
             role,
             parts: vec![part],
         }),
@@ -119,28 +119,28 @@ mod tests {
         }
     }
 
-    /// A short notation of the arrangement, or of the failure.
+    /// A short notation of the merged conversation, or of the failure.
     fn shown(turns: Vec<(Role, Vec<Part>)>) -> String {
         let request = request(turns);
         let mut dropped = Dropped::new(Dialect::Chat);
-        let arranged = match arrange(&request, |thought| thought.opaque.is_some(), &mut dropped) {
-            Ok(arranged) => arranged,
+        let merged = match merge_turns(&request, |thought| thought.opaque.is_some(), &mut dropped) {
+            Ok(merged) => merged,
             Err(failure) => return failure.to_string(),
         };
-        let mut shown = vec![format!("system {:?}", arranged.system)];
-        for side in &arranged.sides {
-            let parts = side.parts.iter().map(|(_, part)| match part {
+        let mut shown = vec![format!("system {:?}", merged.system)];
+        for turn in &merged.turns {
+            let parts = turn.parts.iter().map(|(_, part)| match part {
                 Part::Text(text) => format!(" {text}"),
                 other => format!(" {other:?}"),
             });
-            shown.push(format!("{:?}:{}", side.role, parts.collect::<String>()));
+            shown.push(format!("{:?}:{}", turn.role, parts.collect::<String>()));
         }
         shown.extend(dropped.header().map(|header| format!("dropped {header}")));
         shown.join(" | ")
     }
 
     #[test]
-    fn conversations_become_two_sides() {
+    fn consecutive_turns_of_one_role_are_merged() {
         use Role::{Assistant, Developer, System, User};
         for (turns, expected) in [
             (

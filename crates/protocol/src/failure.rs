@@ -297,8 +297,8 @@ impl Failure {
 
     /// `context_length_exceeded` with the upstream's own 4xx status, and its message if a client
     /// may see it.
-    pub fn context_length_exceeded(status: u16, told: Option<String>) -> Self {
-        let message = told.map_or(
+    pub fn context_length_exceeded(status: u16, upstream_message: Option<String>) -> Self {
+        let message = upstream_message.map_or(
             "The request is longer than the model's context window.".into(),
             Message::from,
         );

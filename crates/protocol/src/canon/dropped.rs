@@ -155,16 +155,16 @@ impl Dropped {
             return None;
         }
         let mut header = String::new();
-        for (told, name) in self.names.iter().enumerate() {
+        for (written, name) in self.names.iter().enumerate() {
             let before = header.len();
-            if told > 0 {
+            if written > 0 {
                 header.push(',');
             }
             // Writing to a string cannot fail.
             let _ = write!(header, "{}", Escaped(name));
             if header.len() > HEADER_BYTES_MAX - MORE_BYTES {
                 header.truncate(before);
-                let _ = write!(header, "...+{}", self.names.len() - told + self.more);
+                let _ = write!(header, "...+{}", self.names.len() - written + self.more);
                 return Some(header);
             }
         }
@@ -235,7 +235,7 @@ mod tests {
         }
         let header = dropped.header().unwrap();
         assert!(header.len() <= HEADER_BYTES_MAX);
-        let told = header.matches("member_").count();
-        assert!(header.ends_with(&format!("...+{}", 1000 - told)));
+        let named = header.matches("member_").count();
+        assert!(header.ends_with(&format!("...+{}", 1000 - named)));
     }
 }

@@ -195,7 +195,7 @@ mod tests {
                         let sign = if result.is_error { "!" } else { "-" };
                         format!("{sign}{}", result.call_id)
                     }
-                    part => panic!("{part:?} was not told"),
+                    part => panic!("{part:?} was not expected"),
                 });
             }
         }

@@ -143,9 +143,9 @@ fn read_message(
             reasoned = true;
         } else if name.is("annotations") {
             // Annotations are the only sign that a model with built-in search has searched.
-            let mut told = ToolCalls::default();
-            told.add(Tool::WebSearch, 1);
-            output.tools.raise(&told);
+            let mut reported = ToolCalls::default();
+            reported.add(Tool::WebSearch, 1);
+            output.tools.raise(&reported);
         } else if name.is("tool_calls") || name.is("function_call") || name.is("audio") {
             count_members(value, &mut output.counter)?;
             if is_delta && name.is("tool_calls") && !are_numbered(value)? {

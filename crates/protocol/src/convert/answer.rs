@@ -20,8 +20,8 @@ pub fn convert_answer(
     let reported = response.usage;
     let mut tools = ToolCallCounter::default();
     tools.count(from, body);
-    let told = reported.filter(|usage| usage.is_small() && usage.has_both_parts());
-    let output_tokens_counted = match told {
+    let complete_report = reported.filter(|usage| usage.is_small() && usage.has_both_parts());
+    let output_tokens_counted = match complete_report {
         Some(_) => 0,
         None => Observer::tokens_of(&response),
     };

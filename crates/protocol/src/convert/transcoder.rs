@@ -179,8 +179,8 @@ impl Transcoder {
             self.summary.tools = tools.calls();
         }
         let result = self.reader.frame(frame, &mut self.events);
-        let is_told = |event: &Event| matches!(event, Event::Usage(_));
-        if !self.events.iter().any(is_told) {
+        let is_usage = |event: &Event| matches!(event, Event::Usage(_));
+        if !self.events.iter().any(is_usage) {
             self.summary.usage_malformed |= match frame.data() {
                 Data::Absent => false,
                 Data::Line(span) => {

@@ -56,8 +56,8 @@ pub(super) fn rewrite_list(
     if usage.is_none() {
         let mut estimate = Vec::new();
         write_usage(&mut estimate, expected.input_tokens);
-        if let Some(told) = seen.usage {
-            edits.push(Edit::replace(told.span(), estimate));
+        if let Some(reported) = seen.usage {
+            edits.push(Edit::replace(reported.span(), estimate));
         } else {
             missing.extend_from_slice(b"\"usage\":");
             missing.extend_from_slice(&estimate);
@@ -80,8 +80,8 @@ pub(super) fn rewrite_list(
     edits.append(&mut encoded);
     let mut pieces = ByteQueue::new();
     patch::apply_to(body, edits, &mut pieces);
-    let told = seen.usage.is_some_and(|told| !told.is_null());
-    Ok(answer(pieces, usage, told && usage.is_none()))
+    let has_report = seen.usage.is_some_and(|usage| !usage.is_null());
+    Ok(answer(pieces, usage, has_report && usage.is_none()))
 }
 
 /// Converts an answer of the contents form for a client of the list form.

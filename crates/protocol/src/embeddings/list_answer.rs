@@ -110,8 +110,8 @@ fn read_usage(usage: Raw<'_>) -> Option<Usage> {
         Ok::<(), SyntaxError>(())
     });
     read.ok()?;
-    let told = [prompt, total].into_iter().flatten();
-    let input = told.into_iter().find(|tokens| *tokens > 0)?;
+    let reported = [prompt, total].into_iter().flatten();
+    let input = reported.into_iter().find(|tokens| *tokens > 0)?;
     Some(Usage {
         input,
         ..Usage::default()

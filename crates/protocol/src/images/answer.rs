@@ -35,15 +35,21 @@ impl Request {
             edits.push(Edit::replace(model.span(), name));
         }
         // An invalid time, such as 0, is replaced with ours.
-        let wrong = |told: &Raw<'_>| !told.is_null() && !told.text().starts_with(is_first_digit);
-        if let Some(told) = seen.created.filter(wrong) {
-            edits.push(Edit::replace(told.span(), created.to_string().into_bytes()));
+        let wrong = |reported: &Raw<'_>| {
+            !reported.is_null() && !reported.text().starts_with(is_first_digit)
+        };
+        if let Some(reported) = seen.created.filter(wrong) {
+            edits.push(Edit::replace(
+                reported.span(),
+                created.to_string().into_bytes(),
+            ));
         }
         let mut missing = Vec::new();
         let mut complete =
-            |name: &str, told: Option<Raw<'_>>, value: Option<Vec<u8>>| match (told, value) {
-                (Some(told), Some(value)) if told.is_null() => {
-                    edits.push(Edit::replace(told.span(), value));
+            |name: &str, reported: Option<Raw<'_>>, value: Option<Vec<u8>>| match (reported, value)
+            {
+                (Some(reported), Some(value)) if reported.is_null() => {
+                    edits.push(Edit::replace(reported.span(), value));
                 }
                 (None, Some(value)) => {
                     missing.extend_from_slice(format!("\"{name}\":").as_bytes());
@@ -68,7 +74,7 @@ impl Request {
         );
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
-        let told = seen.usage.and_then(usage::read);
+        let reported = seen.usage.and_then(usage::read);
         // These two families report no tokens, or not all three totals. Clients read all of them.
         if matches!(family, Family::VideoA | Family::Content) {
             if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
@@ -86,15 +92,15 @@ impl Request {
         grade.merge(reported_grade(seen.quality, seen.resolution, seen.size));
         Ok(Answer {
             pieces,
-            usage: told.and_then(|told| told.tokens),
-            usage_malformed: told.is_none() && seen.usage.is_some_and(|usage| !usage.is_null()),
+            usage: reported.and_then(|reported| reported.tokens),
+            usage_malformed: reported.is_none() && seen.usage.is_some_and(|usage| !usage.is_null()),
             output_tokens_counted: 0,
-            tools: told.map(|told| told.tools).unwrap_or_default(),
+            tools: reported.map(|reported| reported.tools).unwrap_or_default(),
             seconds: None,
             withheld: None,
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
-                usd_ticks: told.and_then(|told| told.usd_ticks),
+                usd_ticks: reported.and_then(|reported| reported.usd_ticks),
                 reported: grade,
             })),
         })
@@ -275,10 +281,10 @@ mod tests {
     fn the_maker_of_a_picture_is_not_shown() {
         let body = r#"{"id":"img_1","created":1,"request_id":"r","data":[{"id":"a","b64_json":"AA","model":"up"},
             {"error":"upstream.example is full","task_id":"t"}],"provider":"p","model":"up"}"#;
-        let (told, _) = rewritten(&request(""), Family::Gpt, body);
+        let (written, _) = rewritten(&request(""), Family::Gpt, body);
         let expected = r#"{"created":1,"data":[{"b64_json":"AA","model":"maker/m"},
             {"error":"This picture could not be made."}],"model":"maker/m"}"#;
-        assert_eq!(told, expected);
+        assert_eq!(written, expected);
     }
 
     fn rewritten(request: &Request, family: Family, body: &'static str) -> (String, Answer) {

@@ -226,9 +226,9 @@ fn media_type(part: &Part) -> String {
         [b'R', b'I', b'F', b'F', ..] => Some("image/webp"),
         _ => None,
     };
-    let told = part.content_type.as_deref();
-    let told = told.filter(|it| !it.eq_ignore_ascii_case("application/octet-stream"));
-    sniffed.or(told).unwrap_or("image/png").to_owned()
+    let declared = part.content_type.as_deref();
+    let declared = declared.filter(|it| !it.eq_ignore_ascii_case("application/octet-stream"));
+    sniffed.or(declared).unwrap_or("image/png").to_owned()
 }
 
 #[cfg(test)]
@@ -262,13 +262,13 @@ mod tests {
     fn unknown_parts_stay_and_names_become_those_of_the_vendor() {
         let mut dropped = Dropped::new(Dialect::Chat);
         let out = rewrite(&form(), Family::Gpt, "up-1", &mut dropped);
-        let told: Vec<_> = out
+        let parts: Vec<_> = out
             .parts
             .iter()
             .map(|part| (part.name.as_str(), part.content_type.as_deref()))
             .collect();
         assert_eq!(
-            told,
+            parts,
             [
                 ("model", None),
                 ("prompt", None),
@@ -300,13 +300,13 @@ mod tests {
                 Family::Gpt => (&json["images"], "/image_url"),
                 _ => (&json["images"], "/url"),
             };
-            let told: Vec<_> = list
+            let sources: Vec<_> = list
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(|it| it.pointer(path))
                 .collect();
-            let told: Vec<_> = told
+            let sources: Vec<_> = sources
                 .into_iter()
                 .flatten()
                 .filter_map(|it| it.as_str())
@@ -317,7 +317,7 @@ mod tests {
                 address,
                 "data:image/png;base64,iVBORw0K",
             ];
-            assert_eq!(told, expected, "{family:?}");
+            assert_eq!(sources, expected, "{family:?}");
             let mask = json["mask"]["image_url"].as_str();
             let is_gpt = family == Family::Gpt;
             assert_eq!(mask.is_some(), is_gpt);

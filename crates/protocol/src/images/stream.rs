@@ -170,8 +170,8 @@ impl Rewriter {
             || (error.is_some() && !is_part_failure)
         {
             self.note_usage(&event, false);
-            let told = error.map_or(text, |error| error.text());
-            let failure = rejection::read_event(told.as_bytes(), &self.public_model);
+            let error_text = error.map_or(text, |error| error.text());
+            let failure = rejection::read_event(error_text.as_bytes(), &self.public_model);
             return Err(UnusableAnswer::Failure(failure));
         }
         let mut edits = std::mem::take(&mut event.edits);
@@ -271,8 +271,8 @@ impl Rewriter {
             self.summary.content = true;
             if is_result && let Some(pictures) = self.summary.pictures.as_deref_mut() {
                 pictures.delivered += 1;
-                let told = reported_grade(event.quality, event.resolution, event.size);
-                pictures.reported.merge(told);
+                let grade = reported_grade(event.quality, event.resolution, event.size);
+                pictures.reported.merge(grade);
             }
             if self.family == Family::Content && !completed {
                 self.last = Some(picture.member().into());
@@ -293,17 +293,17 @@ impl Rewriter {
         let Some(usage) = event.usage.filter(|usage| !usage.is_null()) else {
             return;
         };
-        let Some(told) = usage::read(usage) else {
+        let Some(reported) = usage::read(usage) else {
             self.summary.usage_malformed = true;
             return;
         };
-        self.summary.usage = match (self.summary.usage, told.tokens) {
+        self.summary.usage = match (self.summary.usage, reported.tokens) {
             (Some(before), Some(tokens)) if adds => Some(usage::add(before, tokens)),
             (before, tokens) => tokens.or(before),
         };
-        self.summary.tools.raise(&told.tools);
+        self.summary.tools.raise(&reported.tools);
         if let Some(pictures) = self.summary.pictures.as_deref_mut() {
-            pictures.usd_ticks = told.usd_ticks.or(pictures.usd_ticks);
+            pictures.usd_ticks = reported.usd_ticks.or(pictures.usd_ticks);
         }
     }
 

@@ -72,14 +72,14 @@ fn read_output(
         output.failed |= text.is_some_and(|text| FAILED.iter().any(|known| text.is(known)));
     } else if name.is("steps") && cursor.shape()? == Shape::Array {
         output.has_items = true;
-        let mut told = ToolCalls::default();
+        let mut reported = ToolCalls::default();
         cursor.array(|cursor| {
             output.items = output.items.saturating_add(1);
             let step = cursor.value()?;
-            note_tool(step, &mut told);
+            note_tool(step, &mut reported);
             read_piece(&mut Cursor::new(step.text()), output)
         })?;
-        output.tools.raise(&told);
+        output.tools.raise(&reported);
     } else if name.is("step") {
         let step = cursor.value()?;
         note_tool(step, &mut output.tools);

@@ -63,11 +63,11 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
 /// Splits cache writes by how long they are kept. The total is read before its parts, so that the
 /// classes never exceed it. A report without parts does not change the split.
 fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long: Option<u64>) {
-    let told = match (short, long) {
+    let sum = match (short, long) {
         (None, None) => None,
         (short, long) => Some(short.unwrap_or(0).saturating_add(long.unwrap_or(0))),
     };
-    let total = total.or(told).unwrap_or(report.cache_writes());
+    let total = total.or(sum).unwrap_or(report.cache_writes());
     report.cache_write_1h = long.unwrap_or(report.cache_write_1h).min(total);
     report.cache_write = total - report.cache_write_1h;
 }

@@ -78,8 +78,8 @@ pub fn rewrite_answer(
     edits::close_emptied_objects(text, &mut edits);
     let (usage, usage_malformed) = (inspection.usage, inspection.usage_malformed);
     // Counting takes longer than reading, and most upstreams report their usage.
-    let told = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
-    let output_tokens_counted = match told {
+    let complete_report = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
+    let output_tokens_counted = match complete_report {
         Some(_) => 0,
         None => inspect(layout, text, Counter::default())?
             .1

@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn answers_are_those_of_the_endpoints() {
-        let told = [
+        let written = [
             (Dialect::Messages, r#"{"input_tokens":12,"model":"up-1"}"#),
             (
                 Dialect::Responses,
@@ -338,7 +338,7 @@ mod tests {
             let count = TokenCount::read(dialect, body.as_bytes()).unwrap();
             String::from_utf8(count.write(dialect)).unwrap()
         });
-        insta::assert_snapshot!(told.join("\n"), @r#"
+        insta::assert_snapshot!(written.join("\n"), @r#"
         {"input_tokens":12}
         {"object":"response.input_tokens","input_tokens":12}
         {"totalTokens":12,"promptTokensDetails":[{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":2}]}

@@ -8,7 +8,7 @@ const NAMES: Names<'_> = Names::of_model("gpt-x", "maker/x");
 #[test]
 fn the_status_decides_unless_the_words_know_better() {
     let plain = br#"{"error":{"message":"gpt-x says no","type":"t","param":"n","code":null}}"#;
-    for (status, code, told) in [
+    for (status, code, expected_status) in [
         (400, Code::UpstreamRejected, 400),
         (409, Code::UpstreamRejected, 409),
         (413, Code::UpstreamRejected, 413),
@@ -28,7 +28,11 @@ fn the_status_decides_unless_the_words_know_better() {
         (204, Code::UpstreamError, 502),
     ] {
         let failure = read_failure(status, plain, NAMES);
-        assert_eq!((failure.code, failure.status()), (code, told), "{status}");
+        assert_eq!(
+            (failure.code, failure.status()),
+            (code, expected_status),
+            "{status}"
+        );
         let shown = failure.message.contains("says no");
         assert_eq!(shown, code == Code::UpstreamRejected, "{status}");
         assert!(!failure.message.contains("gpt-x"));
@@ -212,8 +216,8 @@ fn an_error_in_a_200_is_classified_by_its_words() {
             (failure.code, failure.status()),
             (Code::UpstreamRejected, 400)
         );
-        let told = "The model's content policy refused this request.";
-        assert_eq!(failure.message, told, "{error}");
+        let expected = "The model's content policy refused this request.";
+        assert_eq!(failure.message, expected, "{error}");
     }
     let failure = read_event(br#"{"message":"host api.v.com broke"}"#, "maker/x");
     assert_eq!(

@@ -103,17 +103,17 @@ fn read_output(
             output.present = output.present.union(MemberSet::ITEMS);
             // The last event repeats the whole answer.
             let repeated = output.content;
-            let mut told = ToolCalls::default();
+            let mut reported = ToolCalls::default();
             cursor.array(|cursor| {
                 output.items = output.items.saturating_add(1);
                 let item = cursor.value()?;
-                hosted_tools::count_call(item, Completion::ByPosition, &mut told);
+                hosted_tools::count_call(item, Completion::ByPosition, &mut reported);
                 if repeated {
                     return Ok(());
                 }
                 read_item(item, output)
             })?;
-            output.tools.raise(&told);
+            output.tools.raise(&reported);
         }
         "tool_usage" => hosted_tools::read_report(cursor, &mut output.tools)?,
         _ => return Ok(false),

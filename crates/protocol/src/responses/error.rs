@@ -33,10 +33,10 @@ pub(crate) fn write_failure_event(
     event.extend_from_slice(format!("\"sequence_number\":{next},").as_bytes());
     event.extend_from_slice(b"\"response\":{\"id\":");
     write_string(&mut event, &identity.id);
-    let told = opening
+    let reported = opening
         .created
         .and_then(|created| i64::try_from(created).ok());
-    let created = told.unwrap_or(identity.created);
+    let created = reported.unwrap_or(identity.created);
     event.extend_from_slice(
         format!(",\"object\":\"response\",\"created_at\":{created},\"status\":\"failed\",")
             .as_bytes(),

@@ -121,10 +121,10 @@ pub enum Cause {
 
 /// The progress of a running task, in whole per cent. It stays below 100, which means finished to
 /// clients.
-pub(super) fn percent(told: &Value) -> Option<u8> {
-    let told = told.as_f64()?;
+pub(super) fn percent(reported: &Value) -> Option<u8> {
+    let reported = reported.as_f64()?;
     let mut whole = (0..=99).rev();
-    whole.find(|percent| f64::from(*percent) <= told)
+    whole.find(|percent| f64::from(*percent) <= reported)
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn progress_is_in_whole_per_cent() {
-        for (told, shown) in [
+        for (reported, shown) in [
             (json!(0), Some(0)),
             (json!(37), Some(37)),
             (json!(37.5), Some(37)),
@@ -146,7 +146,7 @@ mod tests {
             (json!("37"), None),
             (json!(null), None),
         ] {
-            assert_eq!(percent(&told), shown, "{told}");
+            assert_eq!(percent(&reported), shown, "{reported}");
         }
     }
 }

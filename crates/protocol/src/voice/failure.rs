@@ -9,9 +9,9 @@ use crate::scrub::Names;
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let mut failure = rejection::read_failure(status, body, names);
     if status == 404 && !rejection::rejects_gateway(body) {
-        let mut told = rejection::read_failure(400, body, names).with_status(404);
-        told.cause = failure.cause.take();
-        return told;
+        let mut not_found = rejection::read_failure(400, body, names).with_status(404);
+        not_found.cause = failure.cause.take();
+        return not_found;
     }
     failure
 }
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn an_unknown_voice_stays_unknown_and_our_model_name_rejects_gateway() {
         let names = Names::of_model("voice-x", "maker/x");
-        for (status, body, code, told) in [
+        for (status, body, code, expected_status) in [
             (
                 404,
                 r#"{"code":"not-found","error":"The voice zed does not exist."}"#,
@@ -54,7 +54,11 @@ mod tests {
             (429, "{}", Code::UpstreamOverloaded, 503),
         ] {
             let failure = read_failure(status, body.as_bytes(), names);
-            assert_eq!((failure.code, failure.status()), (code, told), "{body}");
+            assert_eq!(
+                (failure.code, failure.status()),
+                (code, expected_status),
+                "{body}"
+            );
             assert!(!failure.message.contains("voice-x"), "{body}");
         }
     }

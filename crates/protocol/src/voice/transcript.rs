@@ -84,8 +84,8 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     let bytes = file
         .as_ref()
         .map(|file| u64::try_from(file.len()).unwrap_or(u64::MAX));
-    let told = url.as_ref().map(|part| part.text().into_owned());
-    let (seconds_max, seconds_if_unreported) = match (bytes, &told) {
+    let url_text = url.as_ref().map(|part| part.text().into_owned());
+    let (seconds_max, seconds_if_unreported) = match (bytes, &url_text) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("`file` and `url` exclude each other.").param("url"));
         }
@@ -111,7 +111,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
         model,
         seconds_max,
         seconds_if_unreported,
-        url: told,
+        url: url_text,
         dropped: None,
         parts,
     })
@@ -165,15 +165,15 @@ fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
     let format = field("audio_format")?;
     let rate = field("sample_rate")?;
     let (multichannel, channels) = (field("multichannel")?, field("channels")?);
-    let told = AudioEncoding::read(
+    let encoding = AudioEncoding::read(
         format.as_deref(),
         rate.as_deref(),
         multichannel.as_deref(),
         channels.as_deref(),
     );
     // Audio without a known format may have the strongest compression.
-    let is_told = format.is_some() && rate.is_some();
-    let per_second = told.ok().filter(|_| is_told);
+    let is_declared = format.is_some() && rate.is_some();
+    let per_second = encoding.ok().filter(|_| is_declared);
     let per_second = per_second.map_or(BYTES_PER_SECOND_MIN, AudioEncoding::bytes_per_second);
     Ok(bytes.div_ceil(per_second))
 }

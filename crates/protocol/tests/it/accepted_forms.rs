@@ -207,8 +207,8 @@ proptest! {
         parts.extend(multichannel.map(|it| Part::field("multichannel", it)));
         parts.extend(channels.map(|it| Part::field("channels", it)));
         // The field has a second value, or its only value is under a name in another case.
-        let is_told = |name: &str| parts.iter().any(|part| part.name == name);
-        let is_double = double.is_some_and(|it| is_told(it) || it != it.to_ascii_lowercase());
+        let is_present = |name: &str| parts.iter().any(|part| part.name == name);
+        let is_double = double.is_some_and(|it| is_present(it) || it != it.to_ascii_lowercase());
         parts.extend(double.filter(|_| is_double).map(|it| Part::field(it, "8")));
         for read in [voice::read_transcript, voice::read_renamed_transcript] {
             let read = read(Form { parts: parts.clone() }, u64::MAX);

@@ -43,8 +43,8 @@ fn identity_is_replaced_and_nothing_else() {
     assert_eq!(answer.usage, Some(usage));
     assert!(!answer.usage_malformed);
     assert_eq!(answer.output_tokens_counted, 0);
-    let untold = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
-    assert!((4..=9).contains(&untold.output_tokens_counted));
+    let without_usage = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
+    assert!((4..=9).contains(&without_usage.output_tokens_counted));
     let expected = ANSWER
         .replace("chatcmpl-theirs", "chatcmpl_ours")
         .replace("up-2026", "maker/m");

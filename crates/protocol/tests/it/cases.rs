@@ -90,7 +90,7 @@ pub(crate) fn context(request: Request) -> AnswerContext {
 }
 
 /// The events and the end of the stream, as readable text.
-pub(crate) fn told(events: &[Event], result: &Result<(), UnusableAnswer>) -> String {
+pub(crate) fn describe_events(events: &[Event], result: &Result<(), UnusableAnswer>) -> String {
     let mut text = String::new();
     for event in events {
         writeln!(text, "{event:?}").unwrap();
@@ -101,7 +101,7 @@ pub(crate) fn told(events: &[Event], result: &Result<(), UnusableAnswer>) -> Str
     text
 }
 
-/// Folds the events of a whole answer.
+/// Builds the response from the events of a whole answer.
 pub(crate) fn build_response(events: Vec<Event>) -> Option<Result<Response, Failure>> {
     let mut builder = ResponseBuilder::default();
     events.into_iter().find_map(|event| builder.push(event))

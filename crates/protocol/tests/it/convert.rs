@@ -209,14 +209,14 @@ fn a_picture_is_carried_or_named() {
             transcoder.end(&mut rest).unwrap();
             assert_eq!(transcoder.summary().pictures.as_ref().unwrap().delivered, 1);
             let carries = matches!(to, Dialect::Generate | Dialect::Interactions);
-            for told in [answer, streamed] {
-                let (is_carried, is_named) = (told.contains("UklGRkZG"), told.contains(NAMED));
+            for text in [answer, streamed] {
+                let (is_carried, is_named) = (text.contains("UklGRkZG"), text.contains(NAMED));
                 assert_eq!(
                     (is_carried, is_named),
                     (carries, !carries),
-                    "{from:?} {to:?} {told}"
+                    "{from:?} {to:?} {text}"
                 );
-                assert!(told.contains("Look: ") && told.contains(" Done."), "{told}");
+                assert!(text.contains("Look: ") && text.contains(" Done."), "{text}");
             }
         }
     }

@@ -7,7 +7,8 @@ use protocol::native::UnusableAnswer;
 use protocol::{ByteQueue, Dialect};
 
 use crate::cases::{
-    asking_for_thoughts, build_response, check_grammar, context, fixtures, frames, sent, told,
+    asking_for_thoughts, build_response, check_grammar, context, describe_events, fixtures, frames,
+    sent,
 };
 
 #[test]
@@ -49,7 +50,7 @@ fn written(events: Vec<Event>) -> String {
 fn streams_are_read_and_written_again() {
     for (name, stream) in fixtures("generate/streams") {
         let (events, result) = read(&stream);
-        let mut text = told(&events, &result);
+        let mut text = describe_events(&events, &result);
         if let Ok(()) = result {
             text += "\n";
             text += &written(events.clone());

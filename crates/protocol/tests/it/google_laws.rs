@@ -205,10 +205,10 @@ fn signatures_come_back_to_the_upstream_that_made_them() {
         let body = answer.to_string();
         let context = context(Request::default());
         let converted = convert_answer(upstream, caller, body.as_bytes(), &context).unwrap();
-        let told: Value = serde_json::from_slice(&converted.pieces.into_bytes()).unwrap();
-        assert!(!told.to_string().contains("T1BB"), "{told}");
+        let answer: Value = serde_json::from_slice(&converted.pieces.into_bytes()).unwrap();
+        assert!(!answer.to_string().contains("T1BB"), "{answer}");
 
-        let back = sent_back(caller, &told).to_string();
+        let back = sent_back(caller, &answer).to_string();
         let request = read_request(caller, back.as_bytes(), false).unwrap();
         let sent = |model| {
             let profile = profile();

@@ -264,9 +264,9 @@ fn whole_answers_get_our_identity_and_their_usage_is_read() {
         let answer = rewrite_answer(dialect, Bytes::from(body), &identity()).unwrap();
         assert_eq!(answer.usage, Some(usage), "{dialect}");
         assert_eq!(answer.output_tokens_counted, 0);
-        let untold = Bytes::from(body.replace("\"usage", "\"used"));
-        let untold = rewrite_answer(dialect, untold, &identity()).unwrap();
-        assert!(untold.output_tokens_counted >= 1);
+        let without_usage = Bytes::from(body.replace("\"usage", "\"used"));
+        let without_usage = rewrite_answer(dialect, without_usage, &identity()).unwrap();
+        assert!(without_usage.output_tokens_counted >= 1);
         let ours = body
             .replace("up-2026", "maker/m")
             .replace("\"r1\"", "\"ours_1\"")

@@ -247,8 +247,8 @@ fn thinking_is_configured_in_the_way_of_the_model() {
         assert_eq!(body["generationConfig"]["thinkingConfig"], config);
         assert_eq!(dropped, listed);
         let (body, dropped) = sent(Dialect::Interactions, &request, profile).unwrap();
-        let told = &body["generation_config"]["thinking_level"];
-        assert_eq!(told.as_str().unwrap_or_default(), simple);
+        let written = &body["generation_config"]["thinking_level"];
+        assert_eq!(written.as_str().unwrap_or_default(), simple);
         assert_eq!(dropped, listed);
     }
 }
@@ -379,8 +379,8 @@ fn one_resolution_holds_for_all_pictures() {
         let pictures = details.into_iter().map(picture).collect();
         let request = asking(vec![turn(Role::User, pictures)]);
         let (body, dropped) = sent(Dialect::Generate, &request, &profile).unwrap();
-        let told = body["generationConfig"]["mediaResolution"].as_str();
-        assert_eq!(told, level);
+        let written = body["generationConfig"]["mediaResolution"].as_str();
+        assert_eq!(written, level);
         assert_eq!(dropped, listed);
     }
 }

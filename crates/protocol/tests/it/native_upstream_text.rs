@@ -6,7 +6,7 @@ use protocol::native::{Identity, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 
 /// A place for such a text in a whole answer, or in an event of a stream.
-struct Place {
+struct TextPlace {
     dialect: Dialect,
     whole: &'static str,
     /// An event, and the end of the stream after it.
@@ -14,38 +14,38 @@ struct Place {
     end: &'static str,
 }
 
-const PLACES: [Place; 6] = [
-    Place {
+const PLACES: [TextPlace; 6] = [
+    TextPlace {
         dialect: Dialect::Messages,
         whole: r#"{"id":"msg_1","type":"message","role":"assistant","model":"up","content":[],"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":"frontier_llm","explanation":WORDS},"usage":{"input_tokens":1,"output_tokens":1}}"#,
         event: r#"{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":"cyber","explanation":WORDS}},"usage":{"output_tokens":1}}"#,
         end: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     },
-    Place {
+    TextPlace {
         dialect: Dialect::Generate,
         whole: r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT","blockReasonMessage":WORDS},"modelVersion":"up","responseId":"r"}"#,
         event: r#"{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":WORDS},"modelVersion":"up"}"#,
         end: "",
     },
-    Place {
+    TextPlace {
         dialect: Dialect::Generate,
         whole: r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":WORDS,"index":0}],"modelVersion":"up","responseId":"r"}"#,
         event: r#"{"candidates":[{"finishReason":"OTHER","finishMessage":WORDS,"index":0}],"modelVersion":"up"}"#,
         end: "",
     },
-    Place {
+    TextPlace {
         dialect: Dialect::Generate,
         whole: r#"{"candidates":[{"finishReason":"STOP"}],"modelStatus":{"modelStage":"DEPRECATED","message":WORDS},"modelVersion":"up","responseId":"r"}"#,
         event: r#"{"candidates":[{"finishReason":"STOP"}],"modelStatus":{"message":WORDS}}"#,
         end: "",
     },
-    Place {
+    TextPlace {
         dialect: Dialect::Responses,
         whole: r#"{"id":"resp_1","created_at":7,"store":false,"model":"up","status":"incomplete","incomplete_details":{"reason":"content_filter","message":WORDS},"output":[]}"#,
         event: r#"{"type":"response.incomplete","sequence_number":3,"response":{"id":"resp_1","store":false,"model":"up","status":"incomplete","incomplete_details":{"reason":"max_output_tokens","detail":WORDS},"output":[]}}"#,
         end: "",
     },
-    Place {
+    TextPlace {
         dialect: Dialect::Chat,
         whole: r#"{"id":"c","created":7,"model":"up","choices":[{"index":0,"message":{"content":"x"},"error":{"code":502,"message":WORDS}}]}"#,
         event: r#"{"id":"c","model":"up","choices":[{"index":0,"delta":{},"error":{"code":502,"message":WORDS}}]}"#,
@@ -62,7 +62,7 @@ fn identity() -> Identity {
 }
 
 /// The whole answer and the stream for the client, each with the text that the operator sees.
-fn shown(place: &Place, words: &str) -> [(String, Option<Box<str>>); 2] {
+fn shown(place: &TextPlace, words: &str) -> [(String, Option<Box<str>>); 2] {
     let words = serde_json::to_string(words).unwrap();
     let whole = Bytes::from(place.whole.replace("WORDS", &words));
     let answer = rewrite_answer(place.dialect, whole, &identity()).unwrap();

@@ -23,7 +23,7 @@ fn callers_still_learn_what_to_change() {
     let refusals: Vec<Refusal> =
         serde_json::from_str(include_str!("../../fixtures/refusals/vendors.json")).unwrap();
     assert!(refusals.len() >= 50);
-    let (mut told, mut untold) = (Vec::new(), Vec::new());
+    let (mut explained, mut missing) = (Vec::new(), Vec::new());
     for refusal in &refusals {
         let request = [Bytes::from(refusal.request.to_string())];
         let names = Names {
@@ -33,13 +33,13 @@ fn callers_still_learn_what_to_change() {
         let text = explain(&refusal.text, names).unwrap_or_default();
         for part in &refusal.tells {
             if !text.contains(part) {
-                untold.push(format!("{part:?} is not told by {text:?}"));
+                missing.push(format!("{part:?} is missing in {text:?}"));
             }
         }
-        told.push(text);
+        explained.push(text);
     }
-    assert_eq!(untold, [] as [String; 0]);
-    insta::assert_json_snapshot!(told);
+    assert_eq!(missing, [] as [String; 0]);
+    insta::assert_json_snapshot!(explained);
 }
 
 /// Sentences with places for identities.
@@ -164,11 +164,11 @@ proptest! {
             hidden: &hidden,
             request: &request,
         };
-        let told = explain(&text, names).unwrap_or_default().to_ascii_lowercase();
-        prop_assert!(!told.contains("zephyr"), "{told}");
+        let shown = explain(&text, names).unwrap_or_default().to_ascii_lowercase();
+        prop_assert!(!shown.contains("zephyr"), "{shown}");
         for identity in identities {
             for trace in traces(&identity) {
-                prop_assert!(!told.contains(&trace), "{trace} of {text:?} is told: {told}");
+                prop_assert!(!shown.contains(&trace), "{trace} of {text:?} is shown: {shown}");
             }
         }
     }
@@ -203,10 +203,10 @@ proptest! {
             for mut watch in [Watch::realtime("maker/model"), Watch::speech(), Watch::transcript(encoding)] {
                 let names = Names::of_model("zephyr-large-2026", "maker/model");
                 let changed = watch.on_upstream(Frame::Text(&frame), 0, names);
-                let told = changed.map_or(frame.clone(), |changed| changed.text).to_ascii_lowercase();
-                prop_assert!(!told.contains("zephyr"), "{told}");
+                let shown = changed.map_or(frame.clone(), |changed| changed.text).to_ascii_lowercase();
+                prop_assert!(!shown.contains("zephyr"), "{shown}");
                 for trace in identities.iter().flat_map(|identity| traces(identity)) {
-                    prop_assert!(!told.contains(&trace), "{trace} of {frame} is told: {told}");
+                    prop_assert!(!shown.contains(&trace), "{trace} of {frame} is shown: {shown}");
                 }
             }
         }
@@ -248,7 +248,7 @@ fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
         Bytes::from_static(b"zork"),
     ];
     let near = [Bytes::from_static(b"zork")];
-    let told = |text: &str, request: &[Bytes]| {
+    let explain_with = |text: &str, request: &[Bytes]| {
         let names = Names {
             request,
             ..Names::of_model("m", "maker/model")
@@ -256,13 +256,13 @@ fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
         explain(text, names)
     };
     let text = "the value zork is not valid";
-    assert_eq!(told(text, &near).as_deref(), Some(text));
+    assert_eq!(explain_with(text, &near).as_deref(), Some(text));
     assert_eq!(
-        told(text, &far).as_deref(),
+        explain_with(text, &far).as_deref(),
         Some("the value […] is not valid")
     );
     let many = format!("{}zork", "invalid value xyzzy ".repeat(32));
-    assert!(!told(&many, &near).unwrap().contains("zork"));
+    assert!(!explain_with(&many, &near).unwrap().contains("zork"));
 }
 
 /// A refusal as a vendor sends it, and its meaning.
@@ -289,14 +289,14 @@ fn the_meaning_of_a_refusal_is_known_for_every_vendor() {
         };
         for dialect in Dialect::ALL {
             let failure = read_failure(dialect, refusal.status, body.as_bytes(), names);
-            let told = (failure.code, failure.status());
+            let outcome = (failure.code, failure.status());
             let status = match code {
                 Code::UpstreamError => 502,
                 _ if refusal.status >= 500 => 400,
                 _ => refusal.status,
             };
             let vendor = &refusal.vendor;
-            assert_eq!(told, (code, status), "{vendor}, {dialect}: {body}");
+            assert_eq!(outcome, (code, status), "{vendor}, {dialect}: {body}");
             assert!(!failure.message.contains("llm-7b"), "{vendor}: {failure}");
         }
     }

@@ -59,9 +59,9 @@ fn loads_of_other_models_stay_here() {
             r#"{{"model":"maker/m","messages":[{{"role":"assistant","tool_calls":[{{"id":"{id}","extra_content":{{"google":{{"thought_signature":"{signature}"}}}}}}]}},{{"role":"tool","tool_call_id":"{id}","content":"1"}}]}}"#
         )
     };
-    let told = sent(&body(&carrier::encode("call_1", &carried), &own.wrap()));
+    let written = sent(&body(&carrier::encode("call_1", &carried), &own.wrap()));
     let expected = body("call_1", "sig").replace("\"maker/m\"", "\"up\"");
-    assert_eq!(told, expected);
+    assert_eq!(written, expected);
 }
 
 /// Checks that each body is refused with this code and names this member.

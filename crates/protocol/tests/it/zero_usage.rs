@@ -154,18 +154,19 @@ fn context() -> AnswerContext {
 }
 
 /// The summaries of an answer with this text, on every path that it can take to a client. All
-/// counts in its report are zero, except for those named in `told`.
-fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSummary)> {
-    let tell = |answer: String| {
-        told.iter()
+/// counts in its report are zero, except for those named in `nonzero`.
+fn summary(dialect: Dialect, text: &str, nonzero: &[&str]) -> Vec<(String, AnswerSummary)> {
+    let fill_in = |answer: String| {
+        nonzero
+            .iter()
             .fold(answer.replace("TEXT", text), |answer, part| {
                 answer.replace(&format!("\"{part}\":0"), &format!("\"{part}\":9"))
             })
     };
-    let body = Bytes::from(tell(whole(dialect).to_owned()));
-    let stream = Bytes::from(tell(streamed(dialect)));
+    let body = Bytes::from(fill_in(whole(dialect).to_owned()));
+    let stream = Bytes::from(fill_in(streamed(dialect)));
     let is_input = |part: &&str| INPUT_WORDS.contains(part);
-    let input = if told.iter().any(is_input) {
+    let input = if nonzero.iter().any(is_input) {
         ":9"
     } else {
         ":40"
@@ -181,8 +182,12 @@ fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSu
     for to in DIALECTS.into_iter().filter(|to| *to != dialect) {
         let answer = convert_answer(dialect, to, &body, &context()).unwrap();
         all.push((format!("{dialect:?} to {to:?}, whole"), answer.summary()));
-        let told = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
-        assert_eq!(told.contains(input), !text.is_empty(), "{told}");
+        let answer_text = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
+        assert_eq!(
+            answer_text.contains(input),
+            !text.is_empty(),
+            "{answer_text}"
+        );
         let mut transcoder = Transcoder::new(dialect, to, context());
         let mut out = ByteQueue::new();
         transcoder.push(stream.clone(), &mut out).unwrap();
@@ -191,8 +196,11 @@ fn summary(dialect: Dialect, text: &str, told: &[&str]) -> Vec<(String, AnswerSu
             format!("{dialect:?} to {to:?}, stream"),
             transcoder.summary().clone(),
         ));
-        let told = String::from_utf8(out.into_bytes().to_vec()).unwrap();
-        assert!(text.is_empty() || told.contains(input), "{told}");
+        let answer_text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+        assert!(
+            text.is_empty() || answer_text.contains(input),
+            "{answer_text}"
+        );
     }
     all
 }

@@ -205,8 +205,8 @@ impl<'r> History<'r> {
             return Ok(());
         }
         let (id, _) = carrier::decode(id);
-        let is_told = |name: &String| name.is_empty() || self.names.get(id) == Some(name);
-        if message.name.as_ref().is_some_and(|name| !is_told(name)) {
+        let is_known = |name: &String| name.is_empty() || self.names.get(id) == Some(name);
+        if message.name.as_ref().is_some_and(|name| !is_known(name)) {
             note_unknown(self.unknown, format!("{path}.name"));
         }
         self.result(id.to_owned(), message.parts, path);

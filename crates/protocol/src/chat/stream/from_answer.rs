@@ -100,8 +100,8 @@ fn write_end(it: &mut Object<'_>, index: u64, choice: &RawObject<'_>) {
     it.array("choices", |choices| {
         choices.object(|it| {
             it.number("index", index).object("delta", |_| {});
-            let told = ["index", "message", "logprobs", "finish_reason"];
-            choice.write_to(it, &told.map(|name| (name, None)));
+            let written_elsewhere = ["index", "message", "logprobs", "finish_reason"];
+            choice.write_to(it, &written_elsewhere.map(|name| (name, None)));
             match choice.get("finish_reason") {
                 Some(reason) => it.raw("finish_reason", reason.text()),
                 None => it.null("finish_reason"),

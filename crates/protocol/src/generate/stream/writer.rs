@@ -58,10 +58,16 @@ impl Writer {
             out.copy(part);
             out.copy(CONTENT_END);
             if !tokens.is_empty() {
-                let mut told = Vec::new();
-                object(&mut told, |candidate| logprobs::write(candidate, tokens));
+                let mut object_json = Vec::new();
+                object(&mut object_json, |candidate| {
+                    logprobs::write(candidate, tokens)
+                });
                 out.copy(b",");
-                out.copy(told.get(1..told.len() - 1).unwrap_or_default());
+                out.copy(
+                    object_json
+                        .get(1..object_json.len() - 1)
+                        .unwrap_or_default(),
+                );
             }
             out.copy(tail);
         });

@@ -134,7 +134,7 @@ fn a_picture_is_in_the_member_that_the_client_asked_for() {
 #[test]
 fn a_completion_reports_its_totals_and_tools() {
     let usage = r#""usage":{"generated_images":1,"output_tokens":4,"total_tokens":4}"#;
-    for (told, shown) in [
+    for (reported, shown) in [
         (
             r#""usage":{"output_tokens":4,"total_tokens":null,"tool_usage":{"web_search":2}}"#,
             r#""usage":{"input_tokens":0,"output_tokens":4,"total_tokens":4,"tool_usage":{"web_search":2}}"#,
@@ -148,10 +148,14 @@ fn a_completion_reports_its_totals_and_tools() {
             r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#,
         ),
     ] {
-        let stream = CONTENT.replace(usage, told);
+        let stream = CONTENT.replace(usage, reported);
         let (_, text, summary) = run(Family::Content, &stream, usize::MAX);
         assert!(text.contains(shown), "{text}");
-        let searches = if told.contains("tool_usage") { 2 } else { 0 };
+        let searches = if reported.contains("tool_usage") {
+            2
+        } else {
+            0
+        };
         assert_eq!(summary.tools.get(Tool::WebSearch), searches);
     }
 }

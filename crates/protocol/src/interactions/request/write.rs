@@ -72,8 +72,8 @@ pub fn write_request(
             body.value("generation_config", |out| out.append(&mut config));
         }
         if let Some(format) = &request.format {
-            body.object("response_format", |told| {
-                write_format(told, format, dropped);
+            body.object("response_format", |it| {
+                write_format(it, format, dropped);
             });
         }
         if request.stream {
@@ -122,8 +122,8 @@ fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
     }
 }
 
-fn write_format(told: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
-    told.text("type", "text")
+fn write_format(it: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
+    it.text("type", "text")
         .text("mime_type", "application/json");
     if let Format::Schema {
         name,
@@ -133,7 +133,7 @@ fn write_format(told: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
     } = format
     {
         let (name, description) = (name.as_deref(), description.as_deref());
-        told.raw(
+        it.raw(
             "schema",
             &label_schema(schema.get(), name, description, dropped),
         );

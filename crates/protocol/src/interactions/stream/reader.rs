@@ -281,9 +281,9 @@ impl Reader {
         if let Some(status) = status {
             check_status(status, &self.model)?;
         }
-        let told = status.and_then(|status| status.string());
-        let told = told.map(|status| status.decode_lossy());
-        let Some(status) = told.or_else(|| ended.map(Cow::Borrowed)) else {
+        let reported = status.and_then(|status| status.string());
+        let reported = reported.map(|status| status.decode_lossy());
+        let Some(status) = reported.or_else(|| ended.map(Cow::Borrowed)) else {
             return Err(UnusableAnswer::malformed("an interaction without a status"));
         };
         for waiting in &mut self.steps {

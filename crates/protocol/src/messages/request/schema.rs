@@ -42,7 +42,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
         "properties" => true,
         _ => false,
     });
-    let mut told: Option<String> = None;
+    let mut description: Option<String> = None;
     let mut left: Vec<String> = Vec::new();
     write::object(out, |it| {
         for (name, value) in &members {
@@ -66,7 +66,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
                 }
                 "description" => {
                     let text = value.string().map(|text| text.decode_lossy().into_owned());
-                    told = text.or(told.take());
+                    description = text.or(description.take());
                 }
                 // The model needs none of these. `additionalProperties` is always set to false.
                 "$schema" | "$id" | "$comment" => {}
@@ -77,20 +77,20 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
         if is_object {
             it.boolean("additionalProperties", false);
         }
-        if let Some(description) = describe(told.as_deref(), &left) {
+        if let Some(description) = describe(description.as_deref(), &left) {
             it.text("description", &description);
         }
     });
 }
 
 /// The description, followed by the keywords that were removed.
-fn describe(told: Option<&str>, left: &[String]) -> Option<String> {
+fn describe(description: Option<&str>, left: &[String]) -> Option<String> {
     if left.is_empty() {
-        return told.map(str::to_owned);
+        return description.map(str::to_owned);
     }
     let left = format!("{{{}}}", left.join(", "));
-    Some(match told {
-        Some(told) => format!("{told}\n\n{left}"),
+    Some(match description {
+        Some(description) => format!("{description}\n\n{left}"),
         None => left,
     })
 }

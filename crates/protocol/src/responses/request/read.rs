@@ -237,21 +237,21 @@ fn named_function(
 }
 
 fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    let mut told = request.reasoning.take().unwrap_or_default();
+    let mut reasoning = request.reasoning.take().unwrap_or_default();
     let mut any = false;
     typed::object(cursor, "reasoning", |cursor, name| {
         match name {
             "effort" => {
                 let effort = typed::string(cursor, "reasoning.effort")?;
-                told.effort = effort.as_deref().and_then(Effort::parse);
-                any |= told.effort.is_some();
-                if effort.is_some() && told.effort.is_none() {
+                reasoning.effort = effort.as_deref().and_then(Effort::parse);
+                any |= reasoning.effort.is_some();
+                if effort.is_some() && reasoning.effort.is_none() {
                     note_unknown(&mut request.unknown, "reasoning.effort");
                 }
             }
             "summary" | "generate_summary" => {
                 let wanted = typed::string(cursor, "reasoning.summary")?.is_some();
-                told.show |= wanted;
+                reasoning.show |= wanted;
                 any |= wanted;
             }
             "context" | "mode" => {
@@ -267,7 +267,7 @@ fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failu
         }
         Ok::<(), Failure>(())
     })?;
-    request.reasoning = any.then_some(told);
+    request.reasoning = any.then_some(reasoning);
     Ok(())
 }
 

@@ -62,7 +62,7 @@ pub(in crate::responses) fn read_report(
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
     }
-    let mut told = ToolCalls::default();
+    let mut reported = ToolCalls::default();
     cursor.object(|cursor, name| {
         let Some(tool) = Tool::of(&name.decode_lossy()) else {
             return cursor.value().map(drop);
@@ -73,12 +73,12 @@ pub(in crate::responses) fn read_report(
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
             if name.is("num_requests") {
-                told.add(tool, tool::calls(value).unwrap_or(0));
+                reported.add(tool, tool::calls(value).unwrap_or(0));
             }
             Ok(())
         })
     })?;
-    tools.raise(&told);
+    tools.raise(&reported);
     Ok(())
 }
 

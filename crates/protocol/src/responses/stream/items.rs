@@ -192,7 +192,7 @@ impl Items {
         }
         let named: Vec<Option<usize>> = output.iter().map(|item| self.named(item)).collect();
         let mut taken = vec![false; self.states.len() + output.len()];
-        let mut told = taken.clone();
+        let mut matched = taken.clone();
         let set = |marks: &mut Vec<bool>, number: usize| {
             marks
                 .get_mut(number)
@@ -204,7 +204,7 @@ impl Items {
         for (item, known) in output.iter().zip(&named) {
             let kind = Kind::of(item);
             // A second item with the same name is a different item.
-            let known = known.filter(|number| set(&mut told, *number));
+            let known = known.filter(|number| set(&mut matched, *number));
             let next = known.or_else(|| {
                 let mut states = self.states.iter().zip(&taken);
                 states.position(|(state, is_taken)| state.kind == kind && !is_taken)

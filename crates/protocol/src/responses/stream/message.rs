@@ -82,8 +82,8 @@ impl Message {
         };
         match delta {
             Delta::Text(more) if !more.is_empty() => {
-                let mut told = Vec::new();
-                output::push_logprobs(&mut told, &std::mem::take(&mut part.unsent_logprobs));
+                let mut logprobs = Vec::new();
+                output::push_logprobs(&mut logprobs, &std::mem::take(&mut part.unsent_logprobs));
                 let name = if part.is_refusal {
                     "response.refusal.delta"
                 } else {
@@ -93,7 +93,7 @@ impl Message {
                     in_message(it, &self.id, place);
                     it.text("delta", &more);
                     if !part.is_refusal {
-                        it.value("logprobs", |out| output::list(out, &told));
+                        it.value("logprobs", |out| output::list(out, &logprobs));
                     }
                 });
                 part.text.push_str(&more);

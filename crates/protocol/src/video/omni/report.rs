@@ -63,7 +63,7 @@ fn unexplained(status: &str) -> &'static str {
 /// Reads a completed interaction. If it ends with a text instead of a video, the text is a refusal.
 /// Without a video nothing was delivered, so nothing is charged, even if usage is reported.
 fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
-    let (code, told) = fault(value, task);
+    let (code, error_message) = fault(value, task);
     let steps = value["steps"].as_array_mut().into_iter().flatten().rev();
     let outputs = steps.filter(|step| step["type"] == "model_output");
     let mut said = None;
@@ -91,7 +91,7 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
         said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
     }
     // A text beside a clip describes the clip. It is not the reason why the clip has no data.
-    let message = told.or(said.filter(|_| !has_clip));
+    let message = error_message.or(said.filter(|_| !has_clip));
     let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
     Accepted::Ended(write_ended(task, "failed", (code, &message), &usage))
 }

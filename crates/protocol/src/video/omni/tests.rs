@@ -26,7 +26,7 @@ fn hosted(seconds: Option<u64>) -> Hosted {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome) -> String {
     let snapshot = String::from_utf8_lossy(&outcome.snapshot);
     let used = (outcome.used.tokens, outcome.used.seconds);
     format!(
@@ -451,11 +451,11 @@ fn an_upstream_gets_one_step_and_nothing_of_ours() {
 
 fn shown(accepted: Accepted) -> String {
     match accepted {
-        Accepted::Ended(outcome) => told(&outcome),
+        Accepted::Ended(outcome) => describe(&outcome),
         Accepted::Delivered(delivery) => {
             let media = [Some(hosted(Some(10)))];
             let outcome = Omni.write_delivered(&TASK, &delivery.facts, &media);
-            format!("{:?} {}", delivery.media, told(&outcome))
+            format!("{:?} {}", delivery.media, describe(&outcome))
         }
         other => format!("{other:?}"),
     }
@@ -505,18 +505,18 @@ fn every_answer_is_understood() {
 #[test]
 fn every_state_of_ours_has_its_snapshot() {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let failed = |cause| told(&Omni.write_failed(&TASK, cause, "It broke."));
+    let failed = |cause| describe(&Omni.write_failed(&TASK, cause, "It broke."));
     let snapshots = [
         text(Omni.write_accepted(&TASK)),
         text(Omni.write_first(&TASK).snapshot),
-        told(&Omni.write_delivered(&TASK, "not json", &[Some(hosted(None))])),
+        describe(&Omni.write_delivered(&TASK, "not json", &[Some(hosted(None))])),
         failed(Cause::Refused),
         failed(Cause::Overloaded),
         failed(Cause::Unreachable),
         failed(Cause::Upstream),
         failed(Cause::Ambiguous),
         failed(Cause::Media),
-        told(&Omni.write_expired(&TASK)),
+        describe(&Omni.write_expired(&TASK)),
     ];
     insta::assert_snapshot!(snapshots.join("\n"));
 }

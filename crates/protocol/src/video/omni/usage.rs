@@ -45,12 +45,12 @@ impl Usage {
     /// The tokens of a delivered video: those reported separately, otherwise all output that is not
     /// reported as something else. A count of zero means that nothing was reported.
     pub(super) fn video_tokens(&self) -> Option<u64> {
-        let told = self.reported_video_tokens().unwrap_or_else(|| {
+        let tokens = self.reported_video_tokens().unwrap_or_else(|| {
             let others = self.output.iter().map(|(_, tokens)| *tokens);
             let others = others.fold(0, u64::saturating_add);
             self.totals[OUTPUT].saturating_sub(others)
         });
-        (told > 0).then_some(told)
+        (tokens > 0).then_some(tokens)
     }
 
     pub(super) fn write(&self, object: &mut Object<'_>) {
@@ -74,10 +74,10 @@ fn by_modality(list: &Value) -> Counts {
     let items = list.as_array().into_iter().flatten();
     items
         .filter_map(|item| {
-            let told = item["modality"].as_str()?;
+            let modality = item["modality"].as_str()?;
             let known = MODALITIES
                 .into_iter()
-                .find(|it| it.eq_ignore_ascii_case(told))?;
+                .find(|it| it.eq_ignore_ascii_case(modality))?;
             Some((known.to_owned(), item["tokens"].as_u64()?))
         })
         .take(MODALITIES.len())

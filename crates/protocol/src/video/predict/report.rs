@@ -61,8 +61,8 @@ pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
 /// An operation that is still running. Snapshots do not contain the progress, but operators can see it.
 fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
     let metadata = operation.get("metadata");
-    let told = metadata.and_then(|it| percent(&it["progressPercent"]));
-    Polled::Running(told.map(|percent| write_running(task, Some(percent))))
+    let progress = metadata.and_then(|it| percent(&it["progressPercent"]));
+    Polled::Running(progress.map(|percent| write_running(task, Some(percent))))
 }
 
 /// The first video, in any of the members that this family uses.
@@ -91,14 +91,14 @@ fn failed(error: &Value, task: &Task<'_>) -> Outcome {
 
 /// The end of an operation without a video: the upstream's filters removed all samples, or it made none.
 fn without_video(response: &Value, task: &Task<'_>) -> Outcome {
-    let told = [&response["generateVideoResponse"], response];
-    let count = |told: &&&Value| told["raiMediaFilteredCount"].as_u64().unwrap_or(0) > 0;
-    let reasons = |told: &&&Value| told["raiMediaFilteredReasons"].is_array();
-    let Some(told) = told.iter().find(|told| count(told) || reasons(told)) else {
+    let places = [&response["generateVideoResponse"], response];
+    let count = |place: &&&Value| place["raiMediaFilteredCount"].as_u64().unwrap_or(0) > 0;
+    let reasons = |place: &&&Value| place["raiMediaFilteredReasons"].is_array();
+    let Some(filtered) = places.iter().find(|place| count(place) || reasons(place)) else {
         let message = "The upstream delivered no video.";
         return write_error(task, INTERNAL, message);
     };
-    let reasons = told["raiMediaFilteredReasons"].as_array();
+    let reasons = filtered["raiMediaFilteredReasons"].as_array();
     let reasons: Vec<String> = reasons
         .into_iter()
         .flatten()
@@ -106,6 +106,6 @@ fn without_video(response: &Value, task: &Task<'_>) -> Outcome {
         .take(REASONS_MAX)
         .map(|reason| clean(reason, task))
         .collect();
-    let count = told["raiMediaFilteredCount"].as_u64();
+    let count = filtered["raiMediaFilteredCount"].as_u64();
     write_filtered(task, count.unwrap_or(1).max(1), &reasons)
 }

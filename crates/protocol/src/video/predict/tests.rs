@@ -24,7 +24,7 @@ fn hosted(seconds: Option<u64>) -> Hosted {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome) -> String {
     let snapshot = String::from_utf8_lossy(&outcome.snapshot);
     let used = (outcome.used.tokens, outcome.used.seconds);
     format!(
@@ -381,7 +381,7 @@ fn names_of_operations_are_paths() {
 
 fn shown(polled: Polled) -> String {
     match polled {
-        Polled::Ended(outcome) => told(&outcome),
+        Polled::Ended(outcome) => describe(&outcome),
         Polled::Running(Some(standing)) => {
             let snapshot = String::from_utf8(standing.snapshot).unwrap();
             format!("{} {:?} {snapshot}", standing.status, standing.progress)
@@ -444,19 +444,20 @@ fn every_answer_to_a_poll_is_understood() {
 #[test]
 fn every_state_has_its_snapshot() {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let delivered = |seconds| told(&Predict.write_delivered(&TASK, "", &[Some(hosted(seconds))]));
-    let failed = |cause| told(&Predict.write_failed(&TASK, cause, "It broke."));
+    let delivered =
+        |seconds| describe(&Predict.write_delivered(&TASK, "", &[Some(hosted(seconds))]));
+    let failed = |cause| describe(&Predict.write_failed(&TASK, cause, "It broke."));
     let snapshots = [
         text(Predict.write_accepted(&TASK)),
         text(Predict.write_first(&TASK).snapshot),
         delivered(Some(9)),
         delivered(Some(4)),
         delivered(None),
-        told(&Predict.write_delivered(&TASK, "", &[None])),
+        describe(&Predict.write_delivered(&TASK, "", &[None])),
         failed(Cause::Refused),
         failed(Cause::Gone),
         failed(Cause::Ambiguous),
-        told(&Predict.write_expired(&TASK)),
+        describe(&Predict.write_expired(&TASK)),
     ];
     insta::assert_snapshot!(snapshots.join("\n"));
 }

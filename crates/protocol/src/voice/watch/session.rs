@@ -23,8 +23,8 @@ pub(super) enum Turns {
 /// priority.
 pub(super) fn turns(session: Raw<'_>) -> Option<Turns> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];
-    let told = places.iter().find_map(|place| at(session, place))?;
-    Some(if told.is_null() {
+    let detection = places.iter().find_map(|place| at(session, place))?;
+    Some(if detection.is_null() {
         Turns::PushToTalk
     } else {
         Turns::VoiceActivity

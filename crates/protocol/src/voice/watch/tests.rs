@@ -566,7 +566,7 @@ fn text_tokens_are_those_that_responses_report() {
         (reading.text, reading.open_text)
     };
     let none = TextTokens::default();
-    let told = TextTokens {
+    let usage = TextTokens {
         input: 70,
         cached_input: 0,
         output: 9,
@@ -584,7 +584,7 @@ fn text_tokens_are_those_that_responses_report() {
     steps.push(Upstream(0, SILENT));
     assert_eq!(read(&steps), (open, none));
     steps.extend([Upstream(0, CREATED), Upstream(0, DONE)]);
-    assert_eq!(read(&steps), (open.plus(told), none));
+    assert_eq!(read(&steps), (open.plus(usage), none));
     // Zeros are not a report if there is text.
     let zeros = DONE.replace("70", "0").replace('9', "0");
     let steps = [

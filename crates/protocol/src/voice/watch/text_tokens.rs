@@ -56,17 +56,17 @@ impl TextTokens {
             "text_tokens",
         ];
         let cached_input = number(&cached).unwrap_or(0).min(input);
-        let told = Self {
+        let tokens = Self {
             input: input - cached_input,
             cached_input,
             output: text("output_tokens", "output_token_details")?,
         };
         let believable = Usage {
             input,
-            output: told.output,
+            output: tokens.output,
             ..Usage::default()
         };
-        believable.is_believable().then_some(told)
+        believable.is_believable().then_some(tokens)
     }
 }
 
@@ -123,9 +123,10 @@ impl TextMeter {
                 let usage = response.and_then(|response| at(response, &["usage"]));
                 let open = self.open();
                 // A usage of all zeros is not believed if there was output.
-                let told = usage.and_then(TextTokens::read);
-                let told = told.filter(|told| *told != TextTokens::default() || open.output == 0);
-                self.reported = self.reported.plus(told.unwrap_or(open));
+                let reported = usage.and_then(TextTokens::read);
+                let reported = reported
+                    .filter(|reported| *reported != TextTokens::default() || open.output == 0);
+                self.reported = self.reported.plus(reported.unwrap_or(open));
                 self.open = None;
             }
             _ => {}

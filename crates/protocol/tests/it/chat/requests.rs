@@ -341,8 +341,8 @@ fn a_choice_of_tools_needs_tools() {
         (named("f"), &["toolConfig.functionCallingConfig"]),
     ] {
         request.tool_choice = Some(choice);
-        let (body, told) = write(&request, &Profile::default()).unwrap();
-        assert_eq!(told, dropped);
+        let (body, header) = write(&request, &Profile::default()).unwrap();
+        assert_eq!(header, dropped);
         assert!(body.get("tool_choice").is_none() && body.get("parallel_tool_calls").is_none());
     }
     request.tools = vec![tool("f"), tool("g")];
@@ -398,7 +398,7 @@ fn the_profile_decides_on_sampling_and_reasoning() {
     let think = "generationConfig.thinkingConfig.thinkingLevel";
     let budget_name = "generationConfig.thinkingConfig.thinkingBudget";
     let show = "generationConfig.thinkingConfig.includeThoughts";
-    for (profile, effort, budget, shown, expected, told) in [
+    for (profile, effort, budget, shown, expected, expected_dropped) in [
         (
             &any,
             Some(Effort::Medium),
@@ -444,7 +444,7 @@ fn the_profile_decides_on_sampling_and_reasoning() {
         });
         let (body, dropped) = write(&request, profile).unwrap();
         assert_eq!(body["reasoning_effort"], expected);
-        assert_eq!(dropped, told);
+        assert_eq!(dropped, expected_dropped);
     }
 }
 

@@ -66,8 +66,8 @@ fn candidate(chunk: &Value, heard: &mut ClientAnswer) -> Result<usize, ClientErr
     if let Some(usage) = chunk.get("usageMetadata") {
         heard.usage = Some(read_usage(usage)?);
     }
-    let told = heard.end == End::Open || heard.usage.is_some();
-    ensure(told, || "usage comes with the finish".to_owned())?;
+    let has_usage = heard.end == End::Open || heard.usage.is_some();
+    ensure(has_usage, || "usage comes with the finish".to_owned())?;
     Ok(parts.len())
 }
 

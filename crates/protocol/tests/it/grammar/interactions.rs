@@ -58,7 +58,7 @@ impl Listener {
             .as_deref()
             .ok_or_else(|| format!("`{name}` comes before created"))?;
         if name == "interaction.status_update" {
-            ensure(!self.updated, || "the status is told once".to_owned())?;
+            ensure(!self.updated, || "the status is sent once".to_owned())?;
             ensure(text(event, "interaction_id")? == id, || {
                 format!("another id: {event}")
             })?;

@@ -34,7 +34,7 @@ struct Listener {
 
 struct Part {
     index: u64,
-    told: Value,
+    sent: Value,
     text: String,
     /// Whether its whole text has been sent.
     whole: bool,
@@ -135,7 +135,7 @@ impl Listener {
             }
             "response.output_text.annotation.added" => {
                 let part = self.open_part("content_index", event)?;
-                let annotations = part.told["annotations"].as_array_mut();
+                let annotations = part.sent["annotations"].as_array_mut();
                 let annotations = annotations.ok_or("a text part has annotations")?;
                 let place = number(event, "annotation_index")?;
                 ensure(place == annotations.len() as u64, || {
@@ -154,7 +154,7 @@ impl Listener {
             "response.function_call_arguments.done" => {
                 let whole = item["arguments"] == event["arguments"];
                 ensure(whole, || format!("other arguments than came: {event}"))?;
-                item["told"] = true.into();
+                item["arguments_sent"] = true.into();
                 Ok(())
             }
             _ => Err(format!("an unknown event: {name}")),
@@ -204,7 +204,7 @@ impl Listener {
         ensure(skeleton, || format!("no beginning of a part: {part}"))?;
         self.part = Some(Part {
             index,
-            told: part,
+            sent: part,
             text: String::new(),
             whole: false,
         });
@@ -222,7 +222,7 @@ impl Listener {
 
     fn delta(&mut self, kind: &str, index: &str, event: &Value) -> Result<(), ClientError> {
         let part = self.open_part(index, event)?;
-        ensure(part.told["type"] == kind, || {
+        ensure(part.sent["type"] == kind, || {
             format!("another kind of part: {event}")
         })?;
         part.text.push_str(text(event, "delta")?);
@@ -233,7 +233,7 @@ impl Listener {
         let part = self.open_part(index, event)?;
         let same = text(event, member)? == part.text;
         ensure(same, || format!("another text than came: {event}"))?;
-        part.told[member] = event[member].clone();
+        part.sent[member] = event[member].clone();
         part.whole = true;
         Ok(())
     }
@@ -246,7 +246,7 @@ impl Listener {
             .filter(|part| part.index == index && part.whole);
         let part = part.ok_or_else(|| format!("no part is whole: {event}"))?;
         let done = &event["part"];
-        for (name, value) in part.told.as_object().unwrap() {
+        for (name, value) in part.sent.as_object().unwrap() {
             ensure(done[name] == *value, || {
                 format!("another part than came: {event}")
             })?;
@@ -272,8 +272,8 @@ impl Listener {
             ensure(same, || format!("another `{member}` than came: {done}"))?;
         }
         if item["type"] == "function_call" {
-            ensure(item["told"] == true, || {
-                format!("the arguments are not told: {done}")
+            ensure(item["arguments_sent"] == true, || {
+                format!("the arguments are not sent: {done}")
             })?;
         }
         self.output.push(done.clone());

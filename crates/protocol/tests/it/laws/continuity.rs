@@ -213,14 +213,14 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
                 let answer = serde_json::from_slice(&answer.pieces.into_bytes()).unwrap();
                 continue_conversation(caller, &mut request, &answer);
                 let sent = send(caller, upstream, &request, MODEL);
-                let told = strings(&sent);
+                let texts = strings(&sent);
                 for earlier in 0..=turn {
                     let expected = signature(earlier);
-                    let count = told.iter().filter(|text| **text == expected).count();
+                    let count = texts.iter().filter(|text| **text == expected).count();
                     assert_eq!(count, 1, "{caller} to {upstream}, turn {turn}: {sent}");
                 }
                 // The upstream receives none of our additions.
-                assert!(!told.iter().any(|text| text.contains("_gw1_")), "{sent}");
+                assert!(!texts.iter().any(|text| text.contains("_gw1_")), "{sent}");
             }
             // Another model must not receive the signatures.
             let sent = send(caller, upstream, &request, "maker/other");

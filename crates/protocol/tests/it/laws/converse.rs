@@ -22,11 +22,11 @@ fn stop_reason(stop: &Stop) -> &'static str {
 }
 
 fn usage(events: &[Event]) -> Value {
-    let told = events.iter().find_map(|event| match event {
+    let reported = events.iter().find_map(|event| match event {
         Event::Usage(usage) => Some(*usage),
         _ => None,
     });
-    let usage = told.unwrap();
+    let usage = reported.unwrap();
     json!({
         "inputTokens": usage.input,
         "outputTokens": usage.output,

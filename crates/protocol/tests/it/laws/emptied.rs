@@ -157,8 +157,8 @@ fn a_turn_of_which_nothing_is_left_is_gone() {
                 !alternates || turns.len() == 1,
                 "{name} of {from} to {to}: {sent}"
             );
-            let is_told = !dropped.is_empty();
-            assert_eq!(is_told, name != "nothing", "{name} of {from} to {to}");
+            let is_listed = !dropped.is_empty();
+            assert_eq!(is_listed, name != "nothing", "{name} of {from} to {to}");
         }
     }
 }

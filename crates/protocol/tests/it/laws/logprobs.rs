@@ -30,8 +30,8 @@ fn any_token() -> impl Strategy<Value = Token> {
 fn any_piece() -> impl Strategy<Value = Vec<Event>> {
     let tokens = prop::collection::vec(any_token(), 0..3);
     (tokens, "[a-z ]{1,9}").prop_map(|(tokens, text)| {
-        let told = (!tokens.is_empty()).then_some(Delta::Logprobs(tokens));
-        let deltas = told.into_iter().chain([Delta::Text(text)]);
+        let logprobs = (!tokens.is_empty()).then_some(Delta::Logprobs(tokens));
+        let deltas = logprobs.into_iter().chain([Delta::Text(text)]);
         deltas.map(Event::Delta).collect()
     })
 }
@@ -61,7 +61,7 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn told(likelihood: &Likelihood) -> Value {
+fn as_json(likelihood: &Likelihood) -> Value {
     json!([likelihood.token, likelihood.logprob])
 }
 
@@ -71,8 +71,8 @@ fn expected(events: &[Event]) -> Vec<Value> {
         _ => &[],
     });
     let shown = tokens.map(|token| {
-        let top: Vec<_> = token.top.iter().map(told).collect();
-        json!([told(&token.chosen), top])
+        let top: Vec<_> = token.top.iter().map(as_json).collect();
+        json!([as_json(&token.chosen), top])
     });
     shown.collect()
 }

@@ -288,9 +288,9 @@ fn shown(rows: &[Row]) -> Vec<Row> {
         let path = row.path.as_str();
         let cuts = path.match_indices(['.', '[']).map(|(at, _)| &path[..at]);
         let outer = cuts.chain([path]).find(|outer| is_whole(outer));
-        let is_told = row.is_kind && outer.is_none();
+        let is_listed = row.is_kind && outer.is_none();
         let path = outer.unwrap_or(path);
-        if !is_told && !paths.contains(&path) {
+        if !is_listed && !paths.contains(&path) {
             paths.push(path);
         }
     }

@@ -247,8 +247,8 @@ fn an_unknown_member_is_named_in_every_place() {
             expected.sort();
             dropped.sort();
             if dropped != expected || sent.to_string().contains(new) {
-                let told: Vec<_> = dropped.iter().filter(|it| !before.contains(it)).collect();
-                wrongs.push(format!("{from} to {to}: `{path}` is told as {told:?}"));
+                let listed: Vec<_> = dropped.iter().filter(|it| !before.contains(it)).collect();
+                wrongs.push(format!("{from} to {to}: `{path}` is listed as {listed:?}"));
             }
         }
     }

@@ -189,8 +189,8 @@ fn convert_for(from: Dialect, to: To, body: &Value) -> Result<(Value, Vec<String
 }
 
 /// Whether two names match. `[*]` matches any index, because indexes depend on other members.
-fn is_name(known: &str, told: &str) -> bool {
-    let mut rest = told;
+fn is_name(known: &str, listed: &str) -> bool {
+    let mut rest = listed;
     for (at, piece) in known.split('*').enumerate() {
         if at > 0 {
             rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -232,13 +232,13 @@ fn conversion_errors(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
         let names = how(wish, by).unwrap()["names"].as_array().unwrap();
         let names: Vec<_> = names.iter().map(|name| name.as_str().unwrap()).collect();
         let carried = how(wish, to).is_some_and(|how| found(how, &sent));
-        let is_told = |name: &&str| dropped.iter().any(|told| is_name(name, told));
-        let told = names.iter().filter(|name| is_told(name)).count();
-        if !carried && (names.is_empty() || told < names.len()) {
+        let is_listed = |name: &&str| dropped.iter().any(|listed| is_name(name, listed));
+        let listed = names.iter().filter(|name| is_listed(name)).count();
+        if !carried && (names.is_empty() || listed < names.len()) {
             wrong(&format!("`{wish}` is lost"));
         }
-        if carried && told > 0 {
-            wrong(&format!("`{wish}` is carried and told"));
+        if carried && listed > 0 {
+            wrong(&format!("`{wish}` is carried and listed"));
         }
         tellable.extend(names);
     }
@@ -246,7 +246,7 @@ fn conversion_errors(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
     // readers.
     for name in &dropped {
         if !tellable.iter().any(|known| is_name(known, name)) {
-            wrong(&format!("`{name}` is told and was not said"));
+            wrong(&format!("`{name}` is listed and was not sent"));
         }
     }
     wrongs

@@ -139,7 +139,7 @@ fn a_stream_and_a_whole_answer_say_the_same() {
         let written = write_response(&read, &context());
         let text = format!(
             "{}\n---\n{}\n---\n{}",
-            told(&events),
+            describe_events(&events),
             String::from_utf8(written).unwrap(),
             write_stream(events)
         );
@@ -177,7 +177,7 @@ fn text(index: u64, text: &str) -> String {
 }
 
 /// The events in a short notation.
-fn told(events: &[Event]) -> String {
+fn describe_events(events: &[Event]) -> String {
     let words = events.iter().map(|event| match event {
         Event::Start => "start".to_owned(),
         Event::BlockStart(Block::Text) => "(text".to_owned(),
@@ -259,7 +259,7 @@ fn missing_and_mixed_events_are_repaired() {
     ] {
         let (events, result) = events(&stream);
         assert_eq!(result, Ok(()), "{stream}");
-        assert_eq!(told(&events), expected, "{stream}");
+        assert_eq!(describe_events(&events), expected, "{stream}");
     }
 }
 

@@ -129,8 +129,8 @@ fn thinking_comes_back_to_the_model_through_every_dialect() {
         Dialect::Generate,
         Dialect::Interactions,
     ] {
-        let told = answered(Dialect::Messages, caller, &answer);
-        let body = next_request(caller, &told);
+        let converted = answered(Dialect::Messages, caller, &answer);
+        let body = next_request(caller, &converted);
         let sent = asked(caller, Dialect::Messages, &body, "maker/m");
         let turn = sent["messages"][1]["content"].as_array().unwrap();
         assert_eq!(turn[0]["signature"], "EqQBCg==", "{caller}: {sent}");
@@ -156,8 +156,8 @@ fn signatures_of_other_vendors_come_back_through_this_dialect() {
         ]}}],
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3},
     });
-    let told = answered(Dialect::Generate, Dialect::Messages, &generated);
-    let body = next_request(Dialect::Messages, &told);
+    let converted = answered(Dialect::Generate, Dialect::Messages, &generated);
+    let body = next_request(Dialect::Messages, &converted);
     let sent = asked(Dialect::Messages, Dialect::Generate, &body, "maker/m");
     let part = &sent["contents"][1]["parts"][0];
     assert_eq!(part["thoughtSignature"], "U0lH+/==", "{sent}");
@@ -170,8 +170,8 @@ fn signatures_of_other_vendors_come_back_through_this_dialect() {
         ],
         "usage": {"total_input_tokens": 1, "total_output_tokens": 2},
     });
-    let told = answered(Dialect::Interactions, Dialect::Messages, &interaction);
-    let body = next_request(Dialect::Messages, &told);
+    let converted = answered(Dialect::Interactions, Dialect::Messages, &interaction);
+    let body = next_request(Dialect::Messages, &converted);
     let sent = asked(Dialect::Messages, Dialect::Interactions, &body, "maker/m");
     let steps = sent["input"].as_array().unwrap();
     let thought = steps.iter().find(|step| step["type"] == "thought").unwrap();
@@ -184,8 +184,8 @@ fn signatures_of_other_vendors_come_back_through_this_dialect() {
         ],
         "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
     });
-    let told = answered(Dialect::Responses, Dialect::Messages, &response);
-    let body = next_request(Dialect::Messages, &told);
+    let converted = answered(Dialect::Responses, Dialect::Messages, &response);
+    let body = next_request(Dialect::Messages, &converted);
     let sent = asked(Dialect::Messages, Dialect::Responses, &body, "maker/m");
     let items = sent["input"].as_array().unwrap();
     let reasoning = items

@@ -12,8 +12,8 @@ pub(crate) fn check(stream: &str) -> Result<(), String> {
     let mut frames = stream.split("\n\n").peekable();
     while let Some(frame) = frames.next() {
         if frames.peek().is_none() {
-            return match (frame, state.place) {
-                ("", Place::Ended | Place::Failed) => Ok(()),
+            return match (frame, state.position) {
+                ("", StreamPosition::Ended | StreamPosition::Failed) => Ok(()),
                 rest => Err(format!("the stream ends in {rest:?}")),
             };
         }
@@ -34,13 +34,12 @@ pub(crate) fn check(stream: &str) -> Result<(), String> {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-enum Place {
+enum StreamPosition {
     #[default]
     Before,
     Between,
     Inside(Kind),
-    /// The stop reason was sent.
-    Told,
+    StopReasonSent,
     Ended,
     Failed,
 }
@@ -55,7 +54,7 @@ enum Kind {
 
 #[derive(Debug, Default)]
 struct State {
-    place: Place,
+    position: StreamPosition,
     next: u64,
     calls: u32,
 }
@@ -84,48 +83,51 @@ fn is_text(value: &Value) -> Result<(), String> {
 
 impl State {
     fn event(&mut self, name: &str, data: &Value) -> Result<(), String> {
-        if matches!(self.place, Place::Ended | Place::Failed) {
+        if matches!(
+            self.position,
+            StreamPosition::Ended | StreamPosition::Failed
+        ) {
             return Err(format!("{name} follows the end"));
         }
-        match (name, self.place) {
+        match (name, self.position) {
             ("ping", _) => Ok(()),
             ("error", _) => {
-                self.place = Place::Failed;
+                self.position = StreamPosition::Failed;
                 is_text(&data["error"]["type"])?;
                 is_text(&data["error"]["message"])
             }
-            ("message_start", Place::Before) => {
-                self.place = Place::Between;
+            ("message_start", StreamPosition::Before) => {
+                self.position = StreamPosition::Between;
                 start(&data["message"])
             }
-            ("content_block_start", Place::Between) => {
+            ("content_block_start", StreamPosition::Between) => {
                 wants("index", &data["index"], &Value::from(self.next))?;
-                self.place = Place::Inside(self.block(&data["content_block"])?);
+                self.position = StreamPosition::Inside(self.block(&data["content_block"])?);
                 Ok(())
             }
-            ("content_block_delta", Place::Inside(kind)) => {
+            ("content_block_delta", StreamPosition::Inside(kind)) => {
                 wants("index", &data["index"], &Value::from(self.next))?;
-                self.place = Place::Inside(delta(kind, &data["delta"])?);
+                self.position = StreamPosition::Inside(delta(kind, &data["delta"])?);
                 Ok(())
             }
-            ("content_block_stop", Place::Inside(kind)) => {
+            ("content_block_stop", StreamPosition::Inside(kind)) => {
                 wants("index", &data["index"], &Value::from(self.next))?;
                 if kind == (Kind::Thinking { signed: false }) {
                     return Err("a thinking block ends without a signature".to_owned());
                 }
                 self.next += 1;
-                self.place = Place::Between;
+                self.position = StreamPosition::Between;
                 Ok(())
             }
-            ("message_delta", Place::Between) => {
-                self.place = Place::Told;
+            ("message_delta", StreamPosition::Between) => {
+                self.position = StreamPosition::StopReasonSent;
                 self.end(data)
             }
-            ("message_stop", Place::Told) => {
-                self.place = Place::Ended;
+            ("message_stop", StreamPosition::StopReasonSent) => {
+                self.position = StreamPosition::Ended;
                 Ok(())
             }
-            (name, place) => Err(format!("{name} at {place:?}")),
+            (name, position) => Err(format!("{name} at {position:?}")),
         }
     }
 

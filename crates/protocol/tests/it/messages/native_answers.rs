@@ -36,8 +36,8 @@ fn identity_is_replaced_and_nothing_else() {
     };
     assert_eq!(answer.usage, Some(usage));
     assert_eq!(answer.output_tokens_counted, 0);
-    let untold = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
-    let counted = untold.output_tokens_counted;
+    let without_usage = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
+    let counted = without_usage.output_tokens_counted;
     assert!((14..=30).contains(&counted), "{counted}");
     let text = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
     let expected = ANSWER

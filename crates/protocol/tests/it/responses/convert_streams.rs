@@ -190,9 +190,9 @@ fn calls_that_share_an_item_id_stay_separate() {
         item(1, "done", shared("b", "{\"b\":1}")),
         completed(whole.clone()),
     ];
-    let told = r#"a({"a":1}) b({"b":1}) ToolCalls"#;
-    assert_eq!(shown(&stream.concat()), told);
-    assert_eq!(shown(&completed(whole)), told);
+    let expected = r#"a({"a":1}) b({"b":1}) ToolCalls"#;
+    assert_eq!(shown(&stream.concat()), expected);
+    assert_eq!(shown(&completed(whole)), expected);
 }
 
 #[test]
@@ -222,16 +222,16 @@ fn interleaved_parts_are_passed_on_once() {
 #[test]
 fn missing_deltas_are_taken_from_complete_items() {
     let whole = || json!([message("Hello"), call("a", "{}")]);
-    let told = "Text(Hello) a({}) ToolCalls";
+    let expected = "Text(Hello) a({}) ToolCalls";
     for (stream, expected) in [
         // Only the last event.
-        (completed(whole()), told),
+        (completed(whole()), expected),
         // Items without deltas.
         (
             item(0, "done", message("Hello"))
                 + &item(1, "done", call("a", ""))
                 + &completed(whole()),
-            told,
+            expected,
         ),
         // Only deltas, and a last event that repeats nothing.
         (
@@ -251,7 +251,7 @@ fn missing_deltas_are_taken_from_complete_items() {
             delta("output_text", 0, "Hello")
                 + &item(1, "added", call("a", ""))
                 + &completed(json!(null)),
-            told,
+            expected,
         ),
         // A call whose name comes last.
         (
@@ -273,7 +273,7 @@ fn missing_deltas_are_taken_from_complete_items() {
             item(0, "done", message("Hello"))
                 + &item(0, "added", call("a", ""))
                 + &completed(json!([])),
-            told,
+            expected,
         ),
         // Reasoning that is only in the last event, and a text that is not repeated.
         (
@@ -298,7 +298,7 @@ fn missing_deltas_are_taken_from_complete_items() {
                 + &item(0, "done", message_called("m1", "Hello"))
                 + &item(0, "done", call("a", "{}"))
                 + &completed(whole()),
-            told,
+            expected,
         ),
         // A refusal ends the answer.
         (
@@ -310,7 +310,7 @@ fn missing_deltas_are_taken_from_complete_items() {
             event(json!({"type": "response.brand_new", "output_index": 7}))
                 + &completed(whole())
                 + "data: [DONE]\n\n",
-            told,
+            expected,
         ),
     ] {
         assert_eq!(shown(&stream), expected, "{stream}");

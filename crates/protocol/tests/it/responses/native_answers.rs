@@ -41,8 +41,8 @@ fn identity_is_replaced_and_nothing_is_said_to_be_kept() {
     };
     assert_eq!(answer.usage, Some(usage));
     assert_eq!(answer.output_tokens_counted, 0);
-    let untold = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
-    assert!((4..=9).contains(&untold.output_tokens_counted));
+    let without_usage = rewrite(&ANSWER.replace("\"usage\"", "\"used\"")).unwrap();
+    assert!((4..=9).contains(&without_usage.output_tokens_counted));
     let expected = ANSWER
         .replace("resp_theirs", "resp_ours")
         .replace("up-2026", "maker/m")

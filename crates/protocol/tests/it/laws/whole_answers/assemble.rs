@@ -106,8 +106,8 @@ fn chat(frames: Vec<Value>) -> Value {
     let mut choices: Vec<Value> = Vec::new();
     for mut chunk in frames {
         assert_eq!(chunk["object"], "chat.completion.chunk");
-        for told in chunk["choices"].take().as_array_mut().unwrap() {
-            let index = told["index"].clone();
+        for sent_choice in chunk["choices"].take().as_array_mut().unwrap() {
+            let index = sent_choice["index"].clone();
             let known = choices.iter().position(|choice| choice["index"] == index);
             let at = known.unwrap_or_else(|| {
                 choices.push(json!({"index": index, "message": {}}));
@@ -115,7 +115,7 @@ fn chat(frames: Vec<Value>) -> Value {
             });
             let choice = choices[at].as_object_mut().unwrap();
             let message = choice["message"].as_object_mut().unwrap();
-            for (name, piece) in told["delta"].take().as_object().unwrap() {
+            for (name, piece) in sent_choice["delta"].take().as_object().unwrap() {
                 if name != "tool_calls" {
                     extend(message, name, piece);
                     continue;
@@ -130,7 +130,7 @@ fn chat(frames: Vec<Value>) -> Value {
                     calls.as_array_mut().unwrap().push(call);
                 }
             }
-            for (name, value) in told.as_object().unwrap() {
+            for (name, value) in sent_choice.as_object().unwrap() {
                 if name != "delta" && !value.is_null() {
                     choice.insert(name.clone(), value.clone());
                 }

@@ -26,8 +26,8 @@ mod files;
 mod forms;
 mod generate;
 mod google_hostile;
-mod google_laws;
 mod google_native;
+mod google_properties;
 mod google_writing;
 mod grammar;
 mod guarded;
@@ -36,15 +36,15 @@ mod hostile;
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod identities;
 mod interactions;
-mod laws;
 mod media;
 mod messages;
 mod native_upstream_text;
 #[path = "../../../../fuzz/src/pieces.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod pieces;
+mod properties;
 mod refusals;
-mod request_laws;
+mod request_properties;
 mod requests;
 mod responses;
 #[path = "../../../../fuzz/src/sockets.rs"]

@@ -1,6 +1,6 @@
 //! The Chat Completions dialect, tested through the public API.
 
 mod reading;
-mod reading_laws;
+mod reading_properties;
 mod requests;
 mod writing;

@@ -3,8 +3,8 @@
 mod answers;
 mod continuity;
 pub(crate) mod grammar;
-mod laws;
 mod native_answers;
 mod native_requests;
 mod native_streams;
+mod properties;
 mod requests;

@@ -73,7 +73,7 @@ fn a_folded_stream_is_the_whole_answer() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
     let mut runner = TestRunner::new(Config::with_cases(64));
-    let law = |mut request: Value| {
+    let property = |mut request: Value| {
         let whole = runtime.block_on(chat(&sim, &request)).json();
         request["stream"] = json!(true);
         request["stream_options"] = json!({"include_usage": true});
@@ -124,5 +124,5 @@ fn a_folded_stream_is_the_whole_answer() {
         );
         Ok(())
     };
-    runner.run(&any_request(), law).unwrap();
+    runner.run(&any_request(), property).unwrap();
 }

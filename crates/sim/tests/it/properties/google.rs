@@ -125,7 +125,7 @@ fn joined(parts: &[Value]) -> Vec<Value> {
 fn a_folded_generate_stream_is_the_whole_answer() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
-    let law = |generated: GeneratedRequest| {
+    let property = |generated: GeneratedRequest| {
         let request = generated.generate();
         let whole = runtime.block_on(generate::generate(&sim, generated.model, &request));
         prop_assert_eq!(whole.status, 200, "{}", whole.text());
@@ -174,7 +174,7 @@ fn a_folded_generate_stream_is_the_whole_answer() {
         Ok(())
     };
     let mut runner = TestRunner::new(Config::with_cases(CASES));
-    runner.run(&any_asked(), law).unwrap();
+    runner.run(&any_asked(), property).unwrap();
 }
 
 /// Hides the values of ids and signatures. They differ between calls, so only their presence is compared.
@@ -194,7 +194,7 @@ fn blinded(steps: &[Value]) -> Vec<Value> {
 fn a_folded_interactions_stream_is_the_whole_answer() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
-    let law = |generated: GeneratedRequest| {
+    let property = |generated: GeneratedRequest| {
         let request = generated.interactions();
         let whole = runtime.block_on(interactions::interact(&sim, &request));
         prop_assert_eq!(whole.status, 200, "{}", whole.text());
@@ -221,7 +221,7 @@ fn a_folded_interactions_stream_is_the_whole_answer() {
         Ok(())
     };
     let mut runner = TestRunner::new(Config::with_cases(CASES));
-    runner.run(&any_asked(), law).unwrap();
+    runner.run(&any_asked(), property).unwrap();
 }
 
 #[tokio::test]

@@ -86,12 +86,12 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Checks a property with a simulator of its own.
-fn holds(law: &impl AsyncFn(&Sim, &GeneratedRequest) -> Result<(), TestCaseError>) {
+fn holds(property: &impl AsyncFn(&Sim, &GeneratedRequest) -> Result<(), TestCaseError>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sim = runtime.block_on(Sim::start("127.0.0.1:0")).unwrap();
     TestRunner::new(Config::with_cases(64))
         .run(&any_asked(), |generated| {
-            runtime.block_on(law(&sim, &generated))
+            runtime.block_on(property(&sim, &generated))
         })
         .unwrap();
 }

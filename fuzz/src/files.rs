@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read, Result, Seek, SeekFrom};
 
-use protocol::media::{Fault, check_png, check_video};
+use protocol::media::{FileError, check_png, check_video};
 
 /// A check ends without a read error, reads little more than the file contains, and is
 /// deterministic.
@@ -34,7 +34,7 @@ const READ_BYTES: usize = 64 << 10;
 
 fn counted<T: PartialEq + std::fmt::Debug>(
     data: &[u8],
-    check: impl Fn(&mut Counted<'_>) -> std::result::Result<T, Fault>,
+    check: impl Fn(&mut Counted<'_>) -> std::result::Result<T, FileError>,
 ) -> (Option<T>, usize) {
     let run = || {
         let mut file = Counted {
@@ -43,8 +43,8 @@ fn counted<T: PartialEq + std::fmt::Debug>(
         };
         let found = match check(&mut file) {
             Ok(found) => Some(found),
-            Err(Fault::Invalid(_)) => None,
-            Err(Fault::Unreadable(error)) => panic!("{error} from a reader that never fails"),
+            Err(FileError::Invalid(_)) => None,
+            Err(FileError::Unreadable(error)) => panic!("{error} from a reader that never fails"),
         };
         (found, file.read)
     };

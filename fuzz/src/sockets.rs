@@ -1,7 +1,7 @@
 //! Properties of the metering of WebSocket sessions.
 
 use protocol::scrub::Names;
-use protocol::voice::{AudioEncoding, Frame, Reading, Verdict, Watch};
+use protocol::voice::{AudioEncoding, Frame, MeterReading, Verdict, Watch};
 use serde_json::Value;
 
 const PUBLIC: &str = "maker/public";
@@ -32,7 +32,7 @@ struct Session {
     now_ms: u64,
     /// Bytes sent by each side.
     bytes: u64,
-    used: Reading,
+    used: MeterReading,
 }
 
 impl Session {
@@ -85,7 +85,7 @@ impl Session {
 
     fn look(&mut self, watch: &Watch) {
         let now = watch.reading(self.now_ms);
-        let of = |it: Reading| {
+        let of = |it: MeterReading| {
             [
                 it.realtime_seconds,
                 it.text_inputs,

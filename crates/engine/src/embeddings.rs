@@ -124,7 +124,7 @@ fn is_native(channel: &Channel, form: Form) -> bool {
 }
 
 /// Encodes the request for a route. `None` if the channel has no embeddings protocol.
-fn encode(route: &Route, request: &Request) -> Result<Option<embeddings::Encoded>, Failure> {
+fn encode(route: &Route, request: &Request) -> Result<Option<embeddings::EncodedRequest>, Failure> {
     let preset = route.channel.spec().preset;
     Ok(Some(match spoken_by(&route.channel, request.form) {
         Some(Protocol::Embeddings) => request.write_list(&route.model)?,

@@ -18,13 +18,13 @@ pub use retry::{RETRY_SOON, retry_after_seconds};
 
 /// An error for a client. It is as small as a pointer, because nearly every result may contain one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure(Box<Fault>);
+pub struct Failure(Box<FailureContent>);
 
 const _: () = assert!(size_of::<Result<(), Failure>>() == size_of::<usize>());
 
 /// The content of a [`Failure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct FailureContent {
     /// What went wrong.
     pub code: Code,
     /// For the client. It contains nothing that identifies an upstream.
@@ -54,15 +54,15 @@ pub struct Detail {
 }
 
 impl Deref for Failure {
-    type Target = Fault;
+    type Target = FailureContent;
 
-    fn deref(&self) -> &Fault {
+    fn deref(&self) -> &FailureContent {
         &self.0
     }
 }
 
 impl DerefMut for Failure {
-    fn deref_mut(&mut self) -> &mut Fault {
+    fn deref_mut(&mut self) -> &mut FailureContent {
         &mut self.0
     }
 }
@@ -75,7 +75,7 @@ impl Failure {
     /// successful calls.
     #[cold]
     pub fn new(code: Code, message: impl Into<Message>) -> Self {
-        Self(Box::new(Fault {
+        Self(Box::new(FailureContent {
             code,
             message: message.into(),
             param: None,

@@ -47,6 +47,8 @@ pub use dialect::{Dialect, UnknownDialect};
 pub use failure::{Code, Failure, Family};
 pub use json::redact;
 pub use model_list::{ListedModel, ModelList, read_model_list};
-pub use profile::{Allowed, Base, Kind, OutputLimit, Profile, References, Thinking};
+pub use profile::{
+    AllowedValues, BuiltInProfile, Kind, OutputLimit, Profile, References, Thinking,
+};
 pub use tool::{Tool, ToolCalls, Tools};
 pub use usage::Usage;

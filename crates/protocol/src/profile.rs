@@ -41,7 +41,7 @@ impl Kind {
 
 /// A built-in profile of image and video capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Base {
+pub enum BuiltInProfile {
     /// Content-task, series 2.5.
     #[serde(rename = "content-2.5")]
     Content25,
@@ -103,7 +103,7 @@ pub enum Thinking {
 /// The values that a member may have: a list of them, or bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Allowed {
+pub enum AllowedValues {
     /// Exactly these words.
     Words(Vec<String>),
     /// Exactly these numbers.
@@ -119,7 +119,7 @@ pub enum Allowed {
     Max(i64),
 }
 
-impl Allowed {
+impl AllowedValues {
     /// Whether a word is allowed. Always `false` for numbers and bounds.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         matches!(self, Self::Words(words) if words.iter().any(|known| known == word))
@@ -146,7 +146,7 @@ impl Allowed {
 }
 
 /// Writes the allowed values for error messages.
-impl std::fmt::Display for Allowed {
+impl std::fmt::Display for AllowedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Words(words) => f.write_str(&words.join(", ")),
@@ -188,7 +188,7 @@ impl OutputLimit {
 pub struct Profile {
     /// The built-in profile that provides absent values.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<Base>,
+    pub base: Option<BuiltInProfile>,
     /// The context window, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
@@ -228,31 +228,31 @@ pub struct Profile {
     pub image_tokens_max: Option<u64>,
     /// Lengths of embedding vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dimensions: Option<Allowed>,
+    pub dimensions: Option<AllowedValues>,
     /// Image qualities.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub qualities: Option<Allowed>,
+    pub qualities: Option<AllowedValues>,
     /// Encodings of images.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_formats: Option<Allowed>,
+    pub output_formats: Option<AllowedValues>,
     /// Backgrounds of images.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backgrounds: Option<Allowed>,
+    pub backgrounds: Option<AllowedValues>,
     /// Whether images can be streamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_stream: Option<bool>,
     /// Image or video resolutions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolutions: Option<Allowed>,
+    pub resolutions: Option<AllowedValues>,
     /// Video durations in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub durations: Option<Allowed>,
+    pub durations: Option<AllowedValues>,
     /// Video durations in seconds for single resolutions, where they differ from `durations`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolution_durations: Option<std::collections::BTreeMap<String, Allowed>>,
+    pub resolution_durations: Option<std::collections::BTreeMap<String, AllowedValues>>,
     /// Durations in seconds by which a video can be extended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub extension_durations: Option<Allowed>,
+    pub extension_durations: Option<AllowedValues>,
     /// The maximum number of tokens of a second of video, if videos are billed by tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_tokens_per_second: Option<u64>,
@@ -261,13 +261,13 @@ pub struct Profile {
     pub source_seconds_max: Option<u64>,
     /// Resolutions of videos made from references, if they differ from `resolutions`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reference_resolutions: Option<Allowed>,
+    pub reference_resolutions: Option<AllowedValues>,
     /// Aspect ratios.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratios: Option<Allowed>,
+    pub ratios: Option<AllowedValues>,
     /// Modes of video creation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub modes: Option<Allowed>,
+    pub modes: Option<AllowedValues>,
     /// The resolution of a video if the request sets none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_resolution: Option<String>,
@@ -279,13 +279,13 @@ pub struct Profile {
     pub frames: Option<bool>,
     /// Modes of video creation in which the aspect ratio is that of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub adaptive_modes: Option<Allowed>,
+    pub adaptive_modes: Option<AllowedValues>,
     /// Tasks on reference media that can be requested by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_types: Option<Allowed>,
+    pub task_types: Option<AllowedValues>,
     /// Tools that the upstream can use to create a video.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub built_in_tools: Option<Allowed>,
+    pub built_in_tools: Option<AllowedValues>,
     /// Whether videos have sound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<bool>,
@@ -410,13 +410,16 @@ mod tests {
             "references_max":{"image":9,"video":3}}"#,
         )
         .unwrap();
-        assert_eq!(profile.base, Some(Base::Content15Pro));
+        assert_eq!(profile.base, Some(BuiltInProfile::Content15Pro));
         assert_eq!(profile.context_tokens, Some(400_000));
         assert_eq!(profile.thinking, Some(Thinking::Level));
-        assert_eq!(profile.durations, Some(Allowed::Bounds { min: 4, max: 12 }));
-        assert_eq!(profile.dimensions, Some(Allowed::Max(1536)));
+        assert_eq!(
+            profile.durations,
+            Some(AllowedValues::Bounds { min: 4, max: 12 })
+        );
+        assert_eq!(profile.dimensions, Some(AllowedValues::Max(1536)));
         let words = vec!["480p".to_owned(), "720p".to_owned()];
-        assert_eq!(profile.resolutions, Some(Allowed::Words(words)));
+        assert_eq!(profile.resolutions, Some(AllowedValues::Words(words)));
         assert!(matches!(
             profile.references_max,
             Some(References::ByKind(_))

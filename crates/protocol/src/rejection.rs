@@ -107,20 +107,20 @@ const LOG_CHARS_MAX: usize = 2_000;
 pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {
-        _ if error_body.rejects_gateway() => Fault::Gateway,
+        _ if error_body.rejects_gateway() => RejectionCause::Gateway,
         // Some upstreams reject content with the status of a bad credential.
-        401..=404 if error_body.says_policy() => Fault::Request(400),
-        401..=404 | 407 | 421 => Fault::Gateway,
-        408 => Fault::Timeout,
+        401..=404 if error_body.says_policy() => RejectionCause::Request(400),
+        401..=404 | 407 | 421 => RejectionCause::Gateway,
+        408 => RejectionCause::Timeout,
         // The model behind the upstream failed.
-        424 => Fault::Upstream,
-        429 | 529 => Fault::Overload,
-        400..=498 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
-        400..=498 => Fault::Request(status),
+        424 => RejectionCause::Upstream,
+        429 | 529 => RejectionCause::Overload,
+        400..=498 if error_body.means(&CONTEXT_OVERFLOW) => RejectionCause::ContextOverflow(status),
+        400..=498 => RejectionCause::Request(status),
         // Some servers report a context overflow as an internal error.
-        500 if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
-        _ if error_body.says(&OVERLOAD) => Fault::Overload,
-        _ => Fault::Upstream,
+        500 if error_body.means(&CONTEXT_OVERFLOW) => RejectionCause::ContextOverflow(400),
+        _ if error_body.says(&OVERLOAD) => RejectionCause::Overload,
+        _ => RejectionCause::Upstream,
     };
     let cause = format!("status {status}: {}", error_body.for_log());
     error_body.into_failure(fault, names).because(cause)
@@ -158,22 +158,24 @@ pub(crate) fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let error_body = ErrorBody::read(error);
     let fault = match error_body.status() {
-        _ if error_body.rejects_gateway() => Fault::Gateway,
-        _ if error_body.says_policy() => Fault::Request(400),
-        Some(401..=404) => Fault::Gateway,
-        Some(429 | 503 | 529) => Fault::Overload,
-        _ if error_body.says(&OVERLOAD) => Fault::Overload,
-        Some(408 | 504) => Fault::Timeout,
-        _ if error_body.says(&TIMEOUT) => Fault::Timeout,
-        _ if error_body.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
-        Some(status @ (400 | 409..=498)) => Fault::Request(status),
-        None if error_body.blames_request() => Fault::Request(400),
-        _ => Fault::Upstream,
+        _ if error_body.rejects_gateway() => RejectionCause::Gateway,
+        _ if error_body.says_policy() => RejectionCause::Request(400),
+        Some(401..=404) => RejectionCause::Gateway,
+        Some(429 | 503 | 529) => RejectionCause::Overload,
+        _ if error_body.says(&OVERLOAD) => RejectionCause::Overload,
+        Some(408 | 504) => RejectionCause::Timeout,
+        _ if error_body.says(&TIMEOUT) => RejectionCause::Timeout,
+        _ if error_body.means(&CONTEXT_OVERFLOW) => RejectionCause::ContextOverflow(400),
+        Some(status @ (400 | 409..=498)) => RejectionCause::Request(status),
+        None if error_body.blames_request() => RejectionCause::Request(400),
+        _ => RejectionCause::Upstream,
     };
     let cause = format!("error in a 200: {}", error_body.for_log());
     // The client sees the kind of error, but not the upstream's message.
     let failure = match fault {
-        Fault::Request(status) => Failure::upstream_rejected(status, error_body.generic_message()),
+        RejectionCause::Request(status) => {
+            Failure::upstream_rejected(status, error_body.generic_message())
+        }
         other => ErrorBody::default().into_failure(other, names),
     };
     failure.because(cause)
@@ -196,7 +198,7 @@ pub(crate) fn is_error(value: Raw<'_>) -> bool {
 }
 
 #[derive(Clone, Copy)]
-enum Fault {
+enum RejectionCause {
     /// The request was rejected with this status.
     Request(u16),
     /// The request was rejected with this status because it exceeds the model's context window.
@@ -322,15 +324,15 @@ impl ErrorBody {
         }
     }
 
-    fn into_failure(self, fault: Fault, names: Names<'_>) -> Failure {
+    fn into_failure(self, fault: RejectionCause, names: Names<'_>) -> Failure {
         match fault {
-            Fault::Request(status) | Fault::ContextOverflow(status) => {
+            RejectionCause::Request(status) | RejectionCause::ContextOverflow(status) => {
                 let explained = self
                     .message
                     .as_deref()
                     .and_then(|text| explain(text, names));
                 let failure = match (fault, explained) {
-                    (Fault::ContextOverflow(_), explained) => {
+                    (RejectionCause::ContextOverflow(_), explained) => {
                         Failure::context_length_exceeded(status, explained)
                     }
                     (_, Some(explained)) => Failure::upstream_rejected(status, explained),
@@ -342,9 +344,9 @@ impl ErrorBody {
                     None => failure,
                 }
             }
-            Fault::Gateway | Fault::Upstream => Failure::upstream_error(),
-            Fault::Overload => Failure::upstream_overloaded(),
-            Fault::Timeout => Failure::upstream_timeout(),
+            RejectionCause::Gateway | RejectionCause::Upstream => Failure::upstream_error(),
+            RejectionCause::Overload => Failure::upstream_overloaded(),
+            RejectionCause::Timeout => Failure::upstream_timeout(),
         }
     }
 }

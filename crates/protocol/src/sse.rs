@@ -22,12 +22,12 @@ pub struct TooLarge(pub usize);
 pub struct Frame {
     /// The bytes as received.
     pub bytes: Bytes,
-    lines: Lines,
+    lines: FrameLines,
 }
 
 /// Facts about the lines of a frame, collected while the splitter searches for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Lines {
+struct FrameLines {
     count: usize,
     /// The length of the first line, once it is complete.
     first: usize,
@@ -108,7 +108,7 @@ impl Frame {
                     .map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
             ),
         }
-        let lines = Lines {
+        let lines = FrameLines {
             count: 1,
             first: bytes.len(),
         };
@@ -137,10 +137,10 @@ impl Frame {
     #[must_use]
     pub(crate) fn without_metadata(&self) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len());
-        let mut found = Lines::default();
+        let mut found = FrameLines::default();
         for line in lines(&self.bytes).filter(|line| self.is_data_or_name(line.clone())) {
             let start = if line.start == 0 {
-                bom(&self.bytes)
+                byte_order_mark_length(&self.bytes)
             } else {
                 line.start
             };
@@ -199,7 +199,7 @@ fn copy_line(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
 }
 
 /// The length of a byte order mark before the first line.
-fn bom(bytes: &[u8]) -> usize {
+fn byte_order_mark_length(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -214,7 +214,7 @@ fn data_in(bytes: &[u8], line: Range<usize>) -> Option<Range<usize>> {
 /// The value of a field, if `line` is a field with that name.
 fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usize>> {
     if line.start == 0 {
-        line.start = line.end.min(bom(bytes));
+        line.start = line.end.min(byte_order_mark_length(bytes));
     }
     let rest = bytes.get(line.clone())?.strip_prefix(name)?;
     let value = line.end - rest.len();
@@ -262,7 +262,7 @@ pub struct Splitter {
     /// The number of bytes of `chunk` that were searched.
     scanned: usize,
     at: State,
-    lines: Lines,
+    lines: FrameLines,
     event_bytes_max: usize,
 }
 
@@ -280,7 +280,7 @@ impl Splitter {
             chunk: Bytes::new(),
             scanned: 0,
             at: State::LineStart,
-            lines: Lines::default(),
+            lines: FrameLines::default(),
             event_bytes_max,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::json::SyntaxError;
-use crate::json::typed::Misread;
+use crate::json::typed::ValueError;
 use crate::sse::TooLarge;
 
 /// The reason why an upstream's answer cannot be used.
@@ -42,8 +42,8 @@ impl From<SyntaxError> for UnusableAnswer {
     }
 }
 
-impl From<Misread> for UnusableAnswer {
-    fn from(misread: Misread) -> Self {
+impl From<ValueError> for UnusableAnswer {
+    fn from(misread: ValueError) -> Self {
         Self::Malformed(misread.to_string())
     }
 }

@@ -8,7 +8,7 @@ use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::Thinking;
 use protocol::images::Family;
-use protocol::{Base, Kind, Profile};
+use protocol::{BuiltInProfile, Kind, Profile};
 use serde::Serialize;
 use upstream::Protocol;
 
@@ -258,7 +258,7 @@ fn voice_endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
 }
 
 fn makes_pictures_natively(model: &Model) -> bool {
-    let is_native = matches!(model.profile.base, None | Some(Base::NativeImage));
+    let is_native = matches!(model.profile.base, None | Some(BuiltInProfile::NativeImage));
     is_native && speaks(model, Protocol::Generate)
 }
 

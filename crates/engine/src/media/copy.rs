@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use protocol::canon::base64::Decoder;
 use protocol::media::{Container, Invalid, check_png, check_video};
-use protocol::video::{Hosted, MediaKind, Medium, Source};
+use protocol::video::{HostedMedium, MediaKind, Medium, Source};
 use store::{MediaId, MediaName, MediaType, Spool, Spooled};
 use tokio::time::timeout;
 use upstream::Channel;
@@ -33,7 +33,7 @@ impl Engine {
         medium: &Medium,
         home: Option<&Channel>,
         id: MediaId,
-    ) -> Result<Hosted, CopyError> {
+    ) -> Result<HostedMedium, CopyError> {
         let counts = &self.metrics().media;
         let copied = match self.copies.try_acquire() {
             // A stopping node gives up, because a copy takes minutes and another node can repeat it.
@@ -55,7 +55,7 @@ impl Engine {
         medium: &Medium,
         home: Option<&Channel>,
         id: MediaId,
-    ) -> Result<Hosted, CopyError> {
+    ) -> Result<HostedMedium, CopyError> {
         let bounds = self.settings.media;
         let spooling = async {
             let mut spool = self.media.spool(bounds.bytes_max(medium.kind)).await?;
@@ -82,7 +82,7 @@ impl Engine {
         };
         self.media.keep(spooled, name).await?;
         self.metrics().media.copied_bytes.inc_by(bytes);
-        Ok(Hosted {
+        Ok(HostedMedium {
             id: id.to_string(),
             kind: checked.kind,
             seconds: checked.seconds,

@@ -1,6 +1,6 @@
 //! The errors of copying media, and whether a retry can help.
 
-use protocol::media::{Fault, Invalid};
+use protocol::media::{FileError, Invalid};
 use store::MediaError;
 use upstream::FetchError;
 
@@ -52,11 +52,11 @@ impl From<MediaError> for CopyError {
     }
 }
 
-impl From<Fault> for CopyError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Unreadable(error) => Self::Retryable(error.to_string()),
-            Fault::Invalid(bad) => bad.into(),
+impl From<FileError> for CopyError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Unreadable(error) => Self::Retryable(error.to_string()),
+            FileError::Invalid(bad) => bad.into(),
         }
     }
 }

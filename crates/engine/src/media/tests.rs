@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use protocol::canon::base64::Encoder;
-use protocol::video::{Hosted, MediaKind, Medium, Source};
+use protocol::video::{HostedMedium, MediaKind, Medium, Source};
 use store::{Media, MediaId, MediaName, MediaPlace, MediaSettings, MediaType, Store};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -107,7 +107,7 @@ impl Scene {
         }
     }
 
-    async fn copy(&self, kind: MediaKind, source: Source) -> Result<Hosted, CopyError> {
+    async fn copy(&self, kind: MediaKind, source: Source) -> Result<HostedMedium, CopyError> {
         self.copy_from(kind, source, None).await
     }
 
@@ -116,7 +116,7 @@ impl Scene {
         kind: MediaKind,
         source: Source,
         home: Option<&Channel>,
-    ) -> Result<Hosted, CopyError> {
+    ) -> Result<HostedMedium, CopyError> {
         let medium = Medium {
             kind,
             source,
@@ -131,7 +131,7 @@ impl Scene {
         copied
     }
 
-    async fn is_kept(&self, hosted: &Hosted, kind: MediaType, bytes: usize) -> bool {
+    async fn is_kept(&self, hosted: &HostedMedium, kind: MediaType, bytes: usize) -> bool {
         let id = MediaId::parse(&hosted.id).unwrap();
         let head = self
             .engine

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ledger::{Micro, Refusal};
 use protocol::Failure;
-use protocol::voice::Reading;
+use protocol::voice::MeterReading;
 use store::AdmitError;
 use tokio::time::{Instant, timeout};
 
@@ -27,7 +27,7 @@ pub(super) struct SessionHold {
     admission: Box<Admission>,
     pricing: SessionPricing,
     /// The last reading that the hold covered.
-    covered: Reading,
+    covered: MeterReading,
     step: Option<RequestedStep>,
     /// When the next step may be requested after a refusal.
     retry_at: Option<Instant>,
@@ -55,7 +55,7 @@ impl SessionHold {
         Self {
             admission,
             pricing,
-            covered: Reading::default(),
+            covered: MeterReading::default(),
             step: None,
             retry_at: None,
             is_ledger_down: false,
@@ -63,7 +63,7 @@ impl SessionHold {
     }
 
     /// Whether the hold covers this reading. Requests a step if it does not, or if it soon will not.
-    pub(super) fn covers(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
+    pub(super) fn covers(&mut self, reading: MeterReading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let may_request = self.retry_at.is_none_or(|then| now >= then);
         let would_retry = is_idle && may_request && self.retry_at.is_some();
@@ -91,7 +91,7 @@ impl SessionHold {
         Ok(is_covered || self.is_ledger_down)
     }
 
-    fn request_step(&mut self, reading: Reading, urgency: Urgency) -> Result<(), Failure> {
+    fn request_step(&mut self, reading: MeterReading, urgency: Urgency) -> Result<(), Failure> {
         let least = match urgency {
             Urgency::Now => HoldAhead::Used,
             Urgency::Soon => HoldAhead::OneUnit,
@@ -156,7 +156,7 @@ impl SessionHold {
     }
 
     /// Settles all usage.
-    pub(super) fn settle(mut self, reading: Reading, outcome: &ClientOutcome) {
+    pub(super) fn settle(mut self, reading: MeterReading, outcome: &ClientOutcome) {
         let used = self.pricing.meter(reading.ended(), HoldAhead::Used);
         self.admission.set_session_usage(used);
         self.close(outcome);
@@ -202,10 +202,10 @@ mod tests {
     use crate::session::kind::SessionKind;
     use crate::settings::Commit;
 
-    fn seconds(realtime_seconds: u64) -> Reading {
-        Reading {
+    fn seconds(realtime_seconds: u64) -> MeterReading {
+        MeterReading {
             realtime_seconds,
-            ..Reading::default()
+            ..MeterReading::default()
         }
     }
 

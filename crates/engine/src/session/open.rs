@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderValue;
-use protocol::voice::{Reading, Watch};
+use protocol::voice::{MeterReading, Watch};
 use protocol::{Code, Failure, guard};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -144,7 +144,7 @@ async fn admit(
 ) -> Result<Box<Admission>, FailedCall> {
     let pricing = SessionPricing::new(call.kind, model);
     let ask = |more: HoldAhead, record| {
-        let held = pricing.meter(Reading::default(), more);
+        let held = pricing.meter(MeterReading::default(), more);
         let mut estimate = Estimate::voice(held, Metering::Session);
         // Nothing has been used yet.
         estimate.metering = Metering::Session(Box::default());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ledger::{Meter, PriceKey};
-use protocol::voice::Reading;
+use protocol::voice::MeterReading;
 
 use super::kind::SessionKind;
 use crate::catalog::Model;
@@ -44,12 +44,12 @@ impl SessionPricing {
     }
 
     /// The usage, including the response that is being generated, plus `more`.
-    pub(super) fn meter_with_response(&self, reading: Reading, more: HoldAhead) -> Meter {
+    pub(super) fn meter_with_response(&self, reading: MeterReading, more: HoldAhead) -> Meter {
         self.meter(reading.ended(), more)
     }
 
     /// The usage that can be booked now, plus `more`.
-    pub(super) fn meter(&self, reading: Reading, more: HoldAhead) -> Meter {
+    pub(super) fn meter(&self, reading: MeterReading, more: HoldAhead) -> Meter {
         let (has_input, has_output) = self.text_tokens;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
         let mut meter = Meter {

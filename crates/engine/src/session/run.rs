@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::Failure;
 use protocol::scrub::{Names, explain, mask_keys};
-use protocol::voice::{Frame, Reading, Verdict, Watch, write_failure_frame};
+use protocol::voice::{Frame, MeterReading, Verdict, Watch, write_failure_frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -110,7 +110,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         u64::try_from(ms).unwrap_or(u64::MAX)
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self) -> MeterReading {
         self.watch.reading(self.now_ms())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
-use protocol::video::{Bound, Outcome, ReportedUsage};
+use protocol::video::{Outcome, ReportedUsage, UsageBound};
 use store::{Basis, TaskRow};
 
 use crate::billing::bill::Bill;
@@ -16,7 +16,7 @@ const SEARCH: &str = "web_search";
 
 /// The maximum usage of a task, and its hold. Videos are billed by the second or by the token. If both have a price,
 /// the more expensive one is held.
-pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro), PriceError> {
+pub(super) fn held_for(card: &PriceCard, bound: &UsageBound) -> Result<(Meter, Micro), PriceError> {
     let mut dearest: Option<(Meter, Micro)> = None;
     for key in [PriceKey::VideoSecond, PriceKey::VideoTokens] {
         let quantity = match key {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_dearer_way_of_billing_is_held_for() {
-        let bound = Bound {
+        let bound = UsageBound {
             seconds: 10,
             tokens: 100_000,
             resolution: Some("720p".to_owned()),

@@ -3,7 +3,7 @@
 //! The row stores the names of the media before anything is copied, so that a second copy overwrites the first (T9). A
 //! failed copy is repeated during the lifetime of the task. A result that is not a valid file ends the task (T10).
 
-use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
+use protocol::video::{Cause, Delivery, HostedMedium, MediaKind, Medium, Source};
 use serde::{Deserialize, Serialize};
 use store::{ClaimRenewal, End, MediaId, TaskRow};
 
@@ -33,7 +33,7 @@ struct StoredMedium {
 
 /// The result of copying a delivery.
 enum CopyOutcome {
-    All(Vec<Option<Hosted>>),
+    All(Vec<Option<HostedMedium>>),
     Later,
     /// The URLs are stale. The upstream must be polled for new ones.
     Stale,
@@ -130,7 +130,12 @@ impl Engine {
     }
 
     /// Copies one file to our storage under its stored name.
-    async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, CopyError> {
+    async fn copy(
+        &self,
+        row: &TaskRow,
+        medium: &Medium,
+        name: &str,
+    ) -> Result<HostedMedium, CopyError> {
         let Some(id) = MediaId::parse(name) else {
             return Err(CopyError::Invalid(
                 "its row holds no name for it".to_owned(),

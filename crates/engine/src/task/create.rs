@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use ledger::{Meter, Micro, Rates, Reservation};
-use protocol::video::{Creation, Draft, Task};
+use protocol::video::{CreationRequest, Draft, Task};
 use protocol::{ByteQueue, Failure, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{ExternalUrl, Protocol};
@@ -52,7 +52,7 @@ impl Engine {
 struct Prepared {
     wire_protocol: Protocol,
     protocol: TaskProtocol,
-    request: Box<dyn Creation>,
+    request: Box<dyn CreationRequest>,
     model: Arc<Model>,
     plan: RoutePlan,
     /// The upstream's id for the draft task that this task continues.
@@ -181,7 +181,7 @@ impl Engine {
         &self,
         call: &VideoCall,
         wire_protocol: Protocol,
-        request: &dyn Creation,
+        request: &dyn CreationRequest,
         id: &str,
     ) -> Result<store::TaskUpstream, Failure> {
         let no_such =

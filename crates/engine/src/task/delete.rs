@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::Failure;
-use protocol::video::{Deletion, Polled};
+use protocol::video::{Deletion, PollResult};
 use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
 
 use super::claimed::TaskChanges;
@@ -113,22 +113,22 @@ impl Engine {
             .poll(protocol, endpoint, &upstream, &self.task_of(&row, &name))
             .await;
         match &report.polled {
-            Polled::Running(Some(running_state))
+            PollResult::Running(Some(running_state))
                 if protocol.video.deletion(running_state.status) == Deletion::Cancel => {}
-            Polled::Running(_) => {
+            PollResult::Running(_) => {
                 self.apply_poll(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Running);
             }
-            Polled::Ended(_) => {
+            PollResult::Ended(_) => {
                 self.apply_poll(&mut row, protocol, report).await;
                 return Ok(CancelOutcome::Changed);
             }
             // Copying the media takes time, so it is done in the background.
-            Polled::Delivered(_) => {
+            PollResult::Delivered(_) => {
                 self.continue_in_background(row, protocol, report);
                 return Ok(CancelOutcome::Running);
             }
-            Polled::UnknownTask | Polled::Unclear => {
+            PollResult::UnknownTask | PollResult::Unclear => {
                 self.apply_poll(&mut row, protocol, report).await;
                 return Err(Failure::upstream_error());
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::video::{Cause, Polled, Task};
+use protocol::video::{Cause, PollResult, Task};
 use store::{End, TaskRow, TaskUpstream};
 use tokio::sync::Semaphore;
 use upstream::{Endpoint, UpstreamRequest};
@@ -40,7 +40,7 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The result of a poll, and the pause that the upstream asks for.
 pub(super) struct PollReport {
-    pub(super) polled: Polled,
+    pub(super) polled: PollResult,
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -48,7 +48,7 @@ impl PollReport {
     /// The result of a poll that says nothing about the task.
     pub(super) fn unclear() -> Self {
         Self {
-            polled: Polled::Unclear,
+            polled: PollResult::Unclear,
             retry_after: None,
         }
     }
@@ -150,19 +150,19 @@ impl Engine {
         let name = row.claim.task.to_string();
         let task = self.task_of(row, &name);
         match polled {
-            Polled::Delivered(delivery) => self.copy_and_end(row, protocol, delivery).await,
-            Polled::Ended(outcome) => self.end_as_reported(row, outcome).await,
+            PollResult::Delivered(delivery) => self.copy_and_end(row, protocol, delivery).await,
+            PollResult::Ended(outcome) => self.end_as_reported(row, outcome).await,
             _ if is_over(row) => {
                 self.cancel_upstream(row, protocol).await;
                 let outcome = protocol.video.write_expired(&task);
                 self.end(row, outcome, End::Abandoned).await;
             }
-            Polled::UnknownTask if is_gone(row) => {
+            PollResult::UnknownTask if is_gone(row) => {
                 let message = "The upstream no longer knows the task.";
                 let outcome = protocol.video.write_failed(&task, Cause::Gone, message);
                 self.end(row, outcome, End::Abandoned).await;
             }
-            Polled::UnknownTask => {
+            PollResult::UnknownTask => {
                 let changes = TaskChanges {
                     retry_after,
                     is_missing: true,
@@ -170,7 +170,7 @@ impl Engine {
                 };
                 self.save_and_unclaim(row, changes).await;
             }
-            Polled::Running(running_state) => {
+            PollResult::Running(running_state) => {
                 let changes = TaskChanges {
                     running_state,
                     retry_after,
@@ -178,7 +178,7 @@ impl Engine {
                 };
                 self.save_and_unclaim(row, changes).await;
             }
-            Polled::Unclear => {
+            PollResult::Unclear => {
                 let changes = TaskChanges {
                     retry_after,
                     ..TaskChanges::default()
@@ -200,14 +200,14 @@ impl Engine {
             TaskReply::TooLarge => {
                 let failed = protocol.video.write_failed(task, Cause::Media, TOO_LARGE);
                 return PollReport {
-                    polled: Polled::Ended(failed),
+                    polled: PollResult::Ended(failed),
                     retry_after: None,
                 };
             }
             TaskReply::Nothing => return PollReport::unclear(),
         };
         let mut polled = protocol.video.read_poll(status, answer.body(), task);
-        if let Polled::Delivered(delivery) = &mut polled {
+        if let PollResult::Delivered(delivery) = &mut polled {
             answer.deliver(delivery);
         }
         PollReport {

@@ -1,8 +1,8 @@
 //! The protocols of video tasks. No other file names them.
 
 use bytes::Bytes;
-use protocol::video::{self, Creation, content_task, omni, predict, video_a};
-use protocol::{Base, Dialect, Failure, Kind};
+use protocol::video::{self, CreationRequest, content_task, omni, predict, video_a};
+use protocol::{BuiltInProfile, Dialect, Failure, Kind};
 use upstream::{Endpoint, Protocol};
 
 use crate::engine::Engine;
@@ -32,12 +32,12 @@ impl VideoEndpoint {
     }
 
     /// Whether models with this base can be called at this endpoint.
-    pub(super) fn suits(&self, base: Option<Base>) -> bool {
+    pub(super) fn suits(&self, base: Option<BuiltInProfile>) -> bool {
         video_protocols(base).contains(&self.protocol())
     }
 
     /// Reads the request.
-    pub(super) fn read(&self, body: &Bytes) -> Result<Box<dyn Creation>, Failure> {
+    pub(super) fn read(&self, body: &Bytes) -> Result<Box<dyn CreationRequest>, Failure> {
         Ok(match self {
             Self::VideoA(operation) => Box::new(video_a::read_request(body, *operation)?),
             Self::Predict(model) => Box::new(predict::read_request(body, model)?),
@@ -64,15 +64,22 @@ impl VideoEndpoint {
 
 /// The protocols for video models with this base. A channel may speak several protocols, but a profile describes only
 /// one. If there is no base, the channel decides.
-pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
+pub fn video_protocols(base: Option<BuiltInProfile>) -> &'static [Protocol] {
     use Protocol::{ContentTask, Omni, Predict, VideoA};
     match base {
-        Some(Base::VideoA) => &[VideoA],
-        Some(Base::Omni11) => &[Omni],
-        Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => &[Predict],
-        Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
-            &[ContentTask]
-        }
+        Some(BuiltInProfile::VideoA) => &[VideoA],
+        Some(BuiltInProfile::Omni11) => &[Omni],
+        Some(
+            BuiltInProfile::Predict31
+            | BuiltInProfile::Predict31Fast
+            | BuiltInProfile::Predict31Lite,
+        ) => &[Predict],
+        Some(
+            BuiltInProfile::Content25
+            | BuiltInProfile::Content20
+            | BuiltInProfile::Content15Pro
+            | BuiltInProfile::Content10,
+        ) => &[ContentTask],
         Some(_) | None => &[VideoA, Omni, Predict, ContentTask],
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use protocol::video::{Accepted, Cause, Creation, CreationTarget};
+use protocol::video::{Cause, CreationRequest, CreationResult, CreationTarget};
 use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Sent, UpstreamRequest};
@@ -42,7 +42,7 @@ pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted t
 pub(super) struct Sender {
     pub(super) engine: Arc<Engine>,
     pub(super) protocol: TaskProtocol,
-    pub(super) request: Box<dyn Creation>,
+    pub(super) request: Box<dyn CreationRequest>,
     pub(super) endpoint: Endpoint,
     pub(super) model: Arc<Model>,
     pub(super) plan: RoutePlan,
@@ -57,7 +57,7 @@ pub(super) struct CreationFailure {
 }
 
 /// An accepted creation, and the upstream that runs its task.
-type AcceptedTask = (Accepted, TaskUpstream);
+type AcceptedTask = (CreationResult, TaskUpstream);
 
 /// The error for a creation that no upstream has accepted.
 #[derive(Debug)]
@@ -239,15 +239,15 @@ impl Sender {
                 let name = self.row.claim.task.to_string();
                 let mut task = self.engine.task_of(&self.row, &name);
                 task.upstream_model = &route.model;
-                let mut accepted = self.protocol.video.read_accepted(answer.body(), &task);
+                let mut accepted = self.protocol.video.read_creation(answer.body(), &task);
                 let id = match &mut accepted {
-                    Accepted::Follow(id) => id.as_str().into(),
-                    Accepted::Delivered(delivery) => {
+                    CreationResult::Follow(id) => id.as_str().into(),
+                    CreationResult::Delivered(delivery) => {
                         answer.deliver(delivery);
                         "".into()
                     }
-                    Accepted::Ended(_) => "".into(),
-                    Accepted::Unclear => {
+                    CreationResult::Ended(_) => "".into(),
+                    CreationResult::Unclear => {
                         attempt.report(upstream::CallOutcome::Failed);
                         return Err(Unaccepted::Unknown(Failure::upstream_error()));
                     }
@@ -266,24 +266,24 @@ impl Sender {
     /// Handles a task that the upstream has accepted or has already finished.
     async fn handle_accepted(
         &mut self,
-        accepted: Accepted,
+        accepted: CreationResult,
         upstream: TaskUpstream,
     ) -> Result<(), CreationFailure> {
         match accepted {
-            Accepted::Follow(_) => self.store_upstream_id(upstream).await,
-            Accepted::Delivered(delivery) => {
+            CreationResult::Follow(_) => self.store_upstream_id(upstream).await,
+            CreationResult::Delivered(delivery) => {
                 self.row.upstream = Some(upstream);
                 self.engine
                     .copy_and_end(&mut self.row, self.protocol, delivery)
                     .await;
                 Ok(())
             }
-            Accepted::Ended(outcome) => {
+            CreationResult::Ended(outcome) => {
                 self.row.upstream = Some(upstream);
                 self.engine.end_as_reported(&self.row, outcome).await;
                 Ok(())
             }
-            Accepted::Unclear => Ok(()),
+            CreationResult::Unclear => Ok(()),
         }
     }
 

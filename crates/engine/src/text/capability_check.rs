@@ -1,7 +1,7 @@
 //! Checks whether a model can serve a text call, before money moves.
 
 use protocol::native::Head;
-use protocol::{Base, Dialect, Failure, Kind, Tool, Tools};
+use protocol::{BuiltInProfile, Dialect, Failure, Kind, Tool, Tools};
 
 use crate::catalog::Model;
 
@@ -60,7 +60,7 @@ pub(crate) fn makes_pictures(model: &Model) -> bool {
 /// Whether an image model is called through Generate Content. Models of other families have their own endpoints, even
 /// if their channels speak Generate Content.
 fn is_native(model: &Model) -> bool {
-    matches!(model.profile.base, None | Some(Base::NativeImage))
+    matches!(model.profile.base, None | Some(BuiltInProfile::NativeImage))
 }
 
 /// Refuses built-in tools that the model has no price for. Converted requests drop them anyway.

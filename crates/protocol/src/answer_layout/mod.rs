@@ -19,5 +19,5 @@ pub(crate) use identity::{IdentityJson, IdentityMember, IdentitySet};
 pub(crate) use incomplete_event::{IncompleteEvent, Item, Items, fill_index};
 pub(crate) use layout::{AnswerLayout, EndMark};
 pub(crate) use members::MemberSet;
-pub(crate) use output::{ITEMS_MAX, Opening, Output, StreamEnd};
+pub(crate) use output::{ITEMS_MAX, Output, StreamEnd, StreamOpening};
 pub(crate) use vendor_members::is_vendor_member;

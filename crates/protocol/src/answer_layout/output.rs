@@ -4,7 +4,7 @@ use super::members::MemberSet;
 use crate::count::Counter;
 use crate::json::Raw;
 use crate::json::patch::Edit;
-use crate::scrub::{Names, Words};
+use crate::scrub::{Names, WordEdits};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
@@ -77,14 +77,14 @@ pub(crate) struct Output {
     /// The number of deltas since the last whole item. The next whole item repeats them.
     pub(crate) deltas: usize,
     /// Data to repeat in the event that ends a failed stream, if the dialect has such data.
-    pub(crate) opening: Opening,
+    pub(crate) opening: StreamOpening,
     /// Text that the upstream wrote about itself, if there is any.
-    pub(crate) upstream_text: Option<Box<Words>>,
+    pub(crate) upstream_text: Option<Box<WordEdits>>,
 }
 
 /// Data from the events that open a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Opening {
+pub(crate) struct StreamOpening {
     /// Whether the event that opens the answer was relayed.
     pub(crate) opened: bool,
     /// When the answer was created, in Unix seconds.

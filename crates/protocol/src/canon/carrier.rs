@@ -16,7 +16,7 @@ const MARK: &str = "_gw1_";
 
 /// The data that an id carries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Carried {
+pub struct IdPayload {
     /// The thoughts before the call.
     pub thoughts: Vec<Thought>,
     /// The signature of the call itself.
@@ -24,7 +24,7 @@ pub struct Carried {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Wire<'a> {
+struct WirePayload<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty", borrow)]
     t: Vec<WireThought<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none", borrow)]
@@ -72,8 +72,8 @@ impl From<WireOpaque<'_>> for Opaque {
 
 /// Appends data to an id. Thoughts without an opaque value are left out, because no model accepts
 /// them.
-pub fn encode(id: &str, carried: &Carried) -> String {
-    let wire = Wire {
+pub fn encode(id: &str, carried: &IdPayload) -> String {
+    let wire = WirePayload {
         t: carried
             .thoughts
             .iter()
@@ -95,15 +95,15 @@ pub fn encode(id: &str, carried: &Carried) -> String {
 }
 
 /// Splits an id into the original id and the data. An id without data is returned unchanged.
-pub fn decode(id: &str) -> (&str, Carried) {
-    let nothing = || (id, Carried::default());
+pub fn decode(id: &str) -> (&str, IdPayload) {
+    let nothing = || (id, IdPayload::default());
     let Some((bare, load)) = id.rsplit_once(MARK) else {
         return nothing();
     };
     let Some(json) = base64::decode(load) else {
         return nothing();
     };
-    let Ok(wire) = serde_json::from_slice::<Wire<'_>>(&json) else {
+    let Ok(wire) = serde_json::from_slice::<WirePayload<'_>>(&json) else {
         return nothing();
     };
     let thoughts = wire
@@ -115,7 +115,7 @@ pub fn decode(id: &str) -> (&str, Carried) {
             redacted: thought.r,
         })
         .collect();
-    let carried = Carried {
+    let carried = IdPayload {
         thoughts,
         opaque: wire.c.map(Into::into),
     };
@@ -138,16 +138,16 @@ mod tests {
     #[test]
     fn an_id_of_others_is_left_alone() {
         for id in ["", "call_1", "call_gw1_x", "call__gw1_", "a_gw1_!!"] {
-            assert_eq!(decode(id), (id, Carried::default()), "{id}");
+            assert_eq!(decode(id), (id, IdPayload::default()), "{id}");
         }
-        assert_eq!(encode("call_1", &Carried::default()), "call_1");
+        assert_eq!(encode("call_1", &IdPayload::default()), "call_1");
     }
 
     proptest! {
         #[test]
         fn carried_data_is_decoded_again(text in ".{0,80}", value in ".{0,80}", signed in any::<bool>()) {
             let opaque = Opaque { origin: Dialect::Messages, model: "a/b".into(), text: value.into() };
-            let carried = Carried {
+            let carried = IdPayload {
                 thoughts: vec![Thought { text, opaque: Some(opaque.clone()), redacted: false }],
                 opaque: signed.then_some(opaque),
             };

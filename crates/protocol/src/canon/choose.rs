@@ -50,7 +50,7 @@ pub(crate) fn choose<'a>(
         .collect();
     if let Some(name) = names.iter().find(|name| !declared.contains(**name)) {
         let message = format!("The tool `{name}` is to be called but not declared.");
-        let param = Field::ToolChoice.spelt(dropped.client_dialect());
+        let param = Field::ToolChoice.name_in(dropped.client_dialect());
         return Err(Failure::invalid(message).param(param));
     }
     if request.tools.is_empty() {

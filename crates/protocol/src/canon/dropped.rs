@@ -42,7 +42,7 @@ impl Dropped {
 
     /// Reports a member of the common form as dropped.
     pub fn field(&mut self, field: Field) {
-        self.name(field.spelt(self.client_dialect));
+        self.name(field.name_in(self.client_dialect));
     }
 
     /// Reports all members about reasoning as dropped.
@@ -102,7 +102,7 @@ impl Dropped {
 
     /// Reports a member of the item at `path` as dropped.
     pub fn member(&mut self, path: Path, member: Member) {
-        let spelt = member.spelt(self.client_dialect);
+        let spelt = member.name_in(self.client_dialect);
         // In the older list of functions, items have no `function` member.
         let spelt = match spelt.strip_prefix("function.") {
             Some(bare) if path.is_in("functions") => bare,
@@ -161,7 +161,7 @@ impl Dropped {
                 header.push(',');
             }
             // Writing to a string cannot fail.
-            let _ = write!(header, "{}", Escaped(name));
+            let _ = write!(header, "{}", PercentEncoded(name));
             if header.len() > HEADER_BYTES_MAX - MORE_BYTES {
                 header.truncate(before);
                 let _ = write!(header, "...+{}", self.names.len() - written + self.more);
@@ -182,9 +182,9 @@ fn covers(outer: &str, path: &str) -> bool {
 }
 
 /// Writes letters, digits and `_-.[]` unchanged, and percent-encodes everything else.
-struct Escaped<'a>(&'a str);
+struct PercentEncoded<'a>(&'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for PercentEncoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0.bytes() {
             if byte.is_ascii_alphanumeric() || b"_-.[]".contains(&byte) {

@@ -45,7 +45,7 @@ pub enum Member {
 
 impl Member {
     /// The name inside its part in `dialect`. Empty if the dialect does not have the member.
-    pub const fn spelt(self, dialect: Dialect) -> &'static str {
+    pub const fn name_in(self, dialect: Dialect) -> &'static str {
         let [chat, responses, messages, generate, interactions] = match self {
             Self::ImageDetail => [
                 "image_url.detail",
@@ -82,7 +82,7 @@ impl Member {
 
 impl Field {
     /// The name in `dialect`.
-    pub const fn spelt(self, dialect: Dialect) -> &'static str {
+    pub const fn name_in(self, dialect: Dialect) -> &'static str {
         let [chat, responses, messages, generate, interactions] = self.spellings();
         match dialect {
             Dialect::Chat => chat,

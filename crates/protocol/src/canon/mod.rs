@@ -35,7 +35,7 @@ pub use field::{Field, Member};
 pub(crate) use label::label_schema;
 pub use logprobs::{Likelihood, Token};
 pub(crate) use merge_turns::{MergedConversation, MergedTurn, merge_turns};
-pub(crate) use offsets::Offsets;
+pub(crate) use offsets::OffsetConverter;
 pub use opaque::Opaque;
 pub use path::Path;
 pub use request::{

@@ -7,7 +7,7 @@ const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// The text of a block so far.
 #[derive(Debug, Default)]
-pub(crate) struct Offsets {
+pub(crate) struct OffsetConverter {
     bytes: usize,
     /// Whether a character has more than one byte.
     wide: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Offsets {
     text: String,
 }
 
-impl Offsets {
+impl OffsetConverter {
     /// An empty text.
     pub(crate) fn new() -> Self {
         Self::default()
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn bytes_and_characters_are_converted() {
-        let mut offsets = Offsets::new();
+        let mut offsets = OffsetConverter::new();
         offsets.push("a\u{e9}");
         offsets.push("\u{1f600}b");
         for (byte, character) in [(0, 0), (1, 1), (3, 2), (7, 3), (8, 4)] {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_not_kept() {
-        let mut offsets = Offsets::new();
+        let mut offsets = OffsetConverter::new();
         for _ in 0..3 {
             offsets.push(&"x".repeat(TEXT_BYTES_MAX / 2));
         }

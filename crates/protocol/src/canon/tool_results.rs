@@ -46,7 +46,7 @@ pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
         }
         opened.push(calls);
     }
-    place(turns, opened)
+    insert_results(turns, opened)
 }
 
 /// The calls of one turn.
@@ -83,7 +83,7 @@ fn answer(
 }
 
 /// Inserts the results of each turn's calls at the start of the next turn.
-fn place(turns: &mut Vec<Turn>, opened: Vec<Calls>) -> Result<(), Failure> {
+fn insert_results(turns: &mut Vec<Turn>, opened: Vec<Calls>) -> Result<(), Failure> {
     let count = turns.len();
     let mut placed: Vec<Turn> = Vec::with_capacity(count);
     let mut waiting: Vec<(Path, Part)> = Vec::new();

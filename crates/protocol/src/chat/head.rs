@@ -9,10 +9,10 @@ use crate::guard;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Integer, Members, Shape, Spelling, Text};
 use crate::request_head::Head;
-use crate::request_head::{ReadByModel, read_members};
+use crate::request_head::{PromptMembers, read_members};
 use crate::tool::{Tool, Tools};
 
-const READ_BY_MODEL: ReadByModel = ReadByModel {
+const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     conversation: "messages",
     text: &["tools", "functions", "response_format", "prediction"],
 };
@@ -27,7 +27,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
+    let (members, passing) = read_members(body, Spelling::One, &PROMPT_MEMBERS)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -45,7 +45,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
 
     let stream = members.boolean("stream")?.unwrap_or(false);
     let mut edits: Vec<Edit> = passing.unwrap_signatures(Dialect::Chat, &model).collect();
-    edits.extend(passing.unload_ids());
+    edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &["deferred"]));
     let mut include_usage = false;
     if stream {

@@ -35,7 +35,7 @@ pub fn convert_answer(
         pictures: Pictures::some(delivered as u64),
         ..Answer::default()
     };
-    if !pictures::carries(to) {
+    if !pictures::can_contain_images(to) {
         for block in &mut response.blocks {
             if let Block::Image { mime } = &block.kind {
                 block.text = pictures::note(mime);

@@ -227,7 +227,7 @@ impl Transcoder {
     /// Writes one event. A text replaces an image that the client's dialect cannot contain.
     fn put(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
-            Event::BlockStart(Block::Image { mime }) if !pictures::carries(self.to) => {
+            Event::BlockStart(Block::Image { mime }) if !pictures::can_contain_images(self.to) => {
                 self.skips_picture = true;
                 self.writer.event(Event::BlockStart(Block::Text), out);
                 let note = Delta::Text(pictures::note(&mime));

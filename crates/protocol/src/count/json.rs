@@ -56,7 +56,7 @@ impl InputCount {
 /// Counts a valid JSON value, all of which the model reads.
 pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
     let mut counter = JsonCounter::default();
-    counter.begin(Reading::Conversation);
+    counter.begin(MemberUse::Conversation);
     // The value is valid, so there is no error.
     let _ = Cursor::new(value.text()).value_shown_to(&mut counter);
     counter.finish(value.text().len())
@@ -64,7 +64,7 @@ pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
 
 /// How the model uses a member of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Reading {
+pub(crate) enum MemberUse {
     /// The model reads its text, and it can contain media.
     Conversation,
     /// The model reads its text.
@@ -78,7 +78,7 @@ pub(crate) enum Reading {
 /// around messages and tools.
 #[derive(Debug, Default)]
 pub(crate) struct JsonCounter<'a> {
-    reading: Reading,
+    member_use: MemberUse,
     read: Counter,
     unread: Counter,
     unread_bytes: u64,
@@ -94,9 +94,9 @@ pub(crate) struct JsonCounter<'a> {
 
 impl<'a> JsonCounter<'a> {
     /// Starts a member of this kind.
-    pub(crate) fn begin(&mut self, reading: Reading) {
-        self.reading = reading;
-        self.media.begin(reading == Reading::Conversation);
+    pub(crate) fn begin(&mut self, member_use: MemberUse) {
+        self.member_use = member_use;
+        self.media.begin(member_use == MemberUse::Conversation);
     }
 
     /// The count for a request of `body_bytes`, all of which was counted.
@@ -120,9 +120,9 @@ impl<'a> JsonCounter<'a> {
     }
 
     fn add(&mut self, raw: &str) {
-        match self.reading {
-            Reading::Conversation | Reading::Text => self.read.add_separate(raw.as_bytes()),
-            Reading::Unread => {
+        match self.member_use {
+            MemberUse::Conversation | MemberUse::Text => self.read.add_separate(raw.as_bytes()),
+            MemberUse::Unread => {
                 self.unread_bytes = self.unread_bytes.saturating_add(raw.len() as u64);
                 self.unread.add_separate(raw.as_bytes());
             }

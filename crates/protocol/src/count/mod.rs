@@ -10,6 +10,6 @@ mod media;
 mod text;
 
 pub use json::InputCount;
-pub(crate) use json::{JsonCounter, Reading, count_value};
+pub(crate) use json::{JsonCounter, MemberUse, count_value};
 pub use media::IMAGE_TOKENS;
 pub use text::{Counter, tokens};

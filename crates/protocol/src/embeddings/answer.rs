@@ -16,7 +16,7 @@ use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
 /// The form that the client expects.
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedAnswer<'a> {
     pub(super) encoding: Encoding,
     /// The public model id.
     pub(super) model: &'a str,
@@ -33,12 +33,12 @@ fn nonzero_input(usage: Usage) -> Option<Usage> {
 /// the wrong encoding, and missing usage change.
 pub(super) fn rewrite_list(
     body: &Bytes,
-    expected: &Expected<'_>,
+    expected: &ExpectedAnswer<'_>,
 ) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
     let mut model = Vec::new();
     write_string(&mut model, expected.model);
-    let mut seen = ListAnswer::look(text, &model)?;
+    let mut seen = ListAnswer::read(text, &model)?;
     let data = seen.vectors(expected.model)?;
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
@@ -87,10 +87,10 @@ pub(super) fn rewrite_list(
 /// Converts an answer of the contents form for a client of the list form.
 pub(super) fn list_of_contents(
     body: &Bytes,
-    expected: &Expected<'_>,
+    expected: &ExpectedAnswer<'_>,
 ) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
-    let found = ContentsAnswer::look(text, expected.model)?;
+    let found = ContentsAnswer::read(text, expected.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
@@ -121,10 +121,10 @@ pub(super) fn list_of_contents(
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,
-    expected: &Expected<'_>,
+    expected: &ExpectedAnswer<'_>,
 ) -> Result<Answer, UnusableAnswer> {
     let text = utf8(body)?;
-    let seen = ListAnswer::look(text, &[])?;
+    let seen = ListAnswer::read(text, &[])?;
     let data = seen.vectors(expected.model)?;
     let mut vectors = Vec::new();
     each_vector(data, &[], &mut Vec::new(), |vector| {
@@ -164,9 +164,9 @@ pub(super) fn contents_of_list(
 /// Passes an answer of the contents form to a client of that form, without the upstream's identity.
 pub(super) fn pass_contents(
     body: &Bytes,
-    expected: &Expected<'_>,
+    expected: &ExpectedAnswer<'_>,
 ) -> Result<Answer, UnusableAnswer> {
-    let found = ContentsAnswer::look(utf8(body)?, expected.model)?;
+    let found = ContentsAnswer::read(utf8(body)?, expected.model)?;
     let usage = found
         .usage
         .and_then(generate::read_usage)
@@ -204,7 +204,7 @@ fn answer(pieces: ByteQueue, usage: Option<Usage>, usage_malformed: bool) -> Ans
 mod tests {
     use super::*;
 
-    const EXPECTED: Expected<'_> = Expected {
+    const EXPECTED: ExpectedAnswer<'_> = ExpectedAnswer {
         encoding: Encoding::Float,
         model: "maker/m",
         input_tokens: 9,
@@ -212,7 +212,7 @@ mod tests {
 
     fn rewritten(body: &str, encoding: Encoding) -> (String, Option<u64>) {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             encoding,
             ..EXPECTED
         };

@@ -15,7 +15,7 @@ pub(super) struct ContentsAnswer<'a> {
 }
 
 impl<'a> ContentsAnswer<'a> {
-    pub(super) fn look(text: &'a str, model: &str) -> Result<Self, UnusableAnswer> {
+    pub(super) fn read(text: &'a str, model: &str) -> Result<Self, UnusableAnswer> {
         let mut found = Self {
             vectors: Vec::new(),
             usage: None,

@@ -21,7 +21,7 @@ pub(super) struct ListAnswer<'a> {
 }
 
 impl<'a> ListAnswer<'a> {
-    pub(super) fn look(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
+    pub(super) fn read(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
         let mut seen = Self::default();
         let mut cursor = Cursor::new(text);
         cursor.shape()?;

@@ -16,5 +16,5 @@ mod request;
 mod translate;
 mod vector;
 
-pub use request::{Encoded, Encoding, Form, Request};
+pub use request::{EncodedRequest, Encoding, Form, Request};
 pub use translate::{read_named_request, read_request};

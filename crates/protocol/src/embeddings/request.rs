@@ -46,7 +46,7 @@ pub struct Request {
 
 /// A request to be sent to an upstream.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedRequest {
     /// The form in which it is sent.
     pub form: Form,
     /// Its bytes.

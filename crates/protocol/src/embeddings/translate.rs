@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::answer::{self, Expected};
-use super::request::{Contents, Encoded, Form, Request};
+use super::answer::{self, ExpectedAnswer};
+use super::request::{Contents, EncodedRequest, Form, Request};
 use super::{content, hosted_content, instances, list};
 use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
@@ -26,7 +26,7 @@ pub fn read_named_request(body: &Bytes, model: &str, batch: bool) -> Result<Requ
 
 impl Request {
     /// The request for an upstream of the list form.
-    pub fn write_list(&self, upstream_model: &str) -> Result<Encoded, Failure> {
+    pub fn write_list(&self, upstream_model: &str) -> Result<EncodedRequest, Failure> {
         if self.form == Form::List {
             let mut name = Vec::new();
             write_string(&mut name, upstream_model);
@@ -34,7 +34,7 @@ impl Request {
         }
         let mut dropped = Dropped::new(Dialect::Generate);
         let contents = content::contents(self, &mut dropped)?;
-        Ok(Encoded {
+        Ok(EncodedRequest {
             form: Form::List,
             pieces: vec![list::write(&contents, upstream_model).into()],
             dropped: dropped.header(),
@@ -42,7 +42,7 @@ impl Request {
     }
 
     /// The request for an upstream of the contents form.
-    pub fn write_contents(&self, upstream_model: &str) -> Result<Encoded, Failure> {
+    pub fn write_contents(&self, upstream_model: &str) -> Result<EncodedRequest, Failure> {
         if self.form != Form::List {
             let mut name = Vec::new();
             write_string(&mut name, &format!("models/{upstream_model}"));
@@ -51,7 +51,7 @@ impl Request {
         let mut dropped = Dropped::new(Dialect::Chat);
         let contents = list::contents(self, &mut dropped)?;
         let (form, body) = content::write(&contents, upstream_model);
-        Ok(Encoded {
+        Ok(EncodedRequest {
             form,
             pieces: vec![body.into()],
             dropped: dropped.header(),
@@ -59,9 +59,9 @@ impl Request {
     }
 
     /// The request for an upstream of the instances form.
-    pub fn write_instances(&self) -> Result<Encoded, Failure> {
+    pub fn write_instances(&self) -> Result<EncodedRequest, Failure> {
         let (contents, dropped) = self.contents()?;
-        Ok(Encoded {
+        Ok(EncodedRequest {
             form: Form::Instances,
             pieces: vec![instances::write(&contents).into()],
             dropped: dropped.header(),
@@ -69,9 +69,9 @@ impl Request {
     }
 
     /// The request for a cloud vendor's model that accepts one content item per call.
-    pub fn write_hosted_content(&self) -> Result<Encoded, Failure> {
+    pub fn write_hosted_content(&self) -> Result<EncodedRequest, Failure> {
         let (contents, dropped) = self.contents()?;
-        Ok(Encoded {
+        Ok(EncodedRequest {
             form: Form::HostedContent,
             pieces: vec![hosted_content::write(&contents)?.into()],
             dropped: dropped.header(),
@@ -94,12 +94,12 @@ impl Request {
         Ok((content::contents(self, &mut dropped)?, dropped))
     }
 
-    fn patched(&self, name: &[u8]) -> Encoded {
+    fn patched(&self, name: &[u8]) -> EncodedRequest {
         let spans = self.model_spans.iter();
         let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
         let mut out = ByteQueue::new();
         patch::apply_to(&self.body, edits.collect(), &mut out);
-        Encoded {
+        EncodedRequest {
             form: self.form,
             pieces: out.into_pieces(),
             dropped: None,
@@ -113,7 +113,7 @@ impl Request {
         body: &Bytes,
         public_model: &str,
     ) -> Result<Answer, UnusableAnswer> {
-        let expected = Expected {
+        let expected = ExpectedAnswer {
             encoding: self.encoding,
             model: public_model,
             input_tokens: self.input.tokens,

@@ -8,18 +8,18 @@ use crate::json::write_string;
 
 /// The text by which clients of a vendor recognize that a prompt is too long, because the vendor
 /// has no code for it. They then shorten the conversation.
-struct Overflow {
+struct OverflowPhrase {
     known_by: &'static str,
     /// Prefix for a message without that text.
     lead: &'static str,
 }
 
-const MESSAGES_OVERFLOW: Overflow = Overflow {
+const MESSAGES_OVERFLOW: OverflowPhrase = OverflowPhrase {
     known_by: "prompt is too long",
     lead: "prompt is too long: ",
 };
 
-const GOOGLE_OVERFLOW: Overflow = Overflow {
+const GOOGLE_OVERFLOW: OverflowPhrase = OverflowPhrase {
     known_by: "exceeds the maximum number of tokens allowed",
     lead: "The input token count exceeds the maximum number of tokens allowed. ",
 };
@@ -109,7 +109,7 @@ fn write_interactions(failure: &Failure, out: &mut Vec<u8>) {
 }
 
 /// The message of a failure, with the text by which clients recognize a prompt that is too long.
-fn message_with<'f>(failure: &'f Failure, overflow: &Overflow) -> Cow<'f, str> {
+fn message_with<'f>(failure: &'f Failure, overflow: &OverflowPhrase) -> Cow<'f, str> {
     let message = &*failure.message;
     if failure.code != Code::ContextLengthExceeded || message.contains(overflow.known_by) {
         return Cow::Borrowed(message);

@@ -8,10 +8,10 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::request_head::Head;
-use crate::request_head::{ReadByModel, read_members};
+use crate::request_head::{PromptMembers, read_members};
 use crate::tool::Tools;
 
-const READ_BY_MODEL: ReadByModel = ReadByModel {
+const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     conversation: "contents",
     text: &["system_instruction", "tools", "generation_config"],
 };
@@ -25,7 +25,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let (members, passing) = read_members(body, Spelling::SnakeOrCamel, &READ_BY_MODEL)?;
+    let (members, passing) = read_members(body, Spelling::SnakeOrCamel, &PROMPT_MEMBERS)?;
     let contents = members.array("contents")?;
     if contents.is_none_or(|contents| contents.is_empty()) {
         let failure = Failure::invalid("`contents` must be an array with at least one item.");

@@ -27,7 +27,7 @@ impl Request {
     ) -> Result<Answer, UnusableAnswer> {
         let text = utf8(body)?;
         let wanted = DeliveryForm::of(&self.options, family);
-        let seen = AnswerFields::look(text, public_model, wanted)?;
+        let seen = AnswerFields::read(text, public_model, wanted)?;
         let mut edits = seen.edits;
         if let Some(model) = seen.model {
             let mut name = Vec::new();
@@ -126,7 +126,7 @@ struct AnswerFields<'a> {
 }
 
 impl<'a> AnswerFields<'a> {
-    fn look(
+    fn read(
         text: &'a str,
         public_model: &str,
         wanted: DeliveryForm,

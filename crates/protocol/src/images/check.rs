@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::request::Request;
 use crate::failure::Failure;
-use crate::profile::{Allowed, Profile, References};
+use crate::profile::{AllowedValues, Profile, References};
 
 const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
@@ -82,8 +82,8 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
     Ok(())
 }
 
-fn word(name: &'static str, asked: &str, allowed: &Allowed) -> Result<(), Failure> {
-    let Allowed::Words(words) = allowed else {
+fn word(name: &'static str, asked: &str, allowed: &AllowedValues) -> Result<(), Failure> {
+    let AllowedValues::Words(words) = allowed else {
         return Ok(());
     };
     if words.iter().any(|word| word.eq_ignore_ascii_case(asked)) {

@@ -1,6 +1,6 @@
 //! Families of image models, which differ in their requests and answers.
 
-use crate::profile::{Base, Profile};
+use crate::profile::{BuiltInProfile, Profile};
 
 /// The request and answer format of an image upstream, which follows from the model's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ impl Family {
     /// The family of a model. `None` if it is not served on the image endpoints.
     pub fn of(profile: &Profile) -> Option<Self> {
         match profile.base {
-            Some(Base::GptImage | Base::GptImageMax) => Some(Self::Gpt),
-            Some(Base::VideoAImage) => Some(Self::VideoA),
-            Some(Base::ContentImage) => Some(Self::Content),
+            Some(BuiltInProfile::GptImage | BuiltInProfile::GptImageMax) => Some(Self::Gpt),
+            Some(BuiltInProfile::VideoAImage) => Some(Self::VideoA),
+            Some(BuiltInProfile::ContentImage) => Some(Self::Content),
             None if profile.image_output != Some(true) => Some(Self::Unknown),
             _ => None,
         }

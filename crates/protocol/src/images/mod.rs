@@ -25,4 +25,4 @@ pub use grade::{PriceGrade, Size, is_left_to_upstream};
 pub use picture::Pictures;
 pub use request::{Operation, Options, Request, read_form, read_json};
 pub use stream::Rewriter;
-pub use write::Encoded;
+pub use write::EncodedRequest;

@@ -160,7 +160,7 @@ impl Rewriter {
             return self.done(out);
         }
         let text = utf8(&data)?;
-        let mut event = Event::look(text, &self.model)?;
+        let mut event = Event::read(text, &self.model)?;
         let kind = event.kind.and_then(|kind| kind.string());
         let kind = kind.and_then(|kind| kind.decode().ok()).unwrap_or_default();
         let is_part_failure = kind.ends_with(".partial_failed");
@@ -319,7 +319,7 @@ impl Rewriter {
 }
 
 impl<'a> Event<'a> {
-    fn look(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
+    fn read(text: &'a str, model: &[u8]) -> Result<Self, UnusableAnswer> {
         let mut event = Self::default();
         let mut ids = Ids::new(model, 0);
         let mut edits = Vec::new();

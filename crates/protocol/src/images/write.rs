@@ -16,7 +16,7 @@ use crate::json::{Members, Shape, Spelling, write_string};
 
 /// A request to be sent to an upstream.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedRequest {
     /// The endpoint to call.
     pub operation: Operation,
     /// The content type of its body, if it is not JSON.
@@ -34,7 +34,7 @@ impl Request {
         family: Family,
         upstream_model: &str,
         boundary: &str,
-    ) -> Result<Encoded, Failure> {
+    ) -> Result<EncodedRequest, Failure> {
         let mut dropped = Dropped::new(Dialect::Chat);
         let mut content_type = None;
         let pieces = match (&self.body, family) {
@@ -51,7 +51,7 @@ impl Request {
                 form::rewrite(form, family, upstream_model, &mut dropped).write(boundary)
             }
         };
-        Ok(Encoded {
+        Ok(EncodedRequest {
             operation: match family {
                 Family::Content => Operation::Generation,
                 _ => self.operation,

@@ -7,10 +7,10 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::request_head::Head;
-use crate::request_head::{ReadByModel, read_members};
+use crate::request_head::{PromptMembers, read_members};
 use crate::tool::Tools;
 
-const READ_BY_MODEL: ReadByModel = ReadByModel {
+const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     conversation: "input",
     text: &["system_instruction", "tools", "response_format"],
 };
@@ -30,7 +30,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
+    let (members, passing) = read_members(body, Spelling::One, &PROMPT_MEMBERS)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -62,7 +62,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     let mut edits: Vec<Edit> = passing
         .unwrap_signatures(Dialect::Interactions, &model)
         .collect();
-    edits.extend(passing.unload_ids());
+    edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
     edits.extend(set_store_false(&members)?);
     let tools = Tools::by_type(members.get("tools")?);

@@ -134,7 +134,7 @@ fn put_runs(out: &mut String, text: &str, bytes_max: usize) {
 }
 
 #[derive(Default)]
-struct Run {
+struct Base64Run {
     /// All bytes, including line ends and escapes.
     bytes: usize,
     /// Characters of base64.
@@ -142,8 +142,8 @@ struct Run {
 }
 
 /// The run of base64 at `at`, across the line ends of wrapped base64.
-fn run_length(bytes: &[u8], at: usize) -> Run {
-    let mut run = Run::default();
+fn run_length(bytes: &[u8], at: usize) -> Base64Run {
+    let mut run = Base64Run::default();
     let mut line = 0;
     loop {
         let rest = bytes.get(at + run.bytes..).unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// An error from reading a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Misread {
+pub(crate) enum ValueError {
     /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -26,7 +26,7 @@ pub(crate) enum Misread {
     },
 }
 
-impl Misread {
+impl ValueError {
     fn wanted(name: &str, wanted: &'static str) -> Self {
         Self::Type {
             name: name.into(),
@@ -35,23 +35,23 @@ impl Misread {
     }
 }
 
-impl From<Misread> for Failure {
-    fn from(misread: Misread) -> Self {
-        let message = match &misread {
-            Misread::Syntax(error) => format!("The body is not valid JSON: {error}."),
-            Misread::Type { .. } => format!("{misread}."),
+impl From<ValueError> for Failure {
+    fn from(error: ValueError) -> Self {
+        let message = match &error {
+            ValueError::Syntax(error) => format!("The body is not valid JSON: {error}."),
+            ValueError::Type { .. } => format!("{error}."),
         };
         let failure = Self::invalid(message);
-        match misread {
-            Misread::Syntax(_) => failure,
-            Misread::Type { name, .. } => failure.param(name.into_string()),
+        match error {
+            ValueError::Syntax(_) => failure,
+            ValueError::Type { name, .. } => failure.param(name.into_string()),
         }
     }
 }
 
 impl From<SyntaxError> for Failure {
     fn from(error: SyntaxError) -> Self {
-        Misread::Syntax(error).into()
+        ValueError::Syntax(error).into()
     }
 }
 
@@ -68,56 +68,56 @@ pub(crate) fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
 pub(crate) fn string<'a>(
     cursor: &mut Cursor<'a>,
     name: &str,
-) -> Result<Option<Cow<'a, str>>, Misread> {
+) -> Result<Option<Cow<'a, str>>, ValueError> {
     match cursor.shape()? {
         Shape::String => Ok(Some(cursor.string()?.decode_lossy())),
-        Shape::Null => cursor.value().map(|_| None).map_err(Misread::from),
-        _ => Err(Misread::wanted(name, "a string")),
+        Shape::Null => cursor.value().map(|_| None).map_err(ValueError::from),
+        _ => Err(ValueError::wanted(name, "a string")),
     }
 }
 
 /// A boolean.
-pub(crate) fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misread> {
+pub(crate) fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, ValueError> {
     if null(cursor)? {
         return Ok(None);
     }
     let value = cursor.value()?.boolean();
     value
         .map(Some)
-        .ok_or_else(|| Misread::wanted(name, "a boolean"))
+        .ok_or_else(|| ValueError::wanted(name, "a boolean"))
 }
 
 /// An integer, also in the form `10.0`.
-pub(crate) fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, Misread> {
+pub(crate) fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, ValueError> {
     if null(cursor)? {
         return Ok(None);
     }
     let value = cursor.value()?.integer();
     value
         .map(Some)
-        .ok_or_else(|| Misread::wanted(name, "an integer"))
+        .ok_or_else(|| ValueError::wanted(name, "an integer"))
 }
 
 /// An integer that is not negative. Values above `u64::MAX` become `u64::MAX`.
-pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
+pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, ValueError> {
     match integer(cursor, name)? {
-        Some(Integer::Negative) => Err(Misread::wanted(name, "a number from 0 up")),
+        Some(Integer::Negative) => Err(ValueError::wanted(name, "a number from 0 up")),
         count => Ok(count.map(Integer::saturating)),
     }
 }
 
 /// An integer of either sign.
-pub(crate) fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misread> {
+pub(crate) fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, ValueError> {
     let number = number(cursor, name)?;
     let whole = number.as_ref().map(Number::as_i64);
     match whole {
-        Some(None) => Err(Misread::wanted(name, "an integer")),
+        Some(None) => Err(ValueError::wanted(name, "an integer")),
         whole => Ok(whole.flatten()),
     }
 }
 
 /// A number.
-pub(crate) fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Misread> {
+pub(crate) fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, ValueError> {
     if null(cursor)? {
         return Ok(None);
     }
@@ -128,35 +128,38 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Numbe
     };
     number
         .map(Some)
-        .ok_or_else(|| Misread::wanted(name, "a number"))
+        .ok_or_else(|| ValueError::wanted(name, "a number"))
 }
 
 /// An object, as unparsed text.
-pub(crate) fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>, Misread> {
+pub(crate) fn json(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+) -> Result<Option<Box<RawValue>>, ValueError> {
     if null(cursor)? {
         return Ok(None);
     }
     let value = cursor.value()?;
     if value.shape() != Shape::Object {
-        return Err(Misread::wanted(name, "an object"));
+        return Err(ValueError::wanted(name, "an object"));
     }
     let raw = RawValue::from_string(value.text().to_owned());
     raw.map(Some)
-        .map_err(|_| Misread::wanted(name, "an object"))
+        .map_err(|_| ValueError::wanted(name, "an object"))
 }
 
 /// A list of strings.
-pub(crate) fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misread> {
+pub(crate) fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, ValueError> {
     let mut list = Vec::new();
     array(cursor, name, |cursor, _| {
         list.extend(string(cursor, name)?.map(Cow::into_owned));
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     Ok(list)
 }
 
 /// Enters an object. Does nothing for `null`.
-pub(crate) fn object<'a, E: From<Misread> + From<SyntaxError>>(
+pub(crate) fn object<'a, E: From<ValueError> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
     mut member: impl FnMut(&mut Cursor<'a>, &str) -> Result<(), E>,
@@ -164,12 +167,12 @@ pub(crate) fn object<'a, E: From<Misread> + From<SyntaxError>>(
     match cursor.shape()? {
         Shape::Null => cursor.value().map(drop).map_err(E::from),
         Shape::Object => cursor.object(|cursor, name| member(cursor, &name.decode_lossy())),
-        _ => Err(Misread::wanted(name, "an object").into()),
+        _ => Err(ValueError::wanted(name, "an object").into()),
     }
 }
 
 /// Enters an array. Does nothing for `null`.
-pub(crate) fn array<'a, E: From<Misread> + From<SyntaxError>>(
+pub(crate) fn array<'a, E: From<ValueError> + From<SyntaxError>>(
     cursor: &mut Cursor<'a>,
     name: &str,
     mut item: impl FnMut(&mut Cursor<'a>, usize) -> Result<(), E>,
@@ -184,7 +187,7 @@ pub(crate) fn array<'a, E: From<Misread> + From<SyntaxError>>(
                 Ok(())
             })
         }
-        _ => Err(Misread::wanted(name, "an array").into()),
+        _ => Err(ValueError::wanted(name, "an array").into()),
     }
 }
 
@@ -224,7 +227,7 @@ mod tests {
                 4 | 5 => format!("{:?}", number(cursor, "x")?),
                 _ => format!("{:?}", json(cursor, "x")?),
             });
-            Ok::<(), Misread>(())
+            Ok::<(), ValueError>(())
         })
         .unwrap();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Reads the boxes of an ISO base media file.
 
-use super::fault::Invalid;
+use super::file_error::Invalid;
 
 /// The longest header: size, type, and the size again in 64 bits.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
@@ -19,7 +19,7 @@ impl BoxHead {
     /// parent.
     pub(super) fn read(bytes: &[u8], room: u64) -> Result<Self, Invalid> {
         let size = be32(bytes, 0).ok_or(Invalid::Truncated)?;
-        let kind = four(bytes, 4).ok_or(Invalid::Truncated)?;
+        let kind = four_bytes(bytes, 4).ok_or(Invalid::Truncated)?;
         let (header_bytes, bytes) = match size {
             // The box extends to the end of its parent.
             0 => (8, room),
@@ -88,12 +88,12 @@ impl<'b> Iterator for Boxes<'b> {
     }
 }
 
-pub(super) fn four(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
+pub(super) fn four_bytes(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
 pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
-    four(bytes, at).map(u32::from_be_bytes)
+    four_bytes(bytes, at).map(u32::from_be_bytes)
 }
 
 pub(super) fn be64(bytes: &[u8], at: usize) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::io;
 
 /// An error from the check of a file.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum FileError {
     /// The file could not be read, so nothing is known about it.
     #[error("the file could not be read: {0}")]
     Unreadable(#[from] io::Error),

@@ -4,11 +4,11 @@
 //! reader that can seek, so a video is never loaded into memory.
 
 mod boxes;
-mod fault;
+mod file_error;
 mod movie;
 mod mp4;
 mod png;
 
-pub use fault::{Fault, Invalid};
+pub use file_error::{FileError, Invalid};
 pub use mp4::{Container, Video, check_video};
 pub use png::{Picture, check_png};

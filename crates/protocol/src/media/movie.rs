@@ -1,7 +1,7 @@
 //! Reads duration and dimensions from the description of a video (`moov`).
 
-use super::boxes::{Boxes, be32, be64, four};
-use super::fault::Invalid;
+use super::boxes::{Boxes, be32, be64, four_bytes};
+use super::file_error::Invalid;
 
 /// Limit for the boxes in `moov`, and in each of its boxes.
 const CHILDREN_MAX: usize = 1024;
@@ -24,7 +24,7 @@ pub(super) struct Movie {
 
 /// The values found so far.
 #[derive(Default)]
-struct Finding {
+struct FoundValues {
     header: Option<(u32, Option<u64>)>,
     fragments_duration: Option<u64>,
     /// The track that is being read.
@@ -41,14 +41,14 @@ struct Track {
 impl Movie {
     /// Reads the payload of `moov`.
     pub(super) fn read(payload: &[u8]) -> Result<Self, Invalid> {
-        let mut finding = Finding::default();
-        walk(*b"moov", payload, 1, &mut finding)?;
-        let (timescale, duration) = finding.header.ok_or(Invalid::Missing("mvhd"))?;
-        let video = finding.video.ok_or(Invalid::Missing("a video track"))?;
+        let mut found = FoundValues::default();
+        walk(*b"moov", payload, 1, &mut found)?;
+        let (timescale, duration) = found.header.ok_or(Invalid::Missing("mvhd"))?;
+        let video = found.video.ok_or(Invalid::Missing("a video track"))?;
         Ok(Self {
             timescale,
             duration,
-            fragments_duration: finding.fragments_duration,
+            fragments_duration: found.fragments_duration,
             dimensions: video.dimensions,
         })
     }
@@ -58,7 +58,7 @@ fn walk(
     parent: [u8; 4],
     payload: &[u8],
     depth: usize,
-    finding: &mut Finding,
+    found: &mut FoundValues,
 ) -> Result<(), Invalid> {
     if depth > DEPTH_MAX {
         return Err(Invalid::TooDeep);
@@ -68,23 +68,23 @@ fn walk(
         match (&parent, &kind) {
             (b"moov", b"mvhd") => {
                 let header = read_header(payload)?;
-                if finding.header.replace(header).is_some() {
+                if found.header.replace(header).is_some() {
                     return Err(Invalid::Twice("mvhd"));
                 }
             }
             (b"moov", b"trak") => {
-                finding.track = Track::default();
-                walk(kind, payload, depth + 1, finding)?;
-                let track = std::mem::take(&mut finding.track);
-                if track.is_video && finding.video.is_none() {
-                    finding.video = Some(track);
+                found.track = Track::default();
+                walk(kind, payload, depth + 1, found)?;
+                let track = std::mem::take(&mut found.track);
+                if track.is_video && found.video.is_none() {
+                    found.video = Some(track);
                 }
             }
-            (b"trak", b"tkhd") => finding.track.dimensions = read_dimensions(payload),
+            (b"trak", b"tkhd") => found.track.dimensions = read_dimensions(payload),
             // `minf` and `meta` have `hdlr` boxes too, which do not describe the track.
-            (b"mdia", b"hdlr") => finding.track.is_video = four(payload, 8) == Some(*b"vide"),
-            (b"mvex", b"mehd") => finding.fragments_duration = read_fragments_duration(payload),
-            _ if CONTAINERS.contains(&kind) => walk(kind, payload, depth + 1, finding)?,
+            (b"mdia", b"hdlr") => found.track.is_video = four_bytes(payload, 8) == Some(*b"vide"),
+            (b"mvex", b"mehd") => found.fragments_duration = read_fragments_duration(payload),
+            _ if CONTAINERS.contains(&kind) => walk(kind, payload, depth + 1, found)?,
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::boxes::{BoxHead, HEADER_BYTES_MAX, four};
-use super::fault::{Fault, Invalid};
+use super::boxes::{BoxHead, HEADER_BYTES_MAX, four_bytes};
+use super::file_error::{FileError, Invalid};
 use super::movie::Movie;
 
 /// Limit for boxes on the first level. A fragmented video of an hour has fewer.
@@ -38,7 +38,7 @@ pub enum Container {
 
 /// The boxes found on the first level so far.
 #[derive(Default)]
-struct Finding {
+struct FoundBoxes {
     container: Option<Container>,
     movie: Option<Movie>,
     has_media: bool,
@@ -48,28 +48,28 @@ struct Finding {
 /// Checks that a file is a complete video: with a type, a description, a video track and media.
 ///
 /// Reads headers and the description, and skips the media.
-pub fn check_video(file: &mut (impl Read + Seek)) -> Result<Video, Fault> {
+pub fn check_video(file: &mut (impl Read + Seek)) -> Result<Video, FileError> {
     let end = file.seek(SeekFrom::End(0))?;
-    let mut finding = Finding::default();
+    let mut found = FoundBoxes::default();
     let mut at = 0;
     let mut boxes_left = TOP_BOXES_MAX;
     while at < end {
         boxes_left = boxes_left.checked_sub(1).ok_or(Invalid::TooMany)?;
         let head = read_head(file, at, end)?;
-        take(file, at, head, &mut finding)?;
+        take(file, at, head, &mut found)?;
         // A header is at least eight bytes, so the walk ends.
         at = at.saturating_add(head.bytes);
     }
-    Ok(finding.conclude()?)
+    Ok(found.conclude()?)
 }
 
 fn take(
     file: &mut (impl Read + Seek),
     at: u64,
     head: BoxHead,
-    finding: &mut Finding,
-) -> Result<(), Fault> {
-    if finding.container.is_none() {
+    found: &mut FoundBoxes,
+) -> Result<(), FileError> {
+    if found.container.is_none() {
         if head.kind != *b"ftyp" {
             return Err(Invalid::Start.into());
         }
@@ -77,7 +77,7 @@ fn take(
             return Err(Invalid::Size.into());
         }
         let brands = read_payload(file, at, head)?;
-        finding.container = Some(container_of(&brands).ok_or(Invalid::Brand)?);
+        found.container = Some(container_of(&brands).ok_or(Invalid::Brand)?);
         return Ok(());
     }
     match &head.kind {
@@ -87,18 +87,18 @@ fn take(
                 return Err(Invalid::TooLarge.into());
             }
             let movie = Movie::read(&read_payload(file, at, head)?)?;
-            if finding.movie.replace(movie).is_some() {
+            if found.movie.replace(movie).is_some() {
                 return Err(Invalid::Twice("moov").into());
             }
         }
-        b"mdat" => finding.has_media |= head.bytes > head.header_bytes,
-        b"moof" => finding.has_fragments = true,
+        b"mdat" => found.has_media |= head.bytes > head.header_bytes,
+        b"moof" => found.has_fragments = true,
         _ => {}
     }
     Ok(())
 }
 
-impl Finding {
+impl FoundBoxes {
     fn conclude(self) -> Result<Video, Invalid> {
         let container = self.container.ok_or(Invalid::Start)?;
         let movie = self.movie.ok_or(Invalid::Missing("moov"))?;
@@ -126,7 +126,7 @@ fn millis(units: u64, timescale: u32) -> u64 {
 
 /// Derives the container from the major brand, or from a compatible brand.
 fn container_of(payload: &[u8]) -> Option<Container> {
-    let major = four(payload, 0)?;
+    let major = four_bytes(payload, 0)?;
     let compatible = payload.get(8..)?.as_chunks::<4>().0;
     if major == MOV_BRAND {
         Some(Container::Mov)
@@ -137,7 +137,7 @@ fn container_of(payload: &[u8]) -> Option<Container> {
     }
 }
 
-fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead, Fault> {
+fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead, FileError> {
     let room = end.saturating_sub(at);
     let mut bytes = [0; HEADER_BYTES_MAX];
     let length = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
@@ -148,7 +148,11 @@ fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead
 }
 
 /// Reads the payload of a box whose size the caller has checked.
-fn read_payload(file: &mut (impl Read + Seek), at: u64, head: BoxHead) -> Result<Vec<u8>, Fault> {
+fn read_payload(
+    file: &mut (impl Read + Seek),
+    at: u64,
+    head: BoxHead,
+) -> Result<Vec<u8>, FileError> {
     let length = head.bytes - head.header_bytes;
     let mut payload = Vec::new();
     file.seek(SeekFrom::Start(at.saturating_add(head.header_bytes)))?;

@@ -2,8 +2,8 @@
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::boxes::{be32, four};
-use super::fault::{Fault, Invalid};
+use super::boxes::{be32, four_bytes};
+use super::file_error::{FileError, Invalid};
 
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 /// The header chunk: length, type, thirteen bytes of data, checksum.
@@ -23,7 +23,7 @@ pub struct Picture {
 }
 
 /// Checks that a file is a complete PNG.
-pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
+pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, FileError> {
     let end = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(0))?;
     let mut file = BufReader::new(file);
@@ -58,7 +58,7 @@ pub fn check_png(file: &mut (impl Read + Seek)) -> Result<Picture, Fault> {
         if length + FRAME_BYTES > room {
             return Err(Invalid::Truncated.into());
         }
-        match four(&frame, 4) {
+        match four_bytes(&frame, 4) {
             Some(kind) if kind == *b"IEND" => {
                 if frame != END {
                     return Err(Invalid::Header("IEND").into());

@@ -7,10 +7,10 @@ use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
 use crate::request_head::Head;
-use crate::request_head::{ReadByModel, read_members};
+use crate::request_head::{PromptMembers, read_members};
 use crate::tool::{Tool, Tools};
 
-const READ_BY_MODEL: ReadByModel = ReadByModel {
+const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     conversation: "messages",
     text: &["system", "tools", "output_config"],
 };
@@ -24,7 +24,7 @@ const THREAD: Detail = Detail {
 
 /// Whether `max_tokens` is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
+enum MaxTokensRule {
     Required,
     Optional,
 }
@@ -32,21 +32,21 @@ enum Limit {
 /// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
 /// left to the upstream.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
-    read(body, Limit::Required)
+    read(body, MaxTokensRule::Required)
 }
 
 /// Reads the head of a token counting request, which has no `max_tokens`.
 pub(crate) fn read_counted_head(body: &[u8]) -> Result<Head, Failure> {
-    read(body, Limit::Optional)
+    read(body, MaxTokensRule::Optional)
 }
 
-fn read(body: &[u8], limit: Limit) -> Result<Head, Failure> {
+fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
+    let (members, passing) = read_members(body, Spelling::One, &PROMPT_MEMBERS)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -65,7 +65,7 @@ fn read(body: &[u8], limit: Limit) -> Result<Head, Failure> {
 
     let model_span = members.get("model")?.map(|value| value.span());
     let mut edits = remove_thoughts(messages);
-    edits.extend(passing.unload_ids());
+    edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &["thread"]));
     let tools = tools(&members)?;
     Ok(Head {
@@ -85,10 +85,10 @@ fn read(body: &[u8], limit: Limit) -> Result<Head, Failure> {
     })
 }
 
-fn output_tokens_max(members: &Members<'_>, limit: Limit) -> Result<Option<u64>, Failure> {
+fn output_tokens_max(members: &Members<'_>, limit: MaxTokensRule) -> Result<Option<u64>, Failure> {
     const NAME: &str = "max_tokens";
     match members.integer(NAME)? {
-        None if limit == Limit::Optional => Ok(None),
+        None if limit == MaxTokensRule::Optional => Ok(None),
         None => Err(Failure::invalid("`max_tokens` is required.").param(NAME)),
         Some(Integer::Negative) => {
             Err(Failure::invalid("`max_tokens` must not be negative.").param(NAME))

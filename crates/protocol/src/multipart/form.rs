@@ -64,7 +64,7 @@ impl Part {
         let digits = text.trim();
         let bare = digits.strip_prefix('-').unwrap_or(digits);
         if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(self.not("an integer"));
+            return Err(self.wrong_type("an integer"));
         }
         Ok(match bare.parse() {
             Ok(0) => Integer::Value(0),
@@ -81,11 +81,11 @@ impl Part {
         match (says(["true", "1"]), says(["false", "0"])) {
             (true, _) => Ok(true),
             (_, true) => Ok(false),
-            _ => Err(self.not("a boolean")),
+            _ => Err(self.wrong_type("a boolean")),
         }
     }
 
-    fn not(&self, kind: &str) -> Failure {
+    fn wrong_type(&self, kind: &str) -> Failure {
         let name = &self.name;
         Failure::invalid(format!("`{name}` must be {kind}.")).param(name.clone())
     }

@@ -8,14 +8,14 @@ use crate::unusable_answer::UnusableAnswer;
 /// chunk.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkList {
-    at: At,
+    at: ListPosition,
     /// The number of open objects and arrays in the chunk.
     depth: usize,
 }
 
 /// The position of the next byte in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum ListPosition {
     #[default]
     Start,
     BeforeFirst,
@@ -31,7 +31,7 @@ enum At {
 impl ChunkList {
     /// Whether the list has ended.
     pub(super) fn is_complete(&self) -> bool {
-        self.at == At::End
+        self.at == ListPosition::End
     }
 
     /// Takes the bytes of one read, and returns them as bytes of events.
@@ -39,27 +39,41 @@ impl ChunkList {
         let mut events = Vec::with_capacity(bytes.len() + 16);
         for &byte in bytes {
             self.at = match (self.at, byte) {
-                (At::Chunk | At::String | At::Escape, b'\n' | b'\r') => {
+                (
+                    ListPosition::Chunk | ListPosition::String | ListPosition::Escape,
+                    b'\n' | b'\r',
+                ) => {
                     // Between tokens a space can replace a line end. Inside a string a line end is
                     // invalid, but it would end the event's data, and the reader would not notice.
                     // So a NUL replaces it, which is invalid there, too.
-                    events.push(if self.at == At::Chunk { b' ' } else { 0 });
+                    events.push(if self.at == ListPosition::Chunk {
+                        b' '
+                    } else {
+                        0
+                    });
                     continue;
                 }
                 (at, b' ' | b'\t' | b'\n' | b'\r') if !at.is_in_chunk() => continue,
-                (At::Start, b'[') => At::BeforeFirst,
-                (At::BeforeFirst | At::BehindComma, b'{') => {
+                (ListPosition::Start, b'[') => ListPosition::BeforeFirst,
+                (ListPosition::BeforeFirst | ListPosition::BehindComma, b'{') => {
                     events.extend_from_slice(b"data: ");
                     self.depth = 0;
                     self.chunk_byte(byte)
                 }
-                (At::BehindChunk, b',') => At::BehindComma,
-                (At::BeforeFirst | At::BehindChunk, b']') => At::End,
-                (At::Chunk, _) => self.chunk_byte(byte),
-                (At::String, b'"') => At::Chunk,
-                (At::String, b'\\') => At::Escape,
-                (At::String | At::Escape, _) => At::String,
-                (At::Start | At::BeforeFirst | At::BehindComma | At::BehindChunk | At::End, _) => {
+                (ListPosition::BehindChunk, b',') => ListPosition::BehindComma,
+                (ListPosition::BeforeFirst | ListPosition::BehindChunk, b']') => ListPosition::End,
+                (ListPosition::Chunk, _) => self.chunk_byte(byte),
+                (ListPosition::String, b'"') => ListPosition::Chunk,
+                (ListPosition::String, b'\\') => ListPosition::Escape,
+                (ListPosition::String | ListPosition::Escape, _) => ListPosition::String,
+                (
+                    ListPosition::Start
+                    | ListPosition::BeforeFirst
+                    | ListPosition::BehindComma
+                    | ListPosition::BehindChunk
+                    | ListPosition::End,
+                    _,
+                ) => {
                     return Err(UnusableAnswer::malformed(
                         "the answer is not a list of objects",
                     ));
@@ -67,7 +81,7 @@ impl ChunkList {
             };
             if self.at.is_in_chunk() {
                 events.push(byte);
-            } else if self.at == At::BehindChunk {
+            } else if self.at == ListPosition::BehindChunk {
                 events.push(byte);
                 events.extend_from_slice(b"\n\n");
             }
@@ -76,22 +90,22 @@ impl ChunkList {
     }
 
     /// The position after a byte of a chunk that is not inside a string.
-    fn chunk_byte(&mut self, byte: u8) -> At {
+    fn chunk_byte(&mut self, byte: u8) -> ListPosition {
         match byte {
-            b'"' => return At::String,
+            b'"' => return ListPosition::String,
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
             _ => {}
         }
         if self.depth == 0 {
-            At::BehindChunk
+            ListPosition::BehindChunk
         } else {
-            At::Chunk
+            ListPosition::Chunk
         }
     }
 }
 
-impl At {
+impl ListPosition {
     fn is_in_chunk(self) -> bool {
         matches!(self, Self::Chunk | Self::String | Self::Escape)
     }

@@ -47,13 +47,13 @@ fn opening(conversation: Raw<'_>) -> &[u8] {
         if is_of_system(message) {
             Ok(())
         } else {
-            Err(Search::Found(cursor.position()))
+            Err(SearchEnd::Found(cursor.position()))
         }
     });
     let end = match found {
-        Err(Search::Found(end)) => end,
+        Err(SearchEnd::Found(end)) => end,
         // All messages are system messages, or the text is malformed.
-        Ok(()) | Err(Search::Broken) => text.len(),
+        Ok(()) | Err(SearchEnd::Broken) => text.len(),
     };
     text.as_bytes().get(..end).unwrap_or_default()
 }
@@ -71,14 +71,14 @@ fn is_of_system(message: Raw<'_>) -> bool {
 }
 
 /// The reasons why the search for the first message stops.
-enum Search {
+enum SearchEnd {
     /// The first message ends at this position.
     Found(usize),
     /// Not JSON.
     Broken,
 }
 
-impl From<SyntaxError> for Search {
+impl From<SyntaxError> for SearchEnd {
     fn from(_: SyntaxError) -> Self {
         Self::Broken
     }

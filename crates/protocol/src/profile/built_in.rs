@@ -1,6 +1,6 @@
 //! The built-in profiles: capabilities of model families, as data.
 
-use crate::profile::{Allowed, Base, Profile, References};
+use crate::profile::{AllowedValues, BuiltInProfile, Profile, References};
 
 /// Aspect ratios of images in the video-A family.
 const VIDEO_A_RATIOS: [&str; 14] = [
@@ -8,7 +8,7 @@ const VIDEO_A_RATIOS: [&str; 14] = [
     "2:1", "auto",
 ];
 
-impl Base {
+impl BuiltInProfile {
     /// The capabilities of models with this base, unless their entry overrides them. Absent values
     /// are unknown and left to the upstream.
     pub fn profile(self) -> Profile {
@@ -43,8 +43,8 @@ fn video_a() -> Profile {
     Profile {
         resolutions: Some(words(&["480p", "720p", "1080p"])),
         reference_resolutions: Some(words(&["480p", "720p"])),
-        durations: Some(Allowed::Bounds { min: 1, max: 15 }),
-        extension_durations: Some(Allowed::Bounds { min: 2, max: 10 }),
+        durations: Some(AllowedValues::Bounds { min: 1, max: 15 }),
+        extension_durations: Some(AllowedValues::Bounds { min: 2, max: 10 }),
         // A source video may be 8.7 seconds long.
         source_seconds_max: Some(9),
         ratios: Some(words(&["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3"])),
@@ -59,10 +59,10 @@ fn video_a() -> Profile {
 /// Long-running predict 3.1. Resolutions above 720p require the full duration.
 fn predict(resolutions: &[&str]) -> Profile {
     let finer = resolutions.iter().filter(|it| **it != "720p");
-    let full = |resolution: &&str| ((*resolution).to_owned(), Allowed::Numbers(vec![8]));
+    let full = |resolution: &&str| ((*resolution).to_owned(), AllowedValues::Numbers(vec![8]));
     Profile {
         resolutions: Some(words(resolutions)),
-        durations: Some(Allowed::Numbers(vec![4, 6, 8])),
+        durations: Some(AllowedValues::Numbers(vec![4, 6, 8])),
         resolution_durations: Some(finer.map(full).collect()),
         ratios: Some(words(&["16:9", "9:16"])),
         modes: Some(words(&["text", "image"])),
@@ -73,7 +73,7 @@ fn predict(resolutions: &[&str]) -> Profile {
 fn omni() -> Profile {
     Profile {
         resolutions: Some(words(&["360p", "720p", "1080p", "4k"])),
-        durations: Some(Allowed::Bounds { min: 3, max: 10 }),
+        durations: Some(AllowedValues::Bounds { min: 3, max: 10 }),
         source_seconds_max: Some(10),
         // 5,792 at 720p; 4k has three times the price.
         video_tokens_per_second: Some(17_376),
@@ -111,7 +111,7 @@ fn content_2_5() -> Profile {
     let modes = ["text", "first", "first+last", "reference", "edit", "extend"];
     let most = [("image", 30), ("video", 10), ("audio", 10), ("total", 50)];
     Profile {
-        durations: Some(Allowed::Bounds { min: 4, max: 30 }),
+        durations: Some(AllowedValues::Bounds { min: 4, max: 30 }),
         // For all reference videos together.
         source_seconds_max: Some(30),
         output_formats: Some(words(&["mp4", "mov"])),
@@ -126,7 +126,7 @@ fn content_2_5() -> Profile {
 fn content_2_0() -> Profile {
     let modes = ["text", "first", "first+last", "reference"];
     Profile {
-        durations: Some(Allowed::Bounds { min: 4, max: 15 }),
+        durations: Some(AllowedValues::Bounds { min: 4, max: 15 }),
         source_seconds_max: Some(15),
         built_in_tools: Some(words(&["web_search"])),
         references_max: Some(references(&[("image", 9), ("video", 3), ("audio", 3)])),
@@ -137,7 +137,7 @@ fn content_2_0() -> Profile {
 fn content_1_5_pro() -> Profile {
     let modes = ["text", "first", "first+last", "draft"];
     Profile {
-        durations: Some(Allowed::Bounds { min: 4, max: 12 }),
+        durations: Some(AllowedValues::Bounds { min: 4, max: 12 }),
         camera_fixed: Some(true),
         ..content(&["480p", "720p", "1080p"], &modes)
     }
@@ -149,7 +149,7 @@ fn content_1_0() -> Profile {
     Profile {
         default_resolution: Some("1080p".to_owned()),
         reference_resolutions: Some(words(&["480p", "720p"])),
-        durations: Some(Allowed::Bounds { min: 2, max: 12 }),
+        durations: Some(AllowedValues::Bounds { min: 2, max: 12 }),
         auto_duration: Some(false),
         frames: Some(true),
         audio: Some(false),
@@ -177,9 +177,9 @@ fn gpt_image(qualities: &[&str]) -> Profile {
     }
 }
 
-fn words(words: &[&str]) -> Allowed {
+fn words(words: &[&str]) -> AllowedValues {
     let words = words.iter().map(|word| (*word).to_owned());
-    Allowed::Words(words.collect())
+    AllowedValues::Words(words.collect())
 }
 
 #[cfg(test)]
@@ -197,10 +197,10 @@ mod tests {
             Some(words(&["png", "jpeg", "webp"]))
         );
         let max = Profile {
-            base: Some(Base::GptImageMax),
+            base: Some(BuiltInProfile::GptImageMax),
             ..Profile::default()
         };
-        let Some(Allowed::Words(qualities)) = max.over_base().qualities else {
+        let Some(AllowedValues::Words(qualities)) = max.over_base().qualities else {
             panic!("a list of words");
         };
         assert!(qualities.iter().any(|quality| quality == "xhigh"));

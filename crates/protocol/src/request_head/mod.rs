@@ -9,5 +9,5 @@ mod strings;
 mod urls;
 
 pub use head::Head;
-pub(crate) use strings::{ReadByModel, read_members};
+pub(crate) use strings::{PromptMembers, read_members};
 pub use urls::fetchable_urls;

@@ -59,13 +59,13 @@ pub(super) fn is_stored_url(name: &str, text: Text<'_>) -> bool {
 
 /// Refuses a request if one of its members names a stored object.
 pub(super) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Failure> {
-    let mut walk = Walk {
+    let mut search = StoredObjectSearch {
         dialect,
         path: String::new(),
     };
     for member in members.iter() {
-        let mut found = Found::default();
-        walk.member(
+        let mut found = ObjectCheck::default();
+        search.member(
             &mut Cursor::new(member.value.text()),
             &member.name,
             &mut found,
@@ -76,7 +76,7 @@ pub(super) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Fail
 }
 
 /// Visits each byte of a request once, at any depth of nesting.
-struct Walk {
+struct StoredObjectSearch {
     dialect: Dialect,
     /// The current path, for the message to the client.
     path: String,
@@ -84,7 +84,7 @@ struct Walk {
 
 /// The result for the members of one object.
 #[derive(Default)]
-struct Found {
+struct ObjectCheck {
     /// The refusal for the first member that names a stored object.
     refusal: Option<Failure>,
     /// Whether the object is the output of a tool, or a citation of such output, in the history. Every
@@ -92,7 +92,7 @@ struct Found {
     is_tool_output: Option<bool>,
 }
 
-impl Found {
+impl ObjectCheck {
     /// Returns the refusal, unless the object is tool output, which may contain ids. It is called at
     /// the end of the object, when all its members are known.
     fn refuse(self) -> Result<(), Failure> {
@@ -103,12 +103,12 @@ impl Found {
     }
 }
 
-impl Walk {
+impl StoredObjectSearch {
     fn member(
         &mut self,
         cursor: &mut Cursor<'_>,
         name: &str,
-        found: &mut Found,
+        found: &mut ObjectCheck,
     ) -> Result<(), Failure> {
         // A list is content that the upstream reads. An object is the output of a function.
         let is_result = self.dialect == Dialect::Interactions
@@ -143,7 +143,7 @@ impl Walk {
         &mut self,
         cursor: &mut Cursor<'_>,
         name: &str,
-        found: &mut Found,
+        found: &mut ObjectCheck,
     ) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::Object => self.object(cursor),
@@ -170,7 +170,7 @@ impl Walk {
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        let mut found = Found::default();
+        let mut found = ObjectCheck::default();
         cursor.object(|cursor, name| self.member(cursor, &name.decode_lossy(), &mut found))?;
         found.refuse()
     }

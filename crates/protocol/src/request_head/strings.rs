@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::stored;
 use crate::canon::carrier;
-use crate::count::{InputCount, JsonCounter, Reading};
+use crate::count::{InputCount, JsonCounter, MemberUse};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::members::is_spelt;
@@ -19,25 +19,25 @@ const FRAME_TOKENS: u64 = 3;
 
 /// The members of a request that the model reads, in snake case.
 #[derive(Debug)]
-pub(crate) struct ReadByModel {
+pub(crate) struct PromptMembers {
     /// The member with the conversation, which may contain media.
     pub(crate) conversation: &'static str,
     /// Members with text only.
     pub(crate) text: &'static [&'static str],
 }
 
-impl ReadByModel {
+impl PromptMembers {
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.text.iter().copied().chain([self.conversation])
     }
 
-    fn reading(&self, found: &str, spelling: Spelling) -> Reading {
+    fn member_use(&self, found: &str, spelling: Spelling) -> MemberUse {
         if is_spelt(found, self.conversation, spelling) {
-            Reading::Conversation
+            MemberUse::Conversation
         } else if self.text.iter().any(|it| is_spelt(found, it, spelling)) {
-            Reading::Text
+            MemberUse::Text
         } else {
-            Reading::Unread
+            MemberUse::Unread
         }
     }
 }
@@ -46,18 +46,18 @@ impl ReadByModel {
 pub(crate) fn read_members<'a>(
     body: &'a [u8],
     spelling: Spelling,
-    read_by_model: &ReadByModel,
+    prompt_members: &PromptMembers,
 ) -> Result<(Members<'a>, RequestStrings<'a>), Failure> {
     let mut strings = RequestStrings {
         body_bytes: body.len(),
         ..RequestStrings::default()
     };
     let members = Members::read_shown_to(body, spelling, &mut strings, |strings, name| {
-        strings.begin(read_by_model.reading(name, spelling));
+        strings.begin(prompt_members.member_use(name, spelling));
         strings.is_cache_control = name == "cache_control";
     })?;
     // A member in another spelling was not inspected, so it is refused.
-    for name in read_by_model.names() {
+    for name in prompt_members.names() {
         members.find(name)?;
     }
     Ok((members, strings))
@@ -89,10 +89,10 @@ pub(crate) struct RequestStrings<'a> {
 }
 
 impl RequestStrings<'_> {
-    fn begin(&mut self, reading: Reading) {
-        self.is_read = reading != Reading::Unread;
+    fn begin(&mut self, member_use: MemberUse) {
+        self.is_read = member_use != MemberUse::Unread;
         self.name = Cow::Borrowed("");
-        self.counter.begin(reading);
+        self.counter.begin(member_use);
     }
 
     /// Whether a `cache_control` asks for a cache that is kept longer than the usual five minutes.
@@ -125,7 +125,7 @@ impl RequestStrings<'_> {
 
     /// Edits for a native request whose history contains ids with a payload, because another model
     /// answered earlier. Upstreams limit the length of ids, and the payload means nothing to them.
-    pub(crate) fn unload_ids(&self) -> impl Iterator<Item = Edit> {
+    pub(crate) fn remove_id_payloads(&self) -> impl Iterator<Item = Edit> {
         self.loaded_ids.iter().map(|id| {
             let (bare, _) = carrier::decode(id.raw());
             let span = id.span();
@@ -194,18 +194,18 @@ impl<'a> ContentVisitor<'a> for RequestStrings<'a> {
 mod tests {
     use super::*;
     use crate::canon::Opaque;
-    use crate::canon::carrier::Carried;
+    use crate::canon::carrier::IdPayload;
     use crate::json::patch;
 
     /// The body that is sent, if the model reads all of its members.
     fn sent(body: &str) -> String {
-        let read = ReadByModel {
+        let read = PromptMembers {
             conversation: "m",
             text: &[],
         };
         let (_, strings) = read_members(body.as_bytes(), Spelling::One, &read).unwrap();
         let signatures = strings.unwrap_signatures(Dialect::Generate, "maker/m");
-        let edits = strings.unload_ids().chain(signatures).collect();
+        let edits = strings.remove_id_payloads().chain(signatures).collect();
         let sent = patch::apply(&body.to_owned().into(), edits);
         String::from_utf8(sent.to_vec()).unwrap()
     }
@@ -217,9 +217,9 @@ mod tests {
             model: "a/b".into(),
             text: "sig".into(),
         };
-        let carried = Carried {
+        let carried = IdPayload {
             opaque: Some(opaque),
-            ..Carried::default()
+            ..IdPayload::default()
         };
         let loaded = carrier::encode("call_1", &carried);
         for (body, expected) in [

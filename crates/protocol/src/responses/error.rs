@@ -2,7 +2,7 @@
 //! end a failed stream.
 
 use crate::answer_layout::Identity;
-use crate::answer_layout::Opening;
+use crate::answer_layout::StreamOpening;
 use crate::failure::{Failure, Family};
 use crate::json::write_string;
 use crate::rejection;
@@ -23,7 +23,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
 pub(crate) fn write_failure_event(
     failure: &Failure,
     identity: &Identity,
-    opening: Opening,
+    opening: StreamOpening,
 ) -> Vec<u8> {
     let next = opening.sequence.map_or(0, |last| last.saturating_add(1));
     if !opening.opened {

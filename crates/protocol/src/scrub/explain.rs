@@ -57,7 +57,7 @@ const NUMBERED: [&str; 20] = [
 /// Plain English words, API words, small numbers, member paths and words of the client's request
 /// are kept. A model's name becomes the public id. Everything else is cut.
 pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
-    let mut shown = Shown::default();
+    let mut shown = ShownText::default();
     let mut rest = without_request_id(text).trim();
     rest = rest.get(..boundary(rest, READ_BYTES_MAX)).unwrap_or(rest);
     let mut previous = String::new();
@@ -74,10 +74,10 @@ pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
         let length = rest.find(is_separator).unwrap_or(rest.len());
         let (word, after) = rest.split_at(length);
         let core = word.trim_end_matches(['.', ':', '!', '?']);
-        match judge(core, &previous, names, &searches) {
-            Judgement::Keep => shown.keep(core),
-            Judgement::Model => shown.keep(names.public),
-            Judgement::Cut(mark) => shown.cut(mark),
+        match decide(core, &previous, names, &searches) {
+            WordDecision::Keep => shown.keep(core),
+            WordDecision::Model => shown.keep(names.public),
+            WordDecision::Cut(mark) => shown.cut(mark),
         }
         shown
             .text
@@ -94,7 +94,7 @@ pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
     let parts = path.split(is_separator).filter(|part| !part.is_empty());
     let is_harmless = |part: &str| {
         let part = part.trim_matches('.');
-        part.is_empty() || matches!(judge(part, "", names, &searches), Judgement::Keep)
+        part.is_empty() || matches!(decide(part, "", names, &searches), WordDecision::Keep)
     };
     let is_short = path.len() <= TEXT_BYTES_MAX && !path.is_empty();
     (is_short && parts.into_iter().all(is_harmless)).then(|| path.to_owned())
@@ -105,13 +105,13 @@ pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
 pub(crate) fn explain_code<'a>(code: &'a str, names: Names<'_>) -> Option<&'a str> {
     let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
     let is_short = !code.is_empty() && code.len() <= CODE_BYTES_MAX;
-    let tells = parts(code).any(|part| is_vendor(part) || names.hides(part));
-    let mut humps = code.split(['_', '-', '.', ' ']).flat_map(humps);
-    let is_plain = humps.all(|hump| is_plain(hump) || is_member(hump));
+    let tells = parts(code).any(|part| is_vendor(part) || names.identifies_channel(part));
+    let mut words = code.split(['_', '-', '.', ' ']).flat_map(camel_case_words);
+    let is_plain = words.all(|word| is_plain(word) || is_member(word));
     (is_short && code.bytes().all(is_form) && !tells && is_plain).then_some(code)
 }
 
-enum Judgement {
+enum WordDecision {
     Keep,
     /// The upstream's name of the model, perhaps inside a longer word.
     Model,
@@ -120,7 +120,7 @@ enum Judgement {
 
 /// The text that is shown.
 #[derive(Default)]
-struct Shown {
+struct ShownText {
     text: String,
     kept: usize,
     cut: usize,
@@ -128,7 +128,7 @@ struct Shown {
     cut_end: Option<usize>,
 }
 
-impl Shown {
+impl ShownText {
     fn separator(&mut self, c: char) {
         self.text.push(if c.is_control() { ' ' } else { c });
     }
@@ -171,15 +171,17 @@ fn boundary(text: &str, at: usize) -> usize {
     at
 }
 
-fn judge(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> Judgement {
+fn decide(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> WordDecision {
     if word.is_empty() || word == names.public {
-        return Judgement::Keep;
+        return WordDecision::Keep;
     }
     if has_model(word, names.upstream) {
-        return Judgement::Model;
+        return WordDecision::Model;
     }
-    if parts(word).any(|part| is_vendor(part) || names.hides(part)) || names.hides(word) {
-        return Judgement::Cut(UPSTREAM);
+    if parts(word).any(|part| is_vendor(part) || names.identifies_channel(part))
+        || names.identifies_channel(word)
+    {
+        return WordDecision::Cut(UPSTREAM);
     }
     let kind = kind_of(word);
     let is_known = match number(word) {
@@ -187,15 +189,15 @@ fn judge(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> 
         None => is_harmless(word),
     };
     if kind.is_none() && is_known {
-        return Judgement::Keep;
+        return WordDecision::Keep;
     }
     // The request is searched last, because it may be large.
     let left = searches.get();
     searches.set(left.saturating_sub(1));
     if left > 0 && (names.caller_wrote(word) || kind.is_none() && is_callers_path(word, names)) {
-        return Judgement::Keep;
+        return WordDecision::Keep;
     }
-    Judgement::Cut(kind.unwrap_or(CUT))
+    WordDecision::Cut(kind.unwrap_or(CUT))
 }
 
 /// Whether the word is or contains the upstream's name of the model.
@@ -208,16 +210,16 @@ fn has_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// The parts of a compound word, split at camel-case humps too.
+/// The parts of a compound word, split at the words of camel case too.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     let chunks = || word.split(|c: char| !c.is_alphanumeric() && c != '\'');
     chunks()
-        .chain(chunks().flat_map(humps))
+        .chain(chunks().flat_map(camel_case_words))
         .filter(|part| !part.is_empty())
 }
 
-/// The humps of a camel-case word.
-fn humps(word: &str) -> impl Iterator<Item = &str> {
+/// The words of a camel-case name.
+fn camel_case_words(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -229,9 +231,9 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
             .windows(2)
             .position(turns)
             .map_or(rest.len(), |at| at.saturating_add(1));
-        let (hump, behind) = rest.split_at(end);
+        let (word, behind) = rest.split_at(end);
         rest = behind;
-        Some(hump)
+        Some(word)
     })
 }
 
@@ -299,7 +301,7 @@ fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
     };
     let is_member_name = |part: &str| {
-        let mut pieces = part.split(['_', '-']).flat_map(humps);
+        let mut pieces = part.split(['_', '-']).flat_map(camel_case_words);
         !part.is_empty() && pieces.all(is_member)
     };
     word.split('.')
@@ -310,8 +312,8 @@ fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
 /// Whether a word is a compound such as `max_tokens`, `maxOutputTokens` or `non-empty`. A name in
 /// upper camel case is a class name, which means nothing to a client.
 fn is_compound(word: &str) -> bool {
-    let is_class =
-        word.starts_with(|c: char| c.is_ascii_uppercase()) && humps(word).nth(1).is_some();
-    let mut pieces = word.split(['_', '-']).flat_map(humps);
+    let is_class = word.starts_with(|c: char| c.is_ascii_uppercase())
+        && camel_case_words(word).nth(1).is_some();
+    let mut pieces = word.split(['_', '-']).flat_map(camel_case_words);
     !is_class && pieces.all(|piece| is_plain(piece) || is_member(piece))
 }

@@ -27,7 +27,7 @@ pub fn mask(text: &str, names: Names<'_>) -> String {
         let (word, after) = rest.split_at(length);
         // A full stop after a word is not part of it.
         let core = word.trim_end_matches(['.', ':', '!', '?']);
-        clean.push_str(in_place_of(core, names).unwrap_or(core));
+        clean.push_str(replacement_for(core, names).unwrap_or(core));
         clean.push_str(word.get(core.len()..).unwrap_or_default());
         rest = after;
     }
@@ -55,7 +55,7 @@ pub(super) fn is_separator(c: char) -> bool {
 }
 
 /// The text that replaces a word that must not be shown.
-fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
+fn replacement_for<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     if word.is_empty() || word == names.public {
         return None;
     }

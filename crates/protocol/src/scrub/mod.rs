@@ -5,7 +5,7 @@
 //! [`explain`] passes on only words that are known to be harmless: plain English and API words
 //! (`vocabulary.rs`), small numbers, and the client's own words. [`mask`] is for texts that are
 //! content, such as the names of voices: it removes known kinds of identity and keeps the rest.
-//! `Words` changes such texts inside an answer that otherwise passes unchanged, and `Ids` removes
+//! `WordEdits` changes such texts inside an answer that otherwise passes unchanged, and `Ids` removes
 //! the members that identify the upstream.
 
 mod explain;
@@ -20,4 +20,4 @@ pub(crate) use explain::{explain_code, explain_path};
 pub use identity::{mask, mask_keys};
 pub(crate) use ids::{Ids, is_identity, strip};
 pub use names::Names;
-pub(crate) use words::Words;
+pub(crate) use words::WordEdits;

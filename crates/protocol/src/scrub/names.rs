@@ -56,7 +56,7 @@ impl<'a> Names<'a> {
     }
 
     /// Whether a part of a word identifies the channel.
-    pub(super) fn hides(&self, part: &str) -> bool {
+    pub(super) fn identifies_channel(&self, part: &str) -> bool {
         self.hidden
             .iter()
             .any(|hidden| hidden.eq_ignore_ascii_case(part))

@@ -17,14 +17,14 @@ const KEPT_BYTES_MAX: usize = 2_000;
 
 /// The edits to an answer, and the words that they removed.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct WordEdits {
     /// The edits, with positions in the text that was read.
     pub(crate) edits: Vec<Edit>,
     /// The words that are not shown, with keys masked, for operators only.
     withheld: String,
 }
 
-impl Words {
+impl WordEdits {
     /// The words that were not shown so far.
     pub(crate) fn withheld(&self) -> Option<&str> {
         (!self.withheld.is_empty()).then_some(&*self.withheld)
@@ -127,7 +127,7 @@ mod tests {
             ),
         ] {
             let mut cursor = Cursor::new(value);
-            let mut words = Words::default();
+            let mut words = WordEdits::default();
             words.clean("", cursor.value().unwrap(), names);
             let text = patch::apply(&Bytes::from(value), std::mem::take(&mut words.edits));
             let expected = if shown.is_empty() { value } else { shown };

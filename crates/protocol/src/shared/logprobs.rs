@@ -1,19 +1,19 @@
 //! Reads and writes log probabilities, in the form that chat and Responses share.
 
 use crate::canon::{Likelihood, Token};
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::write::{Array, Object};
 use crate::json::{Cursor, Integer};
 
 /// Reads a list of tokens.
-pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
+pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, ValueError> {
     let mut tokens = Vec::new();
     typed::array(cursor, "logprobs", |cursor, _| {
         let mut top = Vec::new();
         if let Some(chosen) = likelihood(cursor, Some(&mut top))? {
             tokens.push(Token { chosen, top });
         }
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     Ok(tokens)
 }
@@ -22,7 +22,7 @@ pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
 fn likelihood(
     cursor: &mut Cursor<'_>,
     mut top: Option<&mut Vec<Likelihood>>,
-) -> Result<Option<Likelihood>, Misread> {
+) -> Result<Option<Likelihood>, ValueError> {
     let (mut token, mut bytes, mut logprob) = (String::new(), None, None);
     typed::object(cursor, "logprobs[]", |cursor, name| {
         match (name, &mut top) {
@@ -35,12 +35,12 @@ fn likelihood(
             ("bytes", _) if !typed::null(cursor)? => bytes = Some(read_bytes(cursor)?),
             ("top_logprobs", Some(top)) => typed::array(cursor, name, |cursor, _| {
                 top.extend(likelihood(cursor, None)?);
-                Ok::<(), Misread>(())
+                Ok::<(), ValueError>(())
             })?,
             ("bytes", _) => {}
             _ => drop(cursor.value()?),
         }
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     Ok(logprob.map(|logprob| Likelihood {
         token,
@@ -49,12 +49,12 @@ fn likelihood(
     }))
 }
 
-fn read_bytes(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Misread> {
+fn read_bytes(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ValueError> {
     let mut bytes = Vec::new();
     typed::array(cursor, "bytes", |cursor, _| {
         let byte = typed::integer(cursor, "bytes")?.map_or(0, Integer::saturating);
         bytes.push(u8::try_from(byte).unwrap_or(u8::MAX));
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     Ok(bytes)
 }

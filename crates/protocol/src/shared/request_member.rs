@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::canon::Json;
 use crate::failure::Failure;
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer};
 
 /// Reads a string.
-pub(crate) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Misread> {
+pub(crate) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, ValueError> {
     Ok(typed::string(cursor, name)?.map(Cow::into_owned))
 }
 

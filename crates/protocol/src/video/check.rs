@@ -2,14 +2,14 @@
 
 use crate::failure::Failure;
 use crate::json::{Integer, Members, Raw, Shape};
-use crate::profile::{Allowed, Profile};
+use crate::profile::{AllowedValues, Profile};
 
 /// Refuses a word that is not allowed. If the allowed words are not known, the upstream decides.
 /// `param` is the name of the member in the message for the client.
 pub(super) fn word(
     param: &'static str,
     word: &str,
-    allowed: Option<&Allowed>,
+    allowed: Option<&AllowedValues>,
 ) -> Result<(), Failure> {
     match allowed {
         Some(allowed) if !allowed.has_word(word) => {
@@ -27,7 +27,7 @@ pub(super) fn seconds(
     resolution: &str,
     profile: &Profile,
 ) -> Result<(), Failure> {
-    let refused = |allowed: Option<&Allowed>| {
+    let refused = |allowed: Option<&AllowedValues>| {
         allowed
             .filter(|allowed| !allowed.has_number(seconds))
             .cloned()

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::media::{Delivery, Hosted, MediaKind, Medium, Source};
+use super::media::{Delivery, HostedMedium, MediaKind, Medium, Source};
 use super::task::{Cause, ReportedUsage, Task};
 use crate::scrub::{Names, explain};
 
@@ -109,7 +109,7 @@ pub(super) fn delivery(source: Source, facts: String) -> Delivery {
 }
 
 /// The usage: the requested seconds from the memo, or fewer if the video is shorter.
-pub(super) fn used(task: &Task<'_>, hosted: &Hosted) -> ReportedUsage {
+pub(super) fn used(task: &Task<'_>, hosted: &HostedMedium) -> ReportedUsage {
     let asked: Option<u64> = task.memo.and_then(|memo| memo.parse().ok());
     let seconds = match (asked, hosted.seconds) {
         (Some(asked), Some(made)) => Some(asked.min(made)),

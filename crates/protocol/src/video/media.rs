@@ -38,7 +38,7 @@ pub enum Source {
 
 /// A medium that the gateway has copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hosted {
+pub struct HostedMedium {
     /// Its name, which cannot be guessed.
     pub id: String,
     pub kind: MediaKind,
@@ -73,7 +73,7 @@ impl MediaKind {
     }
 }
 
-impl Hosted {
+impl HostedMedium {
     /// The URL where it is served.
     pub fn url(&self, public_url: &str) -> String {
         format!("{public_url}/media/{}.{}", self.id, self.kind.extension())

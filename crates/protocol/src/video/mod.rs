@@ -1,6 +1,6 @@
 //! Asynchronous video: the protocols for creating, polling and showing tasks.
 //!
-//! Each protocol reads a creation request ([`Creation`]), reads the upstream's answers, and writes
+//! Each protocol reads a creation request ([`CreationRequest`]), reads the upstream's answers, and writes
 //! snapshots in its own format ([`Protocol`]). The ids in the snapshots are ours.
 
 mod check;
@@ -14,6 +14,8 @@ mod protocol;
 mod task;
 pub mod video_a;
 
-pub use media::{Delivery, Hosted, MediaKind, Medium, Source};
-pub use protocol::{Creation, CreationTarget, Deletion, Draft, Protocol};
-pub use task::{Accepted, Bound, Cause, Outcome, Polled, ReportedUsage, RunningState, Task};
+pub use media::{Delivery, HostedMedium, MediaKind, Medium, Source};
+pub use protocol::{CreationRequest, CreationTarget, Deletion, Draft, Protocol};
+pub use task::{
+    Cause, CreationResult, Outcome, PollResult, ReportedUsage, RunningState, Task, UsageBound,
+};

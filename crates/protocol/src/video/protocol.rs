@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::media::Hosted;
-use super::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
+use super::media::HostedMedium;
+use super::task::{Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound};
 use crate::failure::Failure;
 use crate::profile::Profile;
 
 /// A creation request that was read and that obeys the rules of its protocol.
-pub trait Creation: Debug + Send + Sync {
+pub trait CreationRequest: Debug + Send + Sync {
     /// The public model id.
     fn model(&self) -> &str;
 
@@ -24,7 +24,7 @@ pub trait Creation: Debug + Send + Sync {
     fn check(&self, profile: &Profile) -> Result<(), Failure>;
 
     /// The upper bound for the usage of the task.
-    fn bound(&self, profile: &Profile) -> Bound;
+    fn bound(&self, profile: &Profile) -> UsageBound;
 
     /// The request for an upstream, without members that are for the gateway.
     fn write(&self, to: &CreationTarget<'_>) -> Result<Vec<Bytes>, Failure>;
@@ -51,13 +51,13 @@ pub trait Creation: Debug + Send + Sync {
     }
 }
 
-/// The task that [`Creation::draft`] refers to.
+/// The task that [`CreationRequest::draft`] refers to.
 #[derive(Debug, Clone, Copy)]
 pub struct Draft<'a> {
     pub model: &'a str,
     /// Its status, as its protocol names it.
     pub status: &'a str,
-    /// The value of its own [`Creation::memo`].
+    /// The value of its own [`CreationRequest::memo`].
     pub memo: Option<&'a str>,
 }
 
@@ -81,7 +81,7 @@ pub enum Deletion {
 pub struct CreationTarget<'a> {
     /// The upstream's name of the model.
     pub model: &'a str,
-    /// The upstream's id of the task that [`Creation::draft`] refers to.
+    /// The upstream's id of the task that [`CreationRequest::draft`] refers to.
     pub draft: Option<&'a str>,
 }
 
@@ -100,10 +100,10 @@ pub trait Protocol: Debug + Sync {
     fn write_first(&self, task: &Task<'_>) -> RunningState;
 
     /// Reads an upstream's successful answer to a creation.
-    fn read_accepted(&self, body: &[u8], task: &Task<'_>) -> Accepted;
+    fn read_creation(&self, body: &[u8], task: &Task<'_>) -> CreationResult;
 
     /// Reads the answer to a poll.
-    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled;
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult;
 
     /// The end of a task whose media have been copied. `facts` is that of its delivery. `hosted`
     /// has its media in order, with `None` for an optional medium that could not be copied.
@@ -111,7 +111,7 @@ pub trait Protocol: Debug + Sync {
         &self,
         task: &Task<'_>,
         _facts: &str,
-        _hosted: &[Option<Hosted>],
+        _hosted: &[Option<HostedMedium>],
     ) -> Outcome {
         // For protocols without media to copy.
         self.write_failed(task, Cause::Media, "The result could not be kept.")

@@ -17,7 +17,7 @@ pub struct Task<'a> {
     pub created_ms: i64,
     /// The time of this step, in Unix milliseconds.
     pub now_ms: i64,
-    /// The value of [`Creation::memo`](super::Creation::memo) at its creation.
+    /// The value of [`CreationRequest::memo`](super::CreationRequest::memo) at its creation.
     pub memo: Option<&'a str>,
     /// The URL under which copied media are served.
     pub public_url: &'a str,
@@ -36,7 +36,7 @@ pub struct RunningState {
 
 /// The meaning of an upstream's successful answer to a creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Accepted {
+pub enum CreationResult {
     /// The upstream has accepted the task under this id.
     Follow(String),
     /// The task has finished, and its media must be copied.
@@ -49,7 +49,7 @@ pub enum Accepted {
 
 /// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Polled {
+pub enum PollResult {
     /// The task is still running. `None` if there is nothing new to show.
     Running(Option<RunningState>),
     /// The task has finished, and its media must be copied before a client sees the result.
@@ -90,7 +90,7 @@ pub struct ReportedUsage {
 
 /// The upper bound for the usage of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Bound {
+pub struct UsageBound {
     /// Seconds of video.
     pub seconds: u64,
     /// Video tokens, if the protocol counts them.

@@ -1,7 +1,7 @@
 //! Tests of chat requests: what is read, refused, and sent to the upstream.
 
 use bytes::Bytes;
-use protocol::canon::carrier::{self, Carried};
+use protocol::canon::carrier::{self, IdPayload};
 use protocol::canon::{Dropped, Opaque};
 use protocol::native::{Head, read_head, without_stream_options, write_request};
 use protocol::{Code, Dialect, Failure};
@@ -50,9 +50,9 @@ fn loads_of_other_models_stay_here() {
         model: "maker/m".into(),
         text: "sig".into(),
     };
-    let carried = Carried {
+    let carried = IdPayload {
         opaque: Some(foreign),
-        ..Carried::default()
+        ..IdPayload::default()
     };
     let body = |id: &str, signature: &str| {
         format!(

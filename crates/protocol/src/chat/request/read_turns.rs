@@ -35,7 +35,7 @@ struct Message {
     refusal: Option<String>,
     /// The name of the member that holds reasoning without a signature.
     thought: Option<String>,
-    calls: Vec<(Path, Called)>,
+    calls: Vec<(Path, ToolCallFields)>,
     function_call: Option<Function>,
     tool_call_id: Option<String>,
     name: Option<String>,
@@ -49,7 +49,7 @@ struct Function {
 }
 
 #[derive(Default)]
-struct Called {
+struct ToolCallFields {
     id: Option<String>,
     function: Function,
     signature: Option<String>,
@@ -92,7 +92,9 @@ impl<'r> History<'r> {
                 }
                 "tool_calls" => typed::array(cursor, "messages[].tool_calls", |cursor, at| {
                     let path = path.inner("tool_calls", at);
-                    message.calls.push((path, called(cursor, path, unknown)?));
+                    message
+                        .calls
+                        .push((path, read_tool_call(cursor, path, unknown)?));
                     Ok::<(), Failure>(())
                 })?,
                 "function_call" => {
@@ -268,12 +270,12 @@ fn arguments(text: Option<String>) -> String {
         .unwrap_or_else(|| "{}".to_owned())
 }
 
-fn called(
+fn read_tool_call(
     cursor: &mut Cursor<'_>,
     path: Path,
     unknown: &mut Vec<String>,
-) -> Result<Called, Failure> {
-    let mut called = Called::default();
+) -> Result<ToolCallFields, Failure> {
+    let mut called = ToolCallFields::default();
     let mut others = Vec::new();
     typed::object(cursor, "messages[].tool_calls[]", |cursor, name| {
         match name {

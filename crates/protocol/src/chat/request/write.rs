@@ -140,7 +140,7 @@ fn declared(request: &Request, names: &[String], dropped: &Dropped) -> Result<()
         None => Ok(()),
         Some(name) => {
             let failure = Failure::invalid(format!("The tool `{name}` is not declared."));
-            Err(failure.param(Field::ToolChoice.spelt(dropped.client_dialect())))
+            Err(failure.param(Field::ToolChoice.name_in(dropped.client_dialect())))
         }
     }
 }

@@ -28,7 +28,7 @@ impl PendingThoughts {
 
     /// The id of the next call, including the thoughts before it.
     pub(in crate::chat) fn encode_id(&mut self, id: &str, signature: Option<&Opaque>) -> String {
-        let carried = carrier::Carried {
+        let carried = carrier::IdPayload {
             thoughts: std::mem::take(&mut self.thoughts),
             opaque: signature.cloned(),
         };

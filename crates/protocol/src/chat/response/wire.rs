@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::canon::Token;
 use crate::chat::request::EXTRA;
 use crate::chat::usage::read_usage;
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer, Shape, utf8};
 use crate::rejection;
 use crate::shared::logprobs;
@@ -167,7 +167,7 @@ fn read_message<'a>(
 }
 
 /// Reads a string that is not empty. Values of other types are ignored.
-fn text_or_nothing<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Misread> {
+fn text_or_nothing<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, ValueError> {
     let value = cursor.value()?;
     let text = value.string().map(|text| text.decode_lossy());
     Ok(text.filter(|text| !text.is_empty()))

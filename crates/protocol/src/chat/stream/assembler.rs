@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::tool_calls::{Call, Found, ToolCalls};
+use super::tool_calls::{Call, MatchedCall, ToolCalls};
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
 use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Message};
 use crate::dialect::Dialect;
@@ -228,7 +228,7 @@ impl Assembler {
     }
 
     fn call(&mut self, piece: CallPiece<'_>, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
-        let Found { number, is_new } = self.calls.find(&piece)?;
+        let MatchedCall { number, is_new } = self.calls.find(&piece)?;
         if is_new {
             self.queue.push_back(Item::Call(number));
         }
@@ -242,7 +242,7 @@ impl Assembler {
         let Some(call) = self.calls.get_mut(number) else {
             return Ok(());
         };
-        call.braces.feed(&arguments);
+        call.object_end.feed(&arguments);
         let signature = signature.filter(|_| !std::mem::replace(&mut call.signed, true));
         if is_open {
             out.extend(signature.map(Delta::Opaque).map(Event::Delta));
@@ -285,7 +285,7 @@ impl Assembler {
             OpenBlock::Call(number) => self
                 .calls
                 .get(number)
-                .is_none_or(|call| call.braces.is_whole()),
+                .is_none_or(|call| call.object_end.is_whole()),
         }
     }
 

@@ -18,7 +18,7 @@ pub(in crate::chat) fn fill_in(
             return cursor.value().map(drop);
         }
         each_object(cursor, |cursor, position| {
-            let mut choice = Numbered::at(cursor);
+            let mut choice = IndexedObject::at(cursor);
             let mut calls = ToolCalls {
                 items: &mut *items,
                 choice: index_of_choice(cursor.clone(), position)?,
@@ -45,7 +45,7 @@ pub(in crate::chat) fn fill_in(
 /// The index of the choice at the cursor. It is needed before the delta is read, whose calls are
 /// numbered per choice, but it may come after the delta.
 fn index_of_choice(mut cursor: Cursor<'_>, position: usize) -> Result<usize, SyntaxError> {
-    let mut choice = Numbered::at(&cursor);
+    let mut choice = IndexedObject::at(&cursor);
     cursor.object(|cursor, name| choice.read(cursor, name).map(drop))?;
     Ok(choice.number().unwrap_or(position))
 }
@@ -60,7 +60,7 @@ fn fill_delta(
             return cursor.value().map(drop);
         }
         each_object(cursor, |cursor, _| {
-            let mut call = Numbered::at(cursor);
+            let mut call = IndexedObject::at(cursor);
             let mut id = None;
             cursor.object(|cursor, name| {
                 let value = call.read(cursor, name)?;
@@ -144,7 +144,7 @@ fn each_object<'a>(
 }
 
 /// An object that should have an `index`.
-struct Numbered<'a> {
+struct IndexedObject<'a> {
     /// The position of its opening brace.
     start: usize,
     is_empty: bool,
@@ -153,7 +153,7 @@ struct Numbered<'a> {
     other_missing: &'static str,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> IndexedObject<'a> {
     /// The object at the cursor.
     fn at(cursor: &Cursor<'a>) -> Self {
         Self {

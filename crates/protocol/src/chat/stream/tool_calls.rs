@@ -18,7 +18,7 @@ pub(super) struct Call {
     pub(super) waiting: String,
     pub(super) signature: Option<Opaque>,
     pub(super) signed: bool,
-    pub(super) braces: Braces,
+    pub(super) object_end: ObjectEndDetector,
     pub(super) closed: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct ToolCalls {
 }
 
 /// The call that a piece belongs to.
-pub(super) struct Found {
+pub(super) struct MatchedCall {
     pub(super) number: usize,
     /// Whether the piece is the first one of its call.
     pub(super) is_new: bool,
@@ -53,7 +53,7 @@ impl ToolCalls {
     /// Finds the call that a piece belongs to. Upstreams leave out the index, repeat it for the
     /// next call, or send a new id with each piece of a call. Only the first piece of a call has a
     /// name.
-    pub(super) fn find(&mut self, piece: &CallPiece<'_>) -> Result<Found, UnusableAnswer> {
+    pub(super) fn find(&mut self, piece: &CallPiece<'_>) -> Result<MatchedCall, UnusableAnswer> {
         let last = match piece.index {
             Some(index) => self.by_index.get(&index).copied(),
             None => self.by_id(piece).or(self.calls.len().checked_sub(1)),
@@ -66,13 +66,13 @@ impl ToolCalls {
                 .is_some_and(|id| !call.id.is_empty() && **id != call.id);
             // Without an index, a piece with a name and arguments that follows a complete call starts the next call.
             let follows = piece.index.is_none()
-                && call.braces.is_whole()
+                && call.object_end.is_whole()
                 && piece
                     .arguments
                     .as_ref()
                     .is_some_and(|text| !text.is_empty());
             if !((another_id || follows) && piece.name.is_some()) {
-                return Ok(Found {
+                return Ok(MatchedCall {
                     number,
                     is_new: false,
                 });
@@ -88,7 +88,7 @@ impl ToolCalls {
         if let Some(index) = piece.index {
             self.by_index.insert(index, number);
         }
-        Ok(Found {
+        Ok(MatchedCall {
             number,
             is_new: true,
         })
@@ -102,14 +102,14 @@ impl ToolCalls {
 
 /// Detects the end of a JSON object that arrives in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Braces {
+pub(super) struct ObjectEndDetector {
     depth: u32,
     in_string: bool,
     escaped: bool,
     whole: bool,
 }
 
-impl Braces {
+impl ObjectEndDetector {
     pub(super) fn feed(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match byte {

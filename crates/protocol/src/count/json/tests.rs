@@ -143,16 +143,16 @@ fn a_conversation_alone_has_media() {
     let value = message(&format!(
         r#"{{"type":"image_url","image_url":{{"url":"{url}"}}}}"#
     ));
-    for (reading, is_medium) in [
-        (Reading::Conversation, true),
-        (Reading::Text, false),
-        (Reading::Unread, false),
+    for (member_use, is_medium) in [
+        (MemberUse::Conversation, true),
+        (MemberUse::Text, false),
+        (MemberUse::Unread, false),
     ] {
         let mut counter = JsonCounter::default();
-        counter.begin(reading);
+        counter.begin(member_use);
         Cursor::new(&value).value_shown_to(&mut counter).unwrap();
         let count = counter.finish(value.len());
-        assert_eq!(count.tokens < 10_000, is_medium, "{reading:?} {count:?}");
+        assert_eq!(count.tokens < 10_000, is_medium, "{member_use:?} {count:?}");
     }
 }
 
@@ -215,15 +215,15 @@ proptest! {
     #[test]
     fn no_json_counts_below_its_floor(json in any_json(), times in 1_usize..6) {
         let json = format!("[{}]", vec![json; times].join(","));
-        for reading in [Reading::Conversation, Reading::Text, Reading::Unread] {
+        for member_use in [MemberUse::Conversation, MemberUse::Text, MemberUse::Unread] {
             let mut counter = JsonCounter::default();
-            counter.begin(reading);
+            counter.begin(member_use);
             Cursor::new(&json).value_shown_to(&mut counter).unwrap();
             let count = counter.finish(json.len());
             let text_bytes = json.len() as u64 - count.media_bytes;
             prop_assert!(count.tokens * BYTES_PER_TOKEN_MAX >= text_bytes, "{count:?} {json}");
             prop_assert!(count.tokens_max.is_none_or(|most| most >= count.tokens), "{count:?} {json}");
-            prop_assert!(reading == Reading::Conversation || count.media_bytes == 0);
+            prop_assert!(member_use == MemberUse::Conversation || count.media_bytes == 0);
             // A medium costs at least one image.
             prop_assert!(count.media_bytes == 0 || count.tokens >= IMAGE_TOKENS);
         }

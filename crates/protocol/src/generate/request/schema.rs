@@ -6,7 +6,7 @@
 use crate::canon::Json;
 use crate::failure::Failure;
 use crate::json::members::camel;
-use crate::json::typed::{Misread, compact};
+use crate::json::typed::{ValueError, compact};
 use crate::json::write::raw;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 use serde_json::value::RawValue;
@@ -39,7 +39,7 @@ enum Nullable {
     Yes,
 }
 
-fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if cursor.shape()? != Shape::Object {
         out.extend_from_slice(compact(cursor.value()?.text()).as_bytes());
         return Ok(());
@@ -55,7 +55,7 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
             null = Nullable::Yes;
         }
         members.push(Member { name, value });
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     let mut mark = b'{';
     for member in members {
@@ -74,7 +74,7 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
 }
 
 /// Reads the value of a member.
-fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, Misread> {
+fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, ValueError> {
     let mut written = Vec::new();
     match (name, cursor.shape()?) {
         ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
@@ -167,7 +167,7 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// Converts an object whose members are schemas.
-fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'{');
     let mut first = true;
     cursor.object(|cursor, name| {
@@ -183,7 +183,7 @@ fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
 }
 
 /// Converts an array of schemas.
-fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'[');
     let mut first = true;
     cursor.array(|cursor| {

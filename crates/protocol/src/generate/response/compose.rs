@@ -1,7 +1,7 @@
 //! Turns the events of an answer into parts, for streams and whole answers.
 
 use super::sources::Source;
-use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop, Token};
+use crate::canon::{Block, Delta, Event, OffsetConverter, Opaque, Request, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate::part::{self, TextKind};
@@ -18,7 +18,7 @@ pub(in crate::generate) struct Composer {
     opaque: Option<Opaque>,
     /// A signature to send with the next part.
     pending: Option<String>,
-    offsets: Offsets,
+    offsets: OffsetConverter,
     pub(in crate::generate) sources: Vec<Source>,
     pub(in crate::generate) usage: Option<Usage>,
     /// Log probabilities that have not been sent.
@@ -48,7 +48,7 @@ impl Composer {
                 self.open = Some(block);
                 self.whole.clear();
                 self.opaque = None;
-                self.offsets = Offsets::new();
+                self.offsets = OffsetConverter::new();
             }
             Event::Delta(delta) => self.delta(delta, request, emit),
             Event::BlockStop => self.close(request, emit),

@@ -3,21 +3,21 @@
 
 use crate::canon::{Likelihood, Token};
 use crate::json::Cursor;
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::write::{Array, Object};
 
 /// Reads a `logprobsResult`.
-pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
+pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, ValueError> {
     let mut chosen = Vec::new();
     let mut tops = Vec::new();
-    typed::object::<Misread>(cursor, "logprobsResult", |cursor, name| match name {
+    typed::object::<ValueError>(cursor, "logprobsResult", |cursor, name| match name {
         "chosenCandidates" => {
             chosen = candidates(cursor)?;
             Ok(())
         }
         "topCandidates" => typed::array(cursor, name, |cursor, _| {
             let mut top = Vec::new();
-            typed::object::<Misread>(cursor, "topCandidates", |cursor, name| {
+            typed::object::<ValueError>(cursor, "topCandidates", |cursor, name| {
                 match name {
                     "candidates" => top = candidates(cursor)?,
                     _ => drop(cursor.value()?),
@@ -27,7 +27,7 @@ pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, M
             tops.push(top);
             Ok(())
         }),
-        _ => cursor.value().map(drop).map_err(Misread::from),
+        _ => cursor.value().map(drop).map_err(ValueError::from),
     })?;
     let mut tops = tops.into_iter();
     let tokens = chosen.into_iter().map(|chosen| Token {
@@ -37,11 +37,11 @@ pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, M
     Ok(tokens.collect())
 }
 
-fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, Misread> {
+fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, ValueError> {
     let mut all = Vec::new();
-    typed::array::<Misread>(cursor, "candidates", |cursor, _| {
+    typed::array::<ValueError>(cursor, "candidates", |cursor, _| {
         let (mut token, mut logprob) = (String::new(), None);
-        typed::object::<Misread>(cursor, "candidate", |cursor, name| {
+        typed::object::<ValueError>(cursor, "candidate", |cursor, name| {
             match name {
                 "token" => {
                     token = typed::string(cursor, name)?

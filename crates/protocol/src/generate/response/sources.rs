@@ -1,6 +1,6 @@
 //! Reads the sources of a text in this dialect. Offsets count bytes.
 
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer, Raw};
 
 /// A source of a section of text.
@@ -16,16 +16,16 @@ pub(in crate::generate) struct Source {
 pub(in crate::generate) fn citations(
     metadata: Raw<'_>,
     sources: &mut Vec<Source>,
-) -> Result<(), Misread> {
+) -> Result<(), ValueError> {
     let mut cursor = Cursor::new(metadata.text());
     typed::object(&mut cursor, "citationMetadata", |cursor, name| {
         if name != "citations" && name != "citationSources" {
             cursor.value()?;
             return Ok(());
         }
-        typed::array::<Misread>(cursor, name, |cursor, _| {
+        typed::array::<ValueError>(cursor, name, |cursor, _| {
             let mut source = Source::default();
-            typed::object::<Misread>(cursor, "citation", |cursor, name| {
+            typed::object::<ValueError>(cursor, "citation", |cursor, name| {
                 match name {
                     "uri" => source.url = text(cursor)?,
                     "title" => source.title = text(cursor)?,
@@ -45,11 +45,11 @@ pub(in crate::generate) fn citations(
 pub(in crate::generate) fn grounding(
     metadata: Raw<'_>,
     sources: &mut Vec<Source>,
-) -> Result<(), Misread> {
+) -> Result<(), ValueError> {
     let mut pages: Vec<(String, String)> = Vec::new();
     let mut supports: Vec<(Source, Vec<u64>)> = Vec::new();
     let mut cursor = Cursor::new(metadata.text());
-    typed::object::<Misread>(
+    typed::object::<ValueError>(
         &mut cursor,
         "groundingMetadata",
         |cursor, name| match name {
@@ -61,7 +61,7 @@ pub(in crate::generate) fn grounding(
                 supports.push(support(cursor)?);
                 Ok(())
             }),
-            _ => cursor.value().map(drop).map_err(Misread::from),
+            _ => cursor.value().map(drop).map_err(ValueError::from),
         },
     )?;
     for (stretch, numbers) in supports {
@@ -81,9 +81,9 @@ pub(in crate::generate) fn grounding(
     Ok(())
 }
 
-fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), Misread> {
+fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), ValueError> {
     let (mut url, mut title) = (String::new(), String::new());
-    typed::object::<Misread>(cursor, "groundingChunk", |cursor, name| {
+    typed::object::<ValueError>(cursor, "groundingChunk", |cursor, name| {
         if name != "web" {
             cursor.value()?;
             return Ok(());
@@ -100,10 +100,10 @@ fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), Misread> {
     Ok((url, title))
 }
 
-fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), Misread> {
+fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), ValueError> {
     let mut source = Source::default();
     let mut numbers = Vec::new();
-    typed::object::<Misread>(cursor, "groundingSupport", |cursor, name| match name {
+    typed::object::<ValueError>(cursor, "groundingSupport", |cursor, name| match name {
         "segment" => typed::object(cursor, name, |cursor, name| {
             offset(cursor, name, &mut source)
         }),
@@ -111,13 +111,13 @@ fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), Misread> {
             numbers.extend(typed::integer(cursor, name)?.map(Integer::saturating));
             Ok(())
         }),
-        _ => cursor.value().map(drop).map_err(Misread::from),
+        _ => cursor.value().map(drop).map_err(ValueError::from),
     })?;
     Ok((source, numbers))
 }
 
 /// Reads an offset of a section. Upstreams leave out an offset of zero.
-fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<(), Misread> {
+fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<(), ValueError> {
     let value = cursor.value()?.integer().map(Integer::saturating);
     match (name, value) {
         ("startIndex", Some(start)) => source.start = start,
@@ -127,7 +127,7 @@ fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<()
     Ok(())
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
+fn text(cursor: &mut Cursor<'_>) -> Result<String, ValueError> {
     Ok(typed::string(cursor, "uri")?
         .unwrap_or_default()
         .into_owned())

@@ -4,7 +4,7 @@
 //! Consecutive texts form one block.
 
 use super::part::{FunctionCall, InlineData, Part};
-use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token};
+use crate::canon::{Block, Delta, Event, OffsetConverter, Opaque, Stop, Token};
 use crate::dialect::Dialect;
 use crate::generate::call_id::call_id;
 use crate::generate::response::finish;
@@ -28,7 +28,7 @@ pub struct Reader {
     /// Whether the open block has its signature.
     signed: bool,
     /// The text of the open block, to convert the offsets of sources.
-    offsets: Offsets,
+    offsets: OffsetConverter,
     /// Log probabilities of text that has not arrived.
     tokens: Vec<Token>,
     /// Makes generated call ids differ between answers.
@@ -57,7 +57,7 @@ impl Reader {
             started: false,
             open: None,
             signed: false,
-            offsets: Offsets::new(),
+            offsets: OffsetConverter::new(),
             tokens: Vec::new(),
             seed: String::new(),
             calls: 0,
@@ -307,7 +307,7 @@ impl Reader {
         }));
         self.open = Some(kind);
         self.blocks += 1;
-        self.offsets = Offsets::new();
+        self.offsets = OffsetConverter::new();
     }
 
     fn close(&mut self, out: &mut Vec<Event>) {

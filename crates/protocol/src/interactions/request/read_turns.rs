@@ -79,7 +79,7 @@ impl Steps {
                 _ => self.note(cursor, path, name),
             }
         })?;
-        self.tidy();
+        self.remove_empty_turn();
         Ok(())
     }
 
@@ -293,11 +293,11 @@ impl Steps {
         }
         self.answering = result;
         self.push(path, part);
-        self.tidy();
+        self.remove_empty_turn();
     }
 
     /// Removes the last turn if it is empty.
-    fn tidy(&mut self) {
+    fn remove_empty_turn(&mut self) {
         if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
             self.turns.pop();
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::typed::{self, Misread, compact};
+use crate::json::typed::{self, ValueError, compact};
 use crate::json::{Cursor, Integer, Raw, Shape};
 
 /// The kind of a step.
@@ -59,12 +59,12 @@ impl StepContent {
 /// Reads a step and its content so far.
 pub(in crate::interactions) fn read_step(
     step: Raw<'_>,
-) -> Result<(Step, Vec<StepContent>), Misread> {
+) -> Result<(Step, Vec<StepContent>), ValueError> {
     let [mut id, mut name] = [const { String::new() }; 2];
     let mut kind = Cow::default();
     let [mut content, mut summary, mut signature, mut arguments] = [None::<Raw<'_>>; 4];
     let mut blocked = false;
-    typed::object::<Misread>(&mut Cursor::new(step.text()), "step", |cursor, member| {
+    typed::object::<ValueError>(&mut Cursor::new(step.text()), "step", |cursor, member| {
         match member {
             "type" => kind = typed::string(cursor, "step.type")?.unwrap_or_default(),
             "id" => id = text(cursor)?,
@@ -121,10 +121,12 @@ pub(in crate::interactions) fn read_step(
 }
 
 /// Reads a delta. `None` if it is empty, or of a kind that only this dialect has.
-pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<StepContent>, Misread> {
+pub(in crate::interactions) fn read_delta(
+    delta: Raw<'_>,
+) -> Result<Option<StepContent>, ValueError> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);
-    let text = |wanted: &str| -> Result<Option<String>, Misread> {
+    let text = |wanted: &str| -> Result<Option<String>, ValueError> {
         let text = member(wanted)?.and_then(|value| value.string());
         let text = text.filter(|text| !text.is_empty());
         Ok(text.map(|text| text.decode_lossy().into_owned()))
@@ -158,11 +160,11 @@ pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<StepC
 }
 
 /// Reads a content block: a text with its sources, or an image.
-fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
+fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), ValueError> {
     let mut kind = Cow::default();
     let [mut said, mut mime, mut data] = [const { String::new() }; 3];
     let mut annotations = None;
-    typed::object::<Misread>(
+    typed::object::<ValueError>(
         &mut Cursor::new(content.text()),
         "content",
         |cursor, name| {
@@ -188,10 +190,10 @@ fn read_content(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), M
     }
 }
 
-fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), Misread> {
+fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), ValueError> {
     let [mut url, mut title] = [const { String::new() }; 2];
     let (mut start, mut end) = (0, 0);
-    typed::object::<Misread>(
+    typed::object::<ValueError>(
         &mut Cursor::new(annotation.text()),
         "annotation",
         |cursor, name| {
@@ -219,8 +221,8 @@ fn read_source(annotation: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(),
 /// Calls a function with each item of a list. A value that is not a list is skipped.
 fn each(
     list: Raw<'_>,
-    mut item: impl FnMut(Raw<'_>) -> Result<(), Misread>,
-) -> Result<(), Misread> {
+    mut item: impl FnMut(Raw<'_>) -> Result<(), ValueError>,
+) -> Result<(), ValueError> {
     if list.shape() != Shape::Array {
         return Ok(());
     }
@@ -233,14 +235,14 @@ fn each(
     })
 }
 
-fn kind_of(delta: Raw<'_>) -> Result<Cow<'_, str>, Misread> {
+fn kind_of(delta: Raw<'_>) -> Result<Cow<'_, str>, ValueError> {
     let kind = member(delta, "type")?.and_then(|value| value.string());
     Ok(kind.map_or_else(Cow::default, |text| text.decode_lossy()))
 }
 
-fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, Misread> {
+fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, ValueError> {
     let mut found = None;
-    typed::object::<Misread>(&mut Cursor::new(object.text()), "delta", |cursor, name| {
+    typed::object::<ValueError>(&mut Cursor::new(object.text()), "delta", |cursor, name| {
         let value = cursor.value()?;
         if name == wanted {
             found = Some(value).filter(|value| !value.is_null());
@@ -251,7 +253,7 @@ fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, Misread>
 }
 
 /// Reads a string. A value of another type counts as empty.
-fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
+fn text(cursor: &mut Cursor<'_>) -> Result<String, ValueError> {
     if cursor.shape()? == Shape::String {
         return Ok(cursor.string()?.decode_lossy().into_owned());
     }

@@ -1,7 +1,7 @@
 //! Writes whole answers for clients of Interactions.
 
 use crate::canon::{
-    AnswerContext, Block, Offsets, Opaque, Response, ResponseBlock, Stop, arguments,
+    AnswerContext, Block, OffsetConverter, Opaque, Response, ResponseBlock, Stop, arguments,
 };
 use crate::dialect::Dialect;
 use crate::interactions::usage::write_usage;
@@ -16,7 +16,7 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
         write_identity(body, context);
         body.text(
             "status",
-            status(&response.stop, response.blocks.iter().any(speaks)),
+            status(&response.stop, response.blocks.iter().any(has_text)),
         );
         write_times(body, context);
         body.array("steps", |steps| {
@@ -31,7 +31,7 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     out
 }
 
-fn speaks(block: &ResponseBlock) -> bool {
+fn has_text(block: &ResponseBlock) -> bool {
     matches!(block.kind, Block::Text | Block::Refusal) && !block.text.is_empty()
 }
 
@@ -120,7 +120,7 @@ fn write_thought(steps: &mut Array<'_>, signature: Option<&str>, summary: &str) 
 }
 
 fn write_sources(content: &mut Object<'_>, block: &ResponseBlock) {
-    let mut offsets = Offsets::new();
+    let mut offsets = OffsetConverter::new();
     offsets.push(&block.text);
     let sources = block
         .citations

@@ -1,6 +1,6 @@
 //! Turns steps into blocks of the common form.
 
-use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
+use crate::canon::{Block, Delta, Event, OffsetConverter, Opaque, base64};
 use crate::dialect::Dialect;
 use crate::interactions::response::wire::{Step, StepContent};
 use crate::unusable_answer::UnusableAnswer;
@@ -11,7 +11,7 @@ use crate::usage::Usage;
 pub(in crate::interactions) struct Assembler {
     open: Option<OpenBlock>,
     signed: bool,
-    offsets: Offsets,
+    offsets: OffsetConverter,
     /// Arguments that came with the start of a call. Fragments replace them.
     arguments: Option<String>,
     pub(in crate::interactions) usage: Option<Usage>,
@@ -120,7 +120,7 @@ impl Assembler {
         out.push(Event::BlockStart(block));
         self.open = Some(kind);
         self.has_passed_events = true;
-        self.offsets = Offsets::new();
+        self.offsets = OffsetConverter::new();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Writes streams for clients of Interactions.
 
 use crate::byte_queue::ByteQueue;
-use crate::canon::{AnswerContext, Block, Delta, Event, Offsets, Stop};
+use crate::canon::{AnswerContext, Block, Delta, Event, OffsetConverter, Stop};
 use crate::interactions::answer_layout::END_MARK;
 use crate::interactions::error::write_failure_event;
 use crate::interactions::response::write::{
@@ -22,7 +22,7 @@ pub struct Writer {
     begun: bool,
     /// Content that is sent as a whole, or only if it is needed: an image, a thought.
     held: String,
-    offsets: Offsets,
+    offsets: OffsetConverter,
     spoke: bool,
     usage: Option<Usage>,
     ended: bool,
@@ -38,7 +38,7 @@ impl Writer {
             open: None,
             begun: false,
             held: String::new(),
-            offsets: Offsets::new(),
+            offsets: OffsetConverter::new(),
             spoke: false,
             usage: None,
             ended: false,
@@ -57,7 +57,7 @@ impl Writer {
                 self.open = Some(block);
                 self.begun = false;
                 self.held.clear();
-                self.offsets = Offsets::new();
+                self.offsets = OffsetConverter::new();
             }
             Event::Delta(delta) => self.delta(delta, out),
             Event::BlockStop => self.close(out),

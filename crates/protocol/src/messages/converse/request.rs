@@ -12,7 +12,7 @@ use crate::messages::request as messages;
 
 /// Requested settings that Converse cannot express.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Inexpressible {
+struct InexpressibleSettings {
     /// The model must not call its tools, which had to be declared because the conversation contains calls.
     choice: bool,
     /// The model must make calls one at a time.
@@ -88,7 +88,7 @@ fn convert(
     body: &[u8],
     betas: &[&str],
     dropped: &mut Dropped,
-) -> Result<(Vec<u8>, Inexpressible), Failure> {
+) -> Result<(Vec<u8>, InexpressibleSettings), Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     let Some(mut request) = Fields::read(&mut cursor)? else {
         return Err(Failure::invalid("The body must be an object."));
@@ -110,11 +110,11 @@ fn convert(
     };
     let choice = Choice::read(request.take("tool_choice"))?;
     let keeps_tools = !tools.is_empty() && (choice != Choice::None || has_calls);
-    let mut inexpressible = Inexpressible {
+    let mut inexpressible = InexpressibleSettings {
         choice: choice == Choice::None && keeps_tools,
         serial: choice.is_serial(),
         user: has_user(request.take("metadata")),
-        ..Inexpressible::default()
+        ..InexpressibleSettings::default()
     };
     let mut betas = betas;
     if is_of_another_vendor(&model) {

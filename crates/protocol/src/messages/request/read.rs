@@ -5,7 +5,7 @@ use super::thinking::ThinkingOptions;
 use super::tools;
 use crate::canon::{Format, Path, Request, Role, Turn, note_unless_empty};
 use crate::failure::Failure;
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer, utf8};
 use crate::messages::fields::Fields;
 
@@ -120,7 +120,7 @@ fn format(
             "schema" => schema = typed::json(cursor, path)?,
             _ => note_unless_empty(cursor.value()?, unknown, || format!("{path}.{member}")),
         }
-        Ok::<(), Misread>(())
+        Ok::<(), ValueError>(())
     })?;
     match (kind.as_deref(), schema) {
         (None, None) => Ok(None),

@@ -120,7 +120,7 @@ impl<'a> UpstreamTools<'a> {
         };
         let mut used_in_history = Vec::new();
         if tools.is_empty() {
-            used_in_history = called(turns);
+            used_in_history = called_tools(turns);
             choice = if used_in_history.is_empty() {
                 Choice::Default
             } else {
@@ -180,7 +180,7 @@ impl<'a> UpstreamTools<'a> {
 }
 
 /// The names of all tools called in the conversation, without duplicates.
-fn called<'a>(turns: &[MergedTurn<'a>]) -> Vec<&'a str> {
+fn called_tools<'a>(turns: &[MergedTurn<'a>]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for (_, part) in turns.iter().flat_map(|turn| &turn.parts) {
         if let Part::ToolCall(call) = part

@@ -86,7 +86,7 @@ impl Conversation<'_> {
     }
 
     fn call(&mut self, it: &mut Array<'_>, call: &ToolCall) {
-        let id = self.ids.give(&call.id);
+        let id = self.ids.assign(&call.id);
         it.object(|it| {
             it.text("type", "tool_use")
                 .text("id", &id)
@@ -213,7 +213,7 @@ fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
 /// The ids of tool calls as they are sent: unique, and without characters that are not allowed.
 #[derive(Debug, Default)]
 struct CallIds {
-    given: HashSet<String>,
+    assigned: HashSet<String>,
     /// The last number that was appended to make an id unique.
     numbers: HashMap<String, u32>,
     /// Calls without a result so far, by their original id.
@@ -221,10 +221,10 @@ struct CallIds {
 }
 
 impl CallIds {
-    fn give(&mut self, id: &str) -> String {
+    fn assign(&mut self, id: &str) -> String {
         let plain = plain_id(id);
         let mut unique = plain.clone();
-        while !self.given.insert(unique.clone()) {
+        while !self.assigned.insert(unique.clone()) {
             let number = self.numbers.entry(plain.clone()).or_insert(1);
             *number = number.saturating_add(1);
             unique = format!("{plain}_{number}");

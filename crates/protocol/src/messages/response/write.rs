@@ -1,7 +1,7 @@
 //! Writes a whole message of the common form.
 
 use super::stop;
-use crate::canon::carrier::{self, Carried};
+use crate::canon::carrier::{self, IdPayload};
 use crate::canon::{
     AnswerContext, Block, Opaque, Response, ResponseBlock, Stop, Thought, arguments,
 };
@@ -104,7 +104,7 @@ pub(in crate::messages) fn call_id(
     thoughts: Vec<Thought>,
     opaque: Option<&Opaque>,
 ) -> String {
-    let carried = Carried {
+    let carried = IdPayload {
         thoughts,
         opaque: opaque.cloned(),
     };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::canon::{Stop, Token};
-use crate::json::typed::{self, Misread};
+use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer, Raw, Shape};
 use crate::responses::usage::read_usage;
 use crate::shared::logprobs;
@@ -189,7 +189,7 @@ impl Citation {
     }
 }
 
-fn offset(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, Misread> {
+fn offset(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, ValueError> {
     Ok(typed::integer(cursor, name)?.map_or(0, Integer::saturating))
 }
 
@@ -210,7 +210,7 @@ fn arguments<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, UnusableAnswer
     })
 }
 
-pub(in crate::responses) fn skip(cursor: &mut Cursor<'_>) -> Result<(), Misread> {
+pub(in crate::responses) fn skip(cursor: &mut Cursor<'_>) -> Result<(), ValueError> {
     cursor.value()?;
     Ok(())
 }

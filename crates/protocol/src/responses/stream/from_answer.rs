@@ -48,39 +48,39 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
 }
 
 /// A member with text, and the events that send it.
-struct Written {
-    member: &'static str,
+struct TextMember {
+    name: &'static str,
     delta: &'static str,
     done: &'static str,
 }
 
-const OUTPUT_TEXT: Written = Written {
-    member: "text",
+const OUTPUT_TEXT: TextMember = TextMember {
+    name: "text",
     delta: "response.output_text.delta",
     done: "response.output_text.done",
 };
-const REFUSAL: Written = Written {
-    member: "refusal",
+const REFUSAL: TextMember = TextMember {
+    name: "refusal",
     delta: "response.refusal.delta",
     done: "response.refusal.done",
 };
-const REASONING: Written = Written {
-    member: "text",
+const REASONING: TextMember = TextMember {
+    name: "text",
     delta: "response.reasoning_text.delta",
     done: "response.reasoning_text.done",
 };
-const SUMMARY: Written = Written {
-    member: "text",
+const SUMMARY: TextMember = TextMember {
+    name: "text",
     delta: "response.reasoning_summary_text.delta",
     done: "response.reasoning_summary_text.done",
 };
-const ARGUMENTS: Written = Written {
-    member: "arguments",
+const ARGUMENTS: TextMember = TextMember {
+    name: "arguments",
     delta: "response.function_call_arguments.delta",
     done: "response.function_call_arguments.done",
 };
-const TOOL_INPUT: Written = Written {
-    member: "input",
+const TOOL_INPUT: TextMember = TextMember {
+    name: "input",
     delta: "response.custom_tool_call_input.delta",
     done: "response.custom_tool_call_input.done",
 };
@@ -161,7 +161,7 @@ impl Stream<'_, '_> {
             Some(kind) if kind.is("reasoning") => &[SUMMARIES, CONTENT],
             _ => &[],
         };
-        let written = match read.string("type") {
+        let text_member = match read.string("type") {
             Some(kind) if kind.is("function_call") => Some(ARGUMENTS),
             Some(kind) if kind.is("custom_tool_call") => Some(TOOL_INPUT),
             _ => None,
@@ -173,7 +173,11 @@ impl Stream<'_, '_> {
             ("status", Some("\"in_progress\"")),
         ];
         changes.extend(parts.iter().map(|list| (list.member, Some("[]"))));
-        changes.extend(written.iter().map(|written| (written.member, Some("\"\""))));
+        changes.extend(
+            text_member
+                .iter()
+                .map(|text_member| (text_member.name, Some("\"\""))),
+        );
         self.send("response.output_item.added", |it| {
             it.number("output_index", output_index);
             it.object("item", |it| read.write_to(it, &changes));
@@ -189,8 +193,8 @@ impl Stream<'_, '_> {
                 })?;
             }
         }
-        if let Some(written) = written {
-            self.written(&written, position, &read, &["name"])?;
+        if let Some(text_member) = text_member {
+            self.send_text(&text_member, position, &read, &["name"])?;
         }
         self.send("response.output_item.done", |it| {
             it.number("output_index", output_index);
@@ -206,7 +210,7 @@ impl Stream<'_, '_> {
     ) -> Result<(), UnusableAnswer> {
         let read = RawObject::of(part)
             .ok_or_else(|| UnusableAnswer::malformed("a part is not an object"))?;
-        let written = match read.string("type") {
+        let text_member = match read.string("type") {
             Some(kind) if kind.is("output_text") => Some(OUTPUT_TEXT),
             Some(kind) if kind.is("refusal") => Some(REFUSAL),
             Some(kind) if kind.is("reasoning_text") => Some(REASONING),
@@ -215,16 +219,16 @@ impl Stream<'_, '_> {
             _ => None,
         };
         let mut changes = Vec::new();
-        if let Some(written) = &written {
-            changes.push((written.member, Some("\"\"")));
+        if let Some(text_member) = &text_member {
+            changes.push((text_member.name, Some("\"\"")));
             changes.extend(["annotations", "logprobs"].map(|name| (name, Some("[]"))));
         }
         self.send(list.added, |it| {
             position.write(it);
             it.object("part", |it| read.write_to(it, &changes));
         })?;
-        if let Some(written) = &written {
-            self.written(written, position, &read, &["logprobs"])?;
+        if let Some(text_member) = &text_member {
+            self.send_text(text_member, position, &read, &["logprobs"])?;
         }
         self.send(list.done, |it| {
             position.write(it);
@@ -234,18 +238,18 @@ impl Stream<'_, '_> {
 
     /// Sends a text as one delta and as a whole, then its annotations. The members named in
     /// `beside` are repeated beside the whole text.
-    fn written(
+    fn send_text(
         &mut self,
-        written: &Written,
+        text_member: &TextMember,
         position: ItemPosition<'_>,
         object: &RawObject<'_>,
         beside: &[&str],
     ) -> Result<(), UnusableAnswer> {
         let text = object
-            .get(written.member)
+            .get(text_member.name)
             .filter(|text| text.shape() == Shape::String);
         let Some(text) = text else {
-            let why = format!("`{}` is not a string", written.member);
+            let why = format!("`{}` is not a string", text_member.name);
             return Err(UnusableAnswer::malformed(why));
         };
         let write_beside = |it: &mut Object<'_>| {
@@ -253,13 +257,13 @@ impl Stream<'_, '_> {
                 match object.get(name) {
                     Some(value) => drop(it.raw(name, value.text())),
                     // Clients require the list.
-                    None if written.delta == OUTPUT_TEXT.delta => drop(it.array(name, |_| {})),
+                    None if text_member.delta == OUTPUT_TEXT.delta => drop(it.array(name, |_| {})),
                     None => {}
                 }
             }
         };
         if !text.is_empty() {
-            self.send(written.delta, |it| {
+            self.send(text_member.delta, |it| {
                 position.write(it);
                 it.raw("delta", text.text());
                 write_beside(it);
@@ -274,9 +278,9 @@ impl Stream<'_, '_> {
                 })
             })?;
         }
-        self.send(written.done, |it| {
+        self.send(text_member.done, |it| {
             position.write(it);
-            it.raw(written.member, text.text());
+            it.raw(text_member.name, text.text());
             write_beside(it);
         })
     }

@@ -1,6 +1,6 @@
 //! Writes a message of a stream, part by part.
 
-use super::sender::Sender;
+use super::sender::EventSender;
 use crate::byte_queue::ByteQueue;
 use crate::canon::{Delta, Opaque, Token};
 use crate::json::write;
@@ -50,7 +50,7 @@ impl Message {
         &mut self,
         is_refusal: bool,
         index: u64,
-        sender: &mut Sender,
+        sender: &mut EventSender,
         out: &mut ByteQueue,
     ) {
         sender.send(out, "response.content_part.added", |it| {
@@ -73,7 +73,7 @@ impl Message {
         &mut self,
         delta: Delta,
         index: u64,
-        sender: &mut Sender,
+        sender: &mut EventSender,
         out: &mut ByteQueue,
     ) {
         let place = (index, self.count);
@@ -128,7 +128,7 @@ impl Message {
     pub(super) fn close_part(
         &mut self,
         index: u64,
-        sender: &mut Sender,
+        sender: &mut EventSender,
         out: &mut ByteQueue,
     ) -> Option<Opaque> {
         let place = (index, self.count);

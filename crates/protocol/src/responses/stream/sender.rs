@@ -5,13 +5,13 @@ use crate::json::write;
 
 /// Sends the events of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Sender {
+pub(super) struct EventSender {
     /// The number of the next event.
     pub(super) sequence: u64,
     buffer: Vec<u8>,
 }
 
-impl Sender {
+impl EventSender {
     pub(super) fn send(
         &mut self,
         out: &mut ByteQueue,

@@ -5,7 +5,7 @@
 //! with the same id.
 
 use super::message::Message;
-use super::sender::Sender;
+use super::sender::EventSender;
 use crate::byte_queue::ByteQueue;
 use crate::canon::{AnswerContext, Block, Delta, Event, Opaque, Stop};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::usage::Usage;
 pub struct Writer {
     object: Object,
     ids: ItemId,
-    sender: Sender,
+    sender: EventSender,
     has_begun: bool,
     /// The output so far, as a list without brackets.
     output: Vec<u8>,
@@ -63,7 +63,7 @@ impl Writer {
         Self {
             object: Object::new(&context),
             ids: ItemId::new(&context.id),
-            sender: Sender::default(),
+            sender: EventSender::default(),
             has_begun: false,
             output: Vec::new(),
             count: 0,

@@ -2,7 +2,7 @@
 
 use super::request::{Request, missing};
 use crate::failure::Failure;
-use crate::profile::{Allowed, Profile};
+use crate::profile::{AllowedValues, Profile};
 
 /// The resolution of drafts (`docs/api/content-tasks.md`).
 const DRAFT_RESOLUTION: &str = "480p";
@@ -262,14 +262,14 @@ impl Request {
 }
 
 /// Whether a word is allowed. If the allowed words are not known, the upstream decides.
-fn allows(allowed: Option<&Allowed>, word: &str) -> bool {
+fn allows(allowed: Option<&AllowedValues>, word: &str) -> bool {
     allowed.is_none_or(|allowed| allowed.has_word(word))
 }
 
 fn one_of(
     name: &'static str,
     value: Option<&str>,
-    allowed: Option<&Allowed>,
+    allowed: Option<&AllowedValues>,
 ) -> Result<(), Failure> {
     match (value, allowed) {
         (Some(value), Some(allowed)) if !allowed.has_word(value) => {

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::report::{self, DRAFT_PREFIX, INTERNAL, MOV, SUCCEEDED, end, remembers};
+use super::report::{self, DRAFT_PREFIX, INTERNAL, MOV, SUCCEEDED, end, memo_contains};
 use super::request::{Request, write_request};
 use super::snapshot::{failed, plain};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::profile::Profile;
 use crate::video::{
-    Accepted, Bound, Cause, Creation, CreationTarget, Deletion, Draft, Hosted, Outcome, Polled,
-    Protocol, RunningState, Task,
+    Cause, CreationRequest, CreationResult, CreationTarget, Deletion, Draft, HostedMedium, Outcome,
+    PollResult, Protocol, RunningState, Task, UsageBound,
 };
 
 /// The time that the gateway waits beyond the upstream's own time limit for a task (T11).
@@ -25,7 +25,7 @@ const DRAFT: &str = "draft";
 #[derive(Debug)]
 pub struct ContentTask;
 
-impl Creation for Request {
+impl CreationRequest for Request {
     fn model(&self) -> &str {
         &self.model
     }
@@ -38,8 +38,8 @@ impl Creation for Request {
         self.check_profile(profile)
     }
 
-    fn bound(&self, profile: &Profile) -> Bound {
-        Bound {
+    fn bound(&self, profile: &Profile) -> UsageBound {
+        UsageBound {
             seconds: 0,
             tokens: self.tokens_max(profile),
             resolution: self.resolution(profile).map(str::to_owned),
@@ -70,7 +70,7 @@ impl Creation for Request {
 
     /// Requires a draft of this model that has succeeded (`docs/api/content-tasks.md`).
     fn check_draft(&self, found: &Draft<'_>) -> Result<(), Failure> {
-        let message = if !remembers(found.memo, DRAFT) {
+        let message = if !memo_contains(found.memo, DRAFT) {
             "The task that `draft_task.id` names is not a draft."
         } else if found.model != self.model {
             "The draft that `draft_task.id` names was made by another model."
@@ -100,19 +100,24 @@ impl Protocol for ContentTask {
         }
     }
 
-    fn read_accepted(&self, body: &[u8], _: &Task<'_>) -> Accepted {
+    fn read_creation(&self, body: &[u8], _: &Task<'_>) -> CreationResult {
         let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         match value["id"].as_str() {
-            Some(id) if !id.is_empty() => Accepted::Follow(id.to_owned()),
-            _ => Accepted::Unclear,
+            Some(id) if !id.is_empty() => CreationResult::Follow(id.to_owned()),
+            _ => CreationResult::Unclear,
         }
     }
 
-    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
         report::read_poll(status, body, task)
     }
 
-    fn write_delivered(&self, task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+    fn write_delivered(
+        &self,
+        task: &Task<'_>,
+        facts: &str,
+        hosted: &[Option<HostedMedium>],
+    ) -> Outcome {
         report::write_delivered(task, facts, hosted)
     }
 

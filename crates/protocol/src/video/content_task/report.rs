@@ -6,7 +6,8 @@ use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
 use crate::json::write::Object;
 use crate::scrub::{Names, explain, explain_code};
 use crate::video::{
-    Delivery, Hosted, MediaKind, Medium, Outcome, Polled, ReportedUsage, RunningState, Source, Task,
+    Delivery, HostedMedium, MediaKind, Medium, Outcome, PollResult, ReportedUsage, RunningState,
+    Source, Task,
 };
 
 /// The memo of a task whose result should be a MOV file.
@@ -36,40 +37,40 @@ const FACTS: [&str; 14] = [
 ];
 
 /// Reads the answer to a poll. It has status 200 in every state of the task.
-pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
-        (404, _) => Polled::UnknownTask,
+        (404, _) => PollResult::UnknownTask,
         (200, Some(value)) => read_report(&value, task),
-        _ => Polled::Unclear,
+        _ => PollResult::Unclear,
     }
 }
 
-fn read_report(value: &Value, task: &Task<'_>) -> Polled {
+fn read_report(value: &Value, task: &Task<'_>) -> PollResult {
     let ended = |outcome| {
-        Polled::Ended(Outcome {
+        PollResult::Ended(Outcome {
             used: used(value),
             ..outcome
         })
     };
     match value["status"].as_str() {
-        Some("queued") => Polled::Running(Some(running("queued", value, task))),
-        Some("running") => Polled::Running(Some(running("running", value, task))),
+        Some("queued") => PollResult::Running(Some(running("queued", value, task))),
+        Some("running") => PollResult::Running(Some(running("running", value, task))),
         Some(SUCCEEDED) => match delivery(value, task) {
-            Some(delivery) => Polled::Delivered(delivery),
-            None => Polled::Ended(failed(task, INTERNAL, "There is no result.")),
+            Some(delivery) => PollResult::Delivered(delivery),
+            None => PollResult::Ended(failed(task, INTERNAL, "There is no result.")),
         },
         Some("failed") => ended(failure(&value["error"], task)),
         Some("expired") => ended(end(task, "expired")),
         Some("cancelled" | "canceled") => ended(end(task, "cancelled")),
-        _ => Polled::Unclear,
+        _ => PollResult::Unclear,
     }
 }
 
 /// A result. The upstream keeps its media for a day.
 fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
     let video = url(&value["content"]["video_url"])?;
-    let kind = if remembers(task.memo, MOV) {
+    let kind = if memo_contains(task.memo, MOV) {
         MediaKind::Mov
     } else {
         MediaKind::Mp4
@@ -96,7 +97,11 @@ fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
 }
 
 /// The end of a task whose media have been copied.
-pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+pub(super) fn write_delivered(
+    task: &Task<'_>,
+    facts: &str,
+    hosted: &[Option<HostedMedium>],
+) -> Outcome {
     let facts: Value = serde_json::from_str(facts).unwrap_or_default();
     let used = used(&facts);
     let url = |place: usize| {
@@ -133,7 +138,7 @@ pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hos
 pub(super) const INTERNAL: &str = "InternalServiceError";
 
 /// Whether a memo contains this word.
-pub(super) fn remembers(memo: Option<&str>, word: &str) -> bool {
+pub(super) fn memo_contains(memo: Option<&str>, word: &str) -> bool {
     memo.is_some_and(|memo| memo.split(' ').any(|it| it == word))
 }
 

@@ -6,7 +6,7 @@
 
 use super::check::AUTO;
 use super::request::Request;
-use crate::profile::{Allowed, Profile};
+use crate::profile::{AllowedValues, Profile};
 
 /// The largest frame of each resolution, in pixels.
 const PIXELS: [(&str, u64); 4] = [
@@ -25,7 +25,7 @@ impl Request {
     pub(super) fn tokens_max(&self, profile: &Profile) -> u64 {
         let asked = self.options.duration.filter(|duration| *duration != AUTO);
         let asked = asked.and_then(|seconds| u64::try_from(seconds).ok());
-        let longest = profile.durations.as_ref().and_then(Allowed::largest);
+        let longest = profile.durations.as_ref().and_then(AllowedValues::largest);
         let longest = longest.and_then(|seconds| u64::try_from(seconds).ok());
         let seconds = asked.or(longest).unwrap_or(u64::MAX);
         let frames = match self.options.frames {

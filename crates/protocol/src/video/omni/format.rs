@@ -50,7 +50,7 @@ fn read_video(raw: Raw<'_>) -> Result<Format, Failure> {
         return Err(Failure::invalid(message).param("response_format.type"));
     }
     check::refuse_member(&members, "gcs_uri", "response_format.gcs_uri")?;
-    only(&members, &KNOWN, "response_format.")?;
+    refuse_other_members(&members, &KNOWN, "response_format.")?;
     members.string("delivery")?;
     if members
         .string("mime_type")?
@@ -82,7 +82,7 @@ fn read_seconds(text: &str) -> Result<i64, Failure> {
 }
 
 /// Refuses members that have no meaning for a video, instead of dropping them.
-pub(super) fn only(
+pub(super) fn refuse_other_members(
     members: &Members<'_>,
     known: &[&str],
     path: &'static str,

@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 
-use super::report::{self, Facts};
+use super::report::{self, VideoFacts};
 use super::request::Request;
 use super::snapshot;
 use super::usage::Usage;
 use crate::failure::Failure;
 use crate::profile::Profile;
 use crate::video::google::{DEADLINE_EXCEEDED, code_of, used};
-use crate::video::media::Hosted;
-use crate::video::protocol::{Creation, CreationTarget, Protocol};
+use crate::video::media::HostedMedium;
+use crate::video::protocol::{CreationRequest, CreationTarget, Protocol};
 use crate::video::task::{
-    Accepted, Bound, Cause, Outcome, Polled, ReportedUsage, RunningState, Task,
+    Cause, CreationResult, Outcome, PollResult, ReportedUsage, RunningState, Task, UsageBound,
 };
 
 /// Omni interactions.
@@ -33,17 +33,22 @@ impl Protocol for Omni {
         snapshot::write_running(task, "in_progress")
     }
 
-    fn read_accepted(&self, body: &[u8], task: &Task<'_>) -> Accepted {
+    fn read_creation(&self, body: &[u8], task: &Task<'_>) -> CreationResult {
         report::read_answer(body, task)
     }
 
     /// The upstream stores nothing that could be polled.
-    fn read_poll(&self, _status: u16, _body: &[u8], _task: &Task<'_>) -> Polled {
-        Polled::Unclear
+    fn read_poll(&self, _status: u16, _body: &[u8], _task: &Task<'_>) -> PollResult {
+        PollResult::Unclear
     }
 
-    fn write_delivered(&self, task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
-        let facts = Facts::read(facts);
+    fn write_delivered(
+        &self,
+        task: &Task<'_>,
+        facts: &str,
+        hosted: &[Option<HostedMedium>],
+    ) -> Outcome {
+        let facts = VideoFacts::read(facts);
         match hosted.first() {
             Some(Some(video)) => Outcome {
                 used: ReportedUsage {
@@ -67,7 +72,7 @@ impl Protocol for Omni {
     }
 }
 
-impl Creation for Request {
+impl CreationRequest for Request {
     fn model(&self) -> &str {
         &self.model
     }
@@ -80,12 +85,12 @@ impl Creation for Request {
         self.check_profile(profile)
     }
 
-    fn bound(&self, profile: &Profile) -> Bound {
+    fn bound(&self, profile: &Profile) -> UsageBound {
         let seconds = self.seconds_max(profile);
         let most = profile.video_tokens_per_second.unwrap_or(0);
         let tokens = seconds.saturating_mul(most);
         let (part, whole) = self.share_of_tokens();
-        Bound {
+        UsageBound {
             seconds,
             tokens: tokens.saturating_mul(part).div_ceil(whole),
             resolution: Some(self.resolution().to_owned()),

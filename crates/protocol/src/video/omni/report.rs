@@ -6,19 +6,19 @@ use serde_json::Value;
 use super::snapshot::write_ended;
 use super::usage::Usage;
 use crate::video::google::{clean, delivery, read_error, read_video};
-use crate::video::task::{Accepted, Outcome, ReportedUsage, Task};
+use crate::video::task::{CreationResult, Outcome, ReportedUsage, Task};
 
 /// The maximum number of texts that are passed on with a video.
 const TEXTS_MAX: usize = 16;
 
 /// Data that the upstream reported besides the video.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Facts {
+pub(super) struct VideoFacts {
     pub(super) texts: Vec<String>,
     pub(super) usage: Usage,
 }
 
-impl Facts {
+impl VideoFacts {
     /// Reads stored facts. A text that cannot be read yields empty facts.
     pub(super) fn read(facts: &str) -> Self {
         serde_json::from_str(facts).unwrap_or_default()
@@ -26,9 +26,9 @@ impl Facts {
 }
 
 /// Reads the answer to a creation that waited for its video.
-pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
+pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> CreationResult {
     let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
-        return Accepted::Unclear;
+        return CreationResult::Unclear;
     };
     let usage = Usage::read(&value["usage"]);
     let status = match value["status"].as_str() {
@@ -37,11 +37,11 @@ pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
         Some("cancelled") => "cancelled",
         Some("incomplete" | "requires_continuation") => "incomplete",
         Some("budget_exceeded") => "budget_exceeded",
-        _ => return Accepted::Unclear,
+        _ => return CreationResult::Unclear,
     };
     let (code, message) = fault(&value, task);
     let message = message.unwrap_or_else(|| unexplained(status).to_owned());
-    Accepted::Ended(Outcome {
+    CreationResult::Ended(Outcome {
         used: ReportedUsage {
             tokens: usage.reported_video_tokens(),
             ..ReportedUsage::default()
@@ -62,7 +62,7 @@ fn unexplained(status: &str) -> &'static str {
 
 /// Reads a completed interaction. If it ends with a text instead of a video, the text is a refusal.
 /// Without a video nothing was delivered, so nothing is charged, even if usage is reported.
-fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
+fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> CreationResult {
     let (code, error_message) = fault(value, task);
     let steps = value["steps"].as_array_mut().into_iter().flatten().rev();
     let outputs = steps.filter(|step| step["type"] == "model_output");
@@ -84,16 +84,16 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
             }
         }
         if let Some(source) = source {
-            let facts = Facts { texts, usage };
+            let facts = VideoFacts { texts, usage };
             let facts = serde_json::to_string(&facts).unwrap_or_default();
-            return Accepted::Delivered(delivery(source, facts));
+            return CreationResult::Delivered(delivery(source, facts));
         }
         said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
     }
     // A text beside a clip describes the clip. It is not the reason why the clip has no data.
     let message = error_message.or(said.filter(|_| !has_clip));
     let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
-    Accepted::Ended(write_ended(task, "failed", (code, &message), &usage))
+    CreationResult::Ended(write_ended(task, "failed", (code, &message), &usage))
 }
 
 /// The error of the last step that has one, otherwise the first error of the interaction itself.

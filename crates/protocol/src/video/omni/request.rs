@@ -5,13 +5,13 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::format::{self, Format, only};
+use super::format::{self, Format, refuse_other_members};
 use super::input::{self, Input};
 use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::{Cursor, Members, Raw, Spelling, write_string};
-use crate::profile::{Allowed, Profile};
+use crate::profile::{AllowedValues, Profile};
 use crate::video::check;
 
 /// Defaults of `docs/api/omni.md`.
@@ -93,7 +93,7 @@ pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     }
     members.boolean("store")?;
     members.boolean("background")?;
-    only(&members, &KNOWN, "")?;
+    refuse_other_members(&members, &KNOWN, "")?;
     if let Some(modalities) = members.array("response_modalities")? {
         only_video(modalities)?;
     }
@@ -164,7 +164,7 @@ impl Request {
         if let Some(seconds) = self.seconds() {
             return u64::try_from(seconds).unwrap_or(0);
         }
-        let longest = profile.durations.as_ref().and_then(Allowed::largest);
+        let longest = profile.durations.as_ref().and_then(AllowedValues::largest);
         let longest = longest.and_then(|longest| u64::try_from(longest).ok());
         profile.source_seconds_max.or(longest).unwrap_or(u64::MAX)
     }
@@ -212,13 +212,13 @@ impl Request {
 /// The task that the configuration names. Other members of it have no meaning for a video.
 fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     let config = Members::nested(config, "generation_config.", Spelling::One)?;
-    only(&config, &["video_config"], "generation_config.")?;
+    refuse_other_members(&config, &["video_config"], "generation_config.")?;
     let Some(video) = config.object("video_config")? else {
         return Ok(None);
     };
     let path = "generation_config.video_config.";
     let video = Members::nested(video, path, Spelling::One)?;
-    only(&video, &["task"], path)?;
+    refuse_other_members(&video, &["task"], path)?;
     let Some(name) = video.string("task")? else {
         return Ok(None);
     };

@@ -1,10 +1,10 @@
 //! Writes snapshots: the form of an interaction in lookups and callbacks. Its id is the id of the task.
 
-use super::report::Facts;
+use super::report::VideoFacts;
 use super::usage::Usage;
 use crate::json::write::{self, Object};
 use crate::shared::iso_time::iso;
-use crate::video::media::Hosted;
+use crate::video::media::HostedMedium;
 use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
 /// A task that is still running.
@@ -23,7 +23,7 @@ pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> RunningSta
 }
 
 /// A task whose video the gateway has copied.
-pub(super) fn write_done(task: &Task<'_>, facts: &Facts, video: &Hosted) -> Outcome {
+pub(super) fn write_done(task: &Task<'_>, facts: &VideoFacts, video: &HostedMedium) -> Outcome {
     let snapshot = snapshot(task, "completed", &facts.usage, |step| {
         step.array("content", |content| {
             for text in facts.texts.iter().filter(|text| !text.is_empty()) {

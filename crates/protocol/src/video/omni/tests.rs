@@ -3,9 +3,10 @@ use bytes::Bytes;
 use super::report::read_answer;
 use super::*;
 use crate::failure::Failure;
-use crate::profile::{Base, Profile};
+use crate::profile::{BuiltInProfile, Profile};
 use crate::video::{
-    Accepted, Cause, Creation, Hosted, MediaKind, Outcome, Protocol, ReportedUsage, Task,
+    Cause, CreationRequest, CreationResult, HostedMedium, MediaKind, Outcome, Protocol,
+    ReportedUsage, Task,
 };
 
 const TASK: Task<'_> = Task {
@@ -18,8 +19,8 @@ const TASK: Task<'_> = Task {
     public_url: "https://gateway.example",
 };
 
-fn hosted(seconds: Option<u64>) -> Hosted {
-    Hosted {
+fn hosted(seconds: Option<u64>) -> HostedMedium {
+    HostedMedium {
         id: "abc".to_owned(),
         kind: MediaKind::Mp4,
         seconds,
@@ -37,7 +38,7 @@ fn describe(outcome: &Outcome) -> String {
 
 fn profile() -> Profile {
     let bare = Profile {
-        base: Some(Base::Omni11),
+        base: Some(BuiltInProfile::Omni11),
         ..Profile::default()
     };
     bare.over_base()
@@ -449,10 +450,10 @@ fn an_upstream_gets_one_step_and_nothing_of_ours() {
     insta::assert_snapshot!(bodies.join("\n"));
 }
 
-fn shown(accepted: Accepted) -> String {
+fn shown(accepted: CreationResult) -> String {
     match accepted {
-        Accepted::Ended(outcome) => describe(&outcome),
-        Accepted::Delivered(delivery) => {
+        CreationResult::Ended(outcome) => describe(&outcome),
+        CreationResult::Delivered(delivery) => {
             let media = [Some(hosted(Some(10)))];
             let outcome = Omni.write_delivered(&TASK, &delivery.facts, &media);
             format!("{:?} {}", delivery.media, describe(&outcome))
@@ -532,7 +533,7 @@ fn a_clip_without_data_is_not_a_result() {
         let body = format!(
             r#"{{"status":"completed","steps":[{{"type":"model_output","content":[{{"type":"text","text":"Here is your clip."}},{video}]}}],"usage":{{"total_output_tokens":9,"output_tokens_by_modality":[{{"modality":"video","tokens":9}}]}}}}"#
         );
-        let Accepted::Ended(outcome) = read_answer(body.as_bytes(), &TASK) else {
+        let CreationResult::Ended(outcome) = read_answer(body.as_bytes(), &TASK) else {
             panic!("{video}");
         };
         assert_eq!((outcome.status, outcome.is_success), ("failed", false));

@@ -7,9 +7,11 @@ use super::{report, snapshot};
 use crate::failure::Failure;
 use crate::profile::Profile;
 use crate::video::google::{code_of, used};
-use crate::video::media::Hosted;
-use crate::video::protocol::{Creation, CreationTarget, Protocol};
-use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
+use crate::video::media::HostedMedium;
+use crate::video::protocol::{CreationRequest, CreationTarget, Protocol};
+use crate::video::task::{
+    Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound,
+};
 
 /// Long-running predict.
 #[derive(Debug)]
@@ -24,15 +26,20 @@ impl Protocol for Predict {
         snapshot::write_running(task, None)
     }
 
-    fn read_accepted(&self, body: &[u8], _task: &Task<'_>) -> Accepted {
-        report::read_accepted(body).map_or(Accepted::Unclear, Accepted::Follow)
+    fn read_creation(&self, body: &[u8], _task: &Task<'_>) -> CreationResult {
+        report::read_creation(body).map_or(CreationResult::Unclear, CreationResult::Follow)
     }
 
-    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
         report::read_poll(status, body, task)
     }
 
-    fn write_delivered(&self, task: &Task<'_>, _facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+    fn write_delivered(
+        &self,
+        task: &Task<'_>,
+        _facts: &str,
+        hosted: &[Option<HostedMedium>],
+    ) -> Outcome {
         match hosted.first() {
             Some(Some(video)) => Outcome {
                 used: used(task, video),
@@ -51,7 +58,7 @@ impl Protocol for Predict {
     }
 }
 
-impl Creation for Request {
+impl CreationRequest for Request {
     fn model(&self) -> &str {
         &self.model
     }
@@ -64,11 +71,11 @@ impl Creation for Request {
         self.check_profile(profile)
     }
 
-    fn bound(&self, _profile: &Profile) -> Bound {
-        Bound {
+    fn bound(&self, _profile: &Profile) -> UsageBound {
+        UsageBound {
             seconds: self.seconds(),
             resolution: Some(self.resolution().to_owned()),
-            ..Bound::default()
+            ..UsageBound::default()
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::snapshot::{write_error, write_filtered, write_running};
 use crate::video::google::{INTERNAL, clean, delivery, read_error, read_video};
 use crate::video::media::Source;
-use crate::video::task::{Outcome, Polled, Task, percent};
+use crate::video::task::{Outcome, PollResult, Task, percent};
 
 /// The maximum length of an operation name.
 const NAME_BYTES_MAX: usize = 512;
@@ -21,7 +21,7 @@ const VIDEO_MEMBERS: [&str; 4] = [
 
 /// The operation's name in the upstream's answer to a creation. It becomes part of a URL path, so
 /// its characters are checked.
-pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
+pub(super) fn read_creation(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let name = value["name"].as_str()?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -31,38 +31,38 @@ pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
 }
 
 /// Reads the answer to a poll. `done` is often absent while an operation runs.
-pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
     match status {
         200 => {}
-        404 => return Polled::UnknownTask,
-        _ => return Polled::Unclear,
+        404 => return PollResult::UnknownTask,
+        _ => return PollResult::Unclear,
     }
     let Ok(Value::Object(mut operation)) = serde_json::from_slice(body) else {
-        return Polled::Unclear;
+        return PollResult::Unclear;
     };
     match operation.get("done") {
         Some(Value::Bool(true)) => {}
         None | Some(Value::Bool(false) | Value::Null) if operation.contains_key("name") => {
             return running(&operation, task);
         }
-        _ => return Polled::Unclear,
+        _ => return PollResult::Unclear,
     }
     let error = operation.get("error").filter(|error| !error.is_null());
     if let Some(error) = error {
-        return Polled::Ended(failed(error, task));
+        return PollResult::Ended(failed(error, task));
     }
     let mut response = operation.remove("response").unwrap_or_default();
     if let Some(source) = video(&mut response) {
-        return Polled::Delivered(delivery(source, String::new()));
+        return PollResult::Delivered(delivery(source, String::new()));
     }
-    Polled::Ended(without_video(&response, task))
+    PollResult::Ended(without_video(&response, task))
 }
 
 /// An operation that is still running. Snapshots do not contain the progress, but operators can see it.
-fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
+fn running(operation: &Map<String, Value>, task: &Task<'_>) -> PollResult {
     let metadata = operation.get("metadata");
     let progress = metadata.and_then(|it| percent(&it["progressPercent"]));
-    Polled::Running(progress.map(|percent| write_running(task, Some(percent))))
+    PollResult::Running(progress.map(|percent| write_running(task, Some(percent))))
 }
 
 /// The first video, in any of the members that this family uses.

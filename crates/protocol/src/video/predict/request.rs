@@ -50,7 +50,7 @@ const CONSUMED: [&str; 5] = [
 ];
 
 /// A member that is passed on unchanged: its name in the upstream's spelling, and its position.
-type Kept = (String, Range<usize>);
+type UnchangedMember = (String, Range<usize>);
 
 /// A request that was read, but not yet checked against the model's profile.
 #[derive(Debug)]
@@ -63,9 +63,9 @@ pub struct Request {
     seconds: i64,
     resolution: String,
     aspect_ratio: String,
-    top: Vec<Kept>,
-    instance: Vec<Kept>,
-    parameters: Vec<Kept>,
+    top: Vec<UnchangedMember>,
+    instance: Vec<UnchangedMember>,
+    parameters: Vec<UnchangedMember>,
     body: Bytes,
 }
 
@@ -88,7 +88,7 @@ pub fn read_request(body: &Bytes, model: &str) -> Result<Request, Failure> {
         seconds: DEFAULT_SECONDS,
         resolution: DEFAULT_RESOLUTION.to_owned(),
         aspect_ratio: DEFAULT_RATIO.to_owned(),
-        top: kept(&members, &TOP_CONSUMED),
+        top: unchanged_members(&members, &TOP_CONSUMED),
         instance: Vec::new(),
         parameters: Vec::new(),
         body: body.clone(),
@@ -115,7 +115,7 @@ impl Request {
             let message = "`instances[0].prompt` is required without an image.";
             return Err(Failure::invalid(message).param("instances[0].prompt"));
         }
-        self.instance = kept(&members, &["image"]);
+        self.instance = unchanged_members(&members, &["image"]);
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Request {
         if let Some(ratio) = members.string("aspect_ratio")? {
             self.aspect_ratio = ratio.into_owned();
         }
-        self.parameters = kept(members, &CONSUMED);
+        self.parameters = unchanged_members(members, &CONSUMED);
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl Request {
         out.into_pieces()
     }
 
-    fn carry(&self, members: &[Kept], is_first: bool, out: &mut ByteQueue) {
+    fn carry(&self, members: &[UnchangedMember], is_first: bool, out: &mut ByteQueue) {
         for (number, (name, span)) in members.iter().enumerate() {
             let mut head = Vec::new();
             if number > 0 || !is_first {
@@ -261,7 +261,7 @@ fn not_exposed(members: &Members<'_>, name: &str, param: &'static str) -> Result
 }
 
 /// The members that are passed on unchanged. A member that is `null` counts as absent.
-fn kept(members: &Members<'_>, consumed: &[&str]) -> Vec<Kept> {
+fn unchanged_members(members: &Members<'_>, consumed: &[&str]) -> Vec<UnchangedMember> {
     let named = members.iter().filter(|member| !member.value.is_null());
     let named = named.map(|member| (camel(&member.name).into_owned(), member.value.span()));
     named

@@ -2,7 +2,7 @@
 
 use crate::json::write::{self, Object};
 use crate::video::google::DEADLINE_EXCEEDED;
-use crate::video::media::Hosted;
+use crate::video::media::HostedMedium;
 use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
 /// The answer to a creation.
@@ -22,7 +22,7 @@ pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> RunningSta
 }
 
 /// An operation whose video the gateway has copied. Clients of this protocol download it as a file.
-pub(super) fn write_done(task: &Task<'_>, video: &Hosted) -> Outcome {
+pub(super) fn write_done(task: &Task<'_>, video: &HostedMedium) -> Outcome {
     let (url, mime) = (video.file_url(task.public_url), video.kind.media_type());
     let snapshot = response(task, |response| {
         response.array("generatedSamples", |samples| {

@@ -1,10 +1,12 @@
 use bytes::Bytes;
 
-use super::report::{read_accepted, read_poll};
+use super::report::{read_creation, read_poll};
 use super::*;
 use crate::failure::Failure;
-use crate::profile::{Base, Profile};
-use crate::video::{Cause, Creation, Hosted, MediaKind, Outcome, Polled, Protocol, Task};
+use crate::profile::{BuiltInProfile, Profile};
+use crate::video::{
+    Cause, CreationRequest, HostedMedium, MediaKind, Outcome, PollResult, Protocol, Task,
+};
 
 const TASK: Task<'_> = Task {
     id: "task-1",
@@ -16,8 +18,8 @@ const TASK: Task<'_> = Task {
     public_url: "https://gateway.example",
 };
 
-fn hosted(seconds: Option<u64>) -> Hosted {
-    Hosted {
+fn hosted(seconds: Option<u64>) -> HostedMedium {
+    HostedMedium {
         id: "abc".to_owned(),
         kind: MediaKind::Mp4,
         seconds,
@@ -33,7 +35,7 @@ fn describe(outcome: &Outcome) -> String {
     )
 }
 
-fn profile(base: Base) -> Profile {
+fn profile(base: BuiltInProfile) -> Profile {
     let own = Profile {
         base: Some(base),
         ..Profile::default()
@@ -46,7 +48,7 @@ fn read(body: &str) -> Result<Request, Failure> {
 }
 
 /// The code and the member of a refusal.
-fn refusal(base: Base, body: &str) -> Option<(String, String)> {
+fn refusal(base: BuiltInProfile, body: &str) -> Option<(String, String)> {
     let read = read(body).and_then(|request| request.check(&profile(base)));
     let mut failure = read.err()?;
     assert_eq!(failure.status(), 400, "{body}");
@@ -294,7 +296,11 @@ fn every_rule_has_its_refusal() {
     ];
     for (body, expected) in table {
         let expected = expected.map(|(code, param)| (code.to_owned(), param.to_owned()));
-        assert_eq!(refusal(Base::Predict31, &body), expected, "{body}");
+        assert_eq!(
+            refusal(BuiltInProfile::Predict31, &body),
+            expected,
+            "{body}"
+        );
     }
 }
 
@@ -302,9 +308,9 @@ fn every_rule_has_its_refusal() {
 fn the_tiers_differ_in_their_finest_resolution() {
     let body = with(r#""prompt":"x""#, r#""resolution":"4k""#);
     for (base, is_refused) in [
-        (Base::Predict31, false),
-        (Base::Predict31Fast, false),
-        (Base::Predict31Lite, true),
+        (BuiltInProfile::Predict31, false),
+        (BuiltInProfile::Predict31Fast, false),
+        (BuiltInProfile::Predict31Lite, true),
     ] {
         assert_eq!(refusal(base, &body).is_some(), is_refused, "{base:?}");
     }
@@ -312,7 +318,7 @@ fn the_tiers_differ_in_their_finest_resolution() {
         r#""prompt":"x""#,
         r#""resolution":"1080p","durationSeconds":4"#,
     );
-    assert!(refusal(Base::Predict31Lite, &body).is_some());
+    assert!(refusal(BuiltInProfile::Predict31Lite, &body).is_some());
 }
 
 #[test]
@@ -375,14 +381,14 @@ fn names_of_operations_are_paths() {
         ("{}", None),
         ("<html>", None),
     ] {
-        assert_eq!(read_accepted(body.as_bytes()).as_deref(), name, "{body}");
+        assert_eq!(read_creation(body.as_bytes()).as_deref(), name, "{body}");
     }
 }
 
-fn shown(polled: Polled) -> String {
+fn shown(polled: PollResult) -> String {
     match polled {
-        Polled::Ended(outcome) => describe(&outcome),
-        Polled::Running(Some(standing)) => {
+        PollResult::Ended(outcome) => describe(&outcome),
+        PollResult::Running(Some(standing)) => {
             let snapshot = String::from_utf8(standing.snapshot).unwrap();
             format!("{} {:?} {snapshot}", standing.status, standing.progress)
         }

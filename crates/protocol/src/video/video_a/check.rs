@@ -2,7 +2,7 @@
 
 use super::request::{Mode, Request};
 use crate::failure::Failure;
-use crate::profile::{Allowed, Profile};
+use crate::profile::{AllowedValues, Profile};
 
 /// Defaults of `docs/api/video-a.md`.
 const DEFAULT_SECONDS: i64 = 8;
@@ -50,13 +50,13 @@ impl Request {
         &self,
         name: &'static str,
         value: Option<&str>,
-        allowed: Option<&Allowed>,
+        allowed: Option<&AllowedValues>,
     ) -> Result<(), Failure> {
         let Some(value) = value else {
             return Ok(());
         };
         allowed_word(allowed, value, || {
-            let known = allowed.map(Allowed::to_string).unwrap_or_default();
+            let known = allowed.map(AllowedValues::to_string).unwrap_or_default();
             let mode = self.mode.as_str();
             let message = format!("`{name}` must be one of {known} on this model (mode `{mode}`).");
             Failure::invalid(message).param(name)
@@ -82,7 +82,7 @@ impl Request {
     pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
         let seconds = match self.mode {
             Mode::Edit => {
-                let longest = profile.durations.as_ref().and_then(Allowed::largest);
+                let longest = profile.durations.as_ref().and_then(AllowedValues::largest);
                 return profile
                     .source_seconds_max
                     .or_else(|| longest.and_then(|longest| u64::try_from(longest).ok()))
@@ -104,7 +104,7 @@ impl Request {
 }
 
 fn allowed_word(
-    allowed: Option<&Allowed>,
+    allowed: Option<&AllowedValues>,
     word: &str,
     refusal: impl FnOnce() -> Failure,
 ) -> Result<(), Failure> {

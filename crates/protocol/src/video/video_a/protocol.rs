@@ -6,8 +6,10 @@ use super::request::Request;
 use super::{report, snapshot, wire};
 use crate::failure::Failure;
 use crate::profile::Profile;
-use crate::video::protocol::{Creation, CreationTarget, Protocol};
-use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, RunningState, Task};
+use crate::video::protocol::{CreationRequest, CreationTarget, Protocol};
+use crate::video::task::{
+    Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound,
+};
 
 /// Video-A.
 #[derive(Debug)]
@@ -22,11 +24,11 @@ impl Protocol for VideoA {
         snapshot::write_pending(task, 0)
     }
 
-    fn read_accepted(&self, body: &[u8], _task: &Task<'_>) -> Accepted {
-        wire::read_accepted(body).map_or(Accepted::Unclear, Accepted::Follow)
+    fn read_creation(&self, body: &[u8], _task: &Task<'_>) -> CreationResult {
+        wire::read_creation(body).map_or(CreationResult::Unclear, CreationResult::Follow)
     }
 
-    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
         report::read_poll(status, body, task)
     }
 
@@ -48,7 +50,7 @@ impl Protocol for VideoA {
     }
 }
 
-impl Creation for Request {
+impl CreationRequest for Request {
     fn model(&self) -> &str {
         &self.model
     }
@@ -61,11 +63,11 @@ impl Creation for Request {
         self.check_profile(profile)
     }
 
-    fn bound(&self, profile: &Profile) -> Bound {
-        Bound {
+    fn bound(&self, profile: &Profile) -> UsageBound {
+        UsageBound {
             seconds: self.seconds_max(profile),
             resolution: self.resolution().map(str::to_owned),
-            ..Bound::default()
+            ..UsageBound::default()
         }
     }
 

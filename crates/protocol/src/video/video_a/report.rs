@@ -4,40 +4,40 @@ use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
 use crate::scrub::{Names, explain, explain_code};
-use crate::video::task::{Outcome, Polled, ReportedUsage, Task, percent};
+use crate::video::task::{Outcome, PollResult, ReportedUsage, Task, percent};
 
 /// Reads the answer to a poll. Status 202 means a running task, regardless of the body. Older
 /// answers for finished tasks have no `status`.
-pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
         (202, value) => running(value.as_ref(), task),
-        (404, _) => Polled::UnknownTask,
+        (404, _) => PollResult::UnknownTask,
         (200, Some(value)) => read_report(&value, task),
-        _ => Polled::Unclear,
+        _ => PollResult::Unclear,
     }
 }
 
-fn read_report(value: &Value, task: &Task<'_>) -> Polled {
+fn read_report(value: &Value, task: &Task<'_>) -> PollResult {
     let ticks = value["usage"]["cost_in_usd_ticks"].as_u64();
     match value["status"].as_str() {
         Some("pending") => running(Some(value), task),
-        Some("done") => Polled::Ended(done(&value["video"], ticks, task)),
+        Some("done") => PollResult::Ended(done(&value["video"], ticks, task)),
         None if value["video"]["url"].is_string() => {
-            Polled::Ended(done(&value["video"], ticks, task))
+            PollResult::Ended(done(&value["video"], ticks, task))
         }
-        Some("failed") => Polled::Ended(failed(&value["error"], ticks, task)),
-        Some("expired") => Polled::Ended(Outcome {
+        Some("failed") => PollResult::Ended(failed(&value["error"], ticks, task)),
+        Some("expired") => PollResult::Ended(Outcome {
             used: ticks_used(ticks),
             ..write_expired(task)
         }),
-        _ => Polled::Unclear,
+        _ => PollResult::Unclear,
     }
 }
 
-fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
+fn running(value: Option<&Value>, task: &Task<'_>) -> PollResult {
     let progress = value.and_then(|value| percent(&value["progress"]));
-    Polled::Running(progress.map(|progress| write_pending(task, progress)))
+    PollResult::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
 /// A finished task. The URL is the upstream's, unchanged (T9). It is empty if moderation withholds
@@ -126,10 +126,10 @@ mod tests {
         public_url: "",
     };
 
-    fn shown(polled: Polled) -> String {
+    fn shown(polled: PollResult) -> String {
         match polled {
-            Polled::Running(Some(standing)) => String::from_utf8(standing.snapshot).unwrap(),
-            Polled::Ended(outcome) => format!(
+            PollResult::Running(Some(standing)) => String::from_utf8(standing.snapshot).unwrap(),
+            PollResult::Ended(outcome) => format!(
                 "{} {:?} {}",
                 outcome.status,
                 outcome.used,

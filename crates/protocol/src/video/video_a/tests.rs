@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 use super::{Operation, read_request};
-use crate::profile::{Allowed, Base, Profile};
+use crate::profile::{AllowedValues, BuiltInProfile, Profile};
 
 fn profile() -> Profile {
     let bare = Profile {
-        base: Some(Base::VideoA),
+        base: Some(BuiltInProfile::VideoA),
         ..Profile::default()
     };
     bare.over_base()
@@ -94,7 +94,7 @@ fn a_mode_that_the_model_lacks_is_refused() {
     let body = Bytes::from_static(br#"{"model":"a/b","prompt":"x","video":{"url":"https://x"}}"#);
     let request = read_request(&body, Operation::Edit).unwrap();
     let profile = Profile {
-        modes: Some(Allowed::Words(vec!["text".to_owned()])),
+        modes: Some(AllowedValues::Words(vec!["text".to_owned()])),
         ..profile()
     };
     let failure = request.check_profile(&profile).unwrap_err();

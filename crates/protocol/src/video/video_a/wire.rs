@@ -38,7 +38,7 @@ impl Request {
 }
 
 /// The upstream's id in its answer to a creation.
-pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
+pub(super) fn read_creation(body: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(body).ok()?;
     let id = value["request_id"].as_str()?;
     (!id.is_empty()).then(|| id.to_owned())

@@ -1,12 +1,12 @@
 //! Removes the upstream's identity from events that report a failure.
 
 use super::event::{Event, EventError, at};
-use super::frame::Changed;
+use super::frame::FrameReplacement;
 use super::write_failure_frame;
 use crate::failure::Failure;
 use crate::json::Raw;
 use crate::json::patch;
-use crate::scrub::{Names, Words, mask, mask_keys};
+use crate::scrub::{Names, WordEdits, mask, mask_keys};
 
 /// The id of the event that replaces a frame of which nothing can be shown.
 const UNREADABLE: &str = "event_unreadable";
@@ -17,7 +17,7 @@ const MESSAGE_BYTES_MAX: usize = 512;
 const REPORTS: [&str; 5] = ["message", "code", "reason", "detail", "details"];
 
 /// The frame without the words that identify the upstream, if it contains any.
-pub(super) fn clean_frame(text: &str, names: Names<'_>) -> Option<Changed> {
+pub(super) fn clean_frame(text: &str, names: Names<'_>) -> Option<FrameReplacement> {
     match Event::read(text) {
         Ok(event) => clean(text, &event, names),
         Err(error) => clean_unreadable(text, &error, names),
@@ -31,7 +31,7 @@ pub(super) fn clean_unreadable(
     text: &str,
     error: &EventError,
     names: Names<'_>,
-) -> Option<Changed> {
+) -> Option<FrameReplacement> {
     let shown = match error {
         EventError::NotAnEvent if text.len() > MESSAGE_BYTES_MAX => return None,
         EventError::NotAnEvent => mask(text, names),
@@ -40,7 +40,7 @@ pub(super) fn clean_unreadable(
         }
     };
     let is_changed = shown != text.trim();
-    is_changed.then(|| Changed {
+    is_changed.then(|| FrameReplacement {
         text: shown,
         withheld: Some(mask_keys(text).into()),
     })
@@ -54,9 +54,9 @@ fn is_report(kind: &str) -> bool {
 }
 
 /// The event without the words that identify the upstream, if it contains any.
-pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<Changed> {
+pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<FrameReplacement> {
     let member = |name: &str| event.get(name).ok().flatten();
-    let mut words = Words::default();
+    let mut words = WordEdits::default();
     let mut clean = |name: &str, value: Option<Raw<'_>>| {
         if let Some(value) = value {
             words.clean(name, value, names);
@@ -76,7 +76,7 @@ pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<C
     let withheld = words.withheld()?.into();
     let text = bytes::Bytes::copy_from_slice(text.as_bytes());
     let text = patch::apply(&text, std::mem::take(&mut words.edits));
-    Some(Changed {
+    Some(FrameReplacement {
         text: String::from_utf8(text.to_vec()).ok()?,
         withheld: Some(withheld),
     })

@@ -28,7 +28,7 @@ pub enum Verdict {
 
 /// A replacement for a frame of the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct FrameReplacement {
     /// The text for the client.
     pub text: String,
     /// Words that identify the upstream and were removed, for operators.
@@ -46,7 +46,7 @@ impl Verdict {
 
 /// The usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct MeterReading {
     /// Seconds of a realtime session, rounded up.
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
@@ -61,7 +61,7 @@ pub struct Reading {
     pub transcribed_seconds: u64,
 }
 
-impl Reading {
+impl MeterReading {
     /// The final reading of a session, after which the current response cannot report its usage.
     #[must_use]
     pub fn ended(self) -> Self {

@@ -16,7 +16,7 @@ mod tests;
 mod text_tokens;
 mod transcript;
 
-pub use frame::{Changed, Frame, Reading, Verdict};
+pub use frame::{Frame, FrameReplacement, MeterReading, Verdict};
 pub use text_tokens::TextTokens;
 pub use transcript::AudioEncoding;
 
@@ -69,7 +69,7 @@ impl Watch {
         frame: Frame<'_>,
         now_ms: u64,
         names: Names<'_>,
-    ) -> Option<Changed> {
+    ) -> Option<FrameReplacement> {
         match (&mut self.0, frame) {
             (Kind::Realtime(realtime), frame) => realtime.on_upstream(frame, now_ms, names),
             (_, Frame::Text(text)) if failed::may_report_failure(text) => {
@@ -80,7 +80,7 @@ impl Watch {
     }
 
     /// The usage until `now_ms`.
-    pub fn reading(&self, now_ms: u64) -> Reading {
+    pub fn reading(&self, now_ms: u64) -> MeterReading {
         match &self.0 {
             Kind::Realtime(realtime) => realtime.reading(now_ms),
             Kind::Speech(speak) => speak.reading(),

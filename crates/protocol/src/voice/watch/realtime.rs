@@ -3,8 +3,8 @@
 use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
 use super::event::{Event, EventError, at, object_of, objects_of, text_of};
 use super::failed;
-use super::frame::{Changed, Frame, Reading, Verdict};
-use super::session::{self, Turns};
+use super::frame::{Frame, FrameReplacement, MeterReading, Verdict};
+use super::session::{self, TurnMode};
 use super::text_tokens::TextMeter;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, write_string};
@@ -15,7 +15,7 @@ const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 #[derive(Debug)]
 pub(super) struct RealtimeMeter {
     public_model: Box<str>,
-    turns: Turns,
+    turn_mode: TurnMode,
     /// The time of the last change of the turn mode.
     since_ms: u64,
     /// The ticks used before `since_ms`, and the ticks of audio since then.
@@ -31,7 +31,7 @@ impl RealtimeMeter {
     pub(super) fn new(public_model: &str) -> Self {
         Self {
             public_model: public_model.into(),
-            turns: Turns::VoiceActivity,
+            turn_mode: TurnMode::VoiceActivity,
             since_ms: 0,
             ticks: 0,
             text_inputs: 0,
@@ -112,7 +112,7 @@ impl RealtimeMeter {
         frame: Frame<'_>,
         now_ms: u64,
         names: Names<'_>,
-    ) -> Option<Changed> {
+    ) -> Option<FrameReplacement> {
         let text = match frame {
             Frame::Binary(audio) => {
                 self.meter_audio(self.output.ticks(audio));
@@ -135,7 +135,7 @@ impl RealtimeMeter {
                 let session = event.get("session").ok()??;
                 self.adopt_settings(session, now_ms);
                 let text = self.with_public_model(text, session)?;
-                Some(Changed {
+                Some(FrameReplacement {
                     text,
                     withheld: None,
                 })
@@ -144,31 +144,31 @@ impl RealtimeMeter {
         }
     }
 
-    pub(super) fn reading(&self, now_ms: u64) -> Reading {
+    pub(super) fn reading(&self, now_ms: u64) -> MeterReading {
         let ticks = self.ticks.saturating_add(self.active_ticks(now_ms));
-        Reading {
+        MeterReading {
             realtime_seconds: ticks.div_ceil(TICKS_PER_SECOND),
             text_inputs: self.text_inputs,
             text: self.text.reported(),
             open_text: self.text.open(),
-            ..Reading::default()
+            ..MeterReading::default()
         }
     }
 
     /// Meters audio in the turn mode that bills audio instead of time.
     fn meter_audio(&mut self, ticks: u64) {
-        if self.turns == Turns::PushToTalk {
+        if self.turn_mode == TurnMode::PushToTalk {
             self.ticks = self.ticks.saturating_add(ticks);
         }
     }
 
     fn active_ticks(&self, now_ms: u64) -> u64 {
-        match self.turns {
-            Turns::VoiceActivity => {
+        match self.turn_mode {
+            TurnMode::VoiceActivity => {
                 let active_ms = now_ms.saturating_sub(self.since_ms);
                 active_ms.saturating_mul(TICKS_PER_MS)
             }
-            Turns::PushToTalk => 0,
+            TurnMode::PushToTalk => 0,
         }
     }
 
@@ -176,12 +176,12 @@ impl RealtimeMeter {
     fn adopt_settings(&mut self, session: Raw<'_>, now_ms: u64) {
         self.input = session::input_format(session).unwrap_or(self.input);
         self.output = session::output_format(session).unwrap_or(self.output);
-        if let Some(turns) = session::turns(session)
-            && turns != self.turns
+        if let Some(turn_mode) = session::turn_mode(session)
+            && turn_mode != self.turn_mode
         {
             self.ticks = self.ticks.saturating_add(self.active_ticks(now_ms));
             self.since_ms = now_ms;
-            self.turns = turns;
+            self.turn_mode = turn_mode;
         }
     }
 

@@ -12,7 +12,7 @@ const RATE: u64 = 24_000;
 
 /// The turn mode of a session, which decides what is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turns {
+pub(super) enum TurnMode {
     /// The upstream listens all the time, so every second counts.
     VoiceActivity,
     /// The client decides when to talk, so audio counts in both directions.
@@ -21,13 +21,13 @@ pub(super) enum Turns {
 
 /// The turn mode. Older and newer clients put it in different members; the top-level one has
 /// priority.
-pub(super) fn turns(session: Raw<'_>) -> Option<Turns> {
+pub(super) fn turn_mode(session: Raw<'_>) -> Option<TurnMode> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];
     let detection = places.iter().find_map(|place| at(session, place))?;
     Some(if detection.is_null() {
-        Turns::PushToTalk
+        TurnMode::PushToTalk
     } else {
-        Turns::VoiceActivity
+        TurnMode::VoiceActivity
     })
 }
 

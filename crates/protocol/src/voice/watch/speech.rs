@@ -2,7 +2,7 @@
 //! those that are cleared later.
 
 use super::event::{Event, EventError};
-use super::frame::{Frame, Reading, Verdict};
+use super::frame::{Frame, MeterReading, Verdict};
 use crate::failure::Failure;
 
 #[derive(Debug, Default)]
@@ -43,10 +43,10 @@ impl SpeechMeter {
         self.characters = self.characters.saturating_add(characters);
     }
 
-    pub(super) fn reading(&self) -> Reading {
-        Reading {
+    pub(super) fn reading(&self) -> MeterReading {
+        MeterReading {
             characters: self.characters,
-            ..Reading::default()
+            ..MeterReading::default()
         }
     }
 }

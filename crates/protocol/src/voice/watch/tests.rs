@@ -14,7 +14,7 @@ enum Step<'a> {
 }
 use Step::{Client, ClientAudio, Upstream, UpstreamAudio};
 
-fn run(mut watch: Watch, steps: &[Step<'_>], end_ms: u64) -> Reading {
+fn run(mut watch: Watch, steps: &[Step<'_>], end_ms: u64) -> MeterReading {
     for step in steps {
         match step {
             Client(text) => {
@@ -33,11 +33,11 @@ fn run(mut watch: Watch, steps: &[Step<'_>], end_ms: u64) -> Reading {
     watch.reading(end_ms)
 }
 
-fn seconds(realtime_seconds: u64, text_inputs: u64) -> Reading {
-    Reading {
+fn seconds(realtime_seconds: u64, text_inputs: u64) -> MeterReading {
+    MeterReading {
         realtime_seconds,
         text_inputs,
-        ..Reading::default()
+        ..MeterReading::default()
     }
 }
 
@@ -82,7 +82,7 @@ fn realtime_sessions_are_read_to_the_second() {
         r"\/\/\/\/".repeat(16_000)
     );
     let old_delta = delta.replace("output_audio", "audio");
-    let table: &[(&str, Vec<Step<'_>>, u64, Reading)] = &[
+    let table: &[(&str, Vec<Step<'_>>, u64, MeterReading)] = &[
         ("nothing", vec![], 0, seconds(0, 0)),
         ("a moment", vec![], 1, seconds(1, 0)),
         (
@@ -300,9 +300,9 @@ fn streamed_speech_is_read_by_the_character() {
         Client(r#"{"type":"text.delta","delta":7}"#),
         Upstream(6, r#"{"type":"audio.delta","delta":"AAAA"}"#),
     ];
-    let spoken = |characters| Reading {
+    let spoken = |characters| MeterReading {
         characters,
-        ..Reading::default()
+        ..MeterReading::default()
     };
     assert_eq!(run(Watch::speech(), &steps, 60_000), spoken(9));
     // The text counts in either kind of frame, and even if it cannot be read.
@@ -443,7 +443,7 @@ fn ambiguous_frames_are_refused_and_not_counted() {
             }
             Verdict::Relay => panic!("{event}"),
         }
-        assert_eq!(watch.reading(0), Reading::default(), "{event}");
+        assert_eq!(watch.reading(0), MeterReading::default(), "{event}");
     }
     let twice = r#"{"type":"text.delta","delta":"","delta":"spoken"}"#;
     let verdict = Watch::speech().on_client(Frame::Text(twice));

@@ -8,7 +8,7 @@ use crate::json::Raw;
 use crate::usage::{Usage, count};
 
 /// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 6] = [
+const PROMPT_MEMBERS: [&str; 6] = [
     "instructions",
     "text",
     "transcript",
@@ -160,7 +160,7 @@ fn tokens_in(value: Option<Raw<'_>>) -> u64 {
     }
     let mut counter = Counter::default();
     // The caller has validated the JSON, so this cannot fail.
-    let _ = count_written(value, &READ_BY_MODEL, &mut counter);
+    let _ = count_written(value, &PROMPT_MEMBERS, &mut counter);
     counter.tokens()
 }
 

@@ -1,6 +1,6 @@
 //! Streaming transcription: meters the seconds of audio that are relayed.
 
-use super::frame::{Frame, Reading, Verdict};
+use super::frame::{Frame, MeterReading, Verdict};
 use crate::failure::Failure;
 
 const RATES: [u32; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
@@ -71,10 +71,10 @@ impl TranscriptMeter {
         Verdict::Relay
     }
 
-    pub(super) fn reading(&self) -> Reading {
-        Reading {
+    pub(super) fn reading(&self) -> MeterReading {
+        MeterReading {
             transcribed_seconds: self.bytes.div_ceil(self.encoding.bytes_per_second),
-            ..Reading::default()
+            ..MeterReading::default()
         }
     }
 }

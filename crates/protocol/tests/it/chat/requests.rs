@@ -174,14 +174,14 @@ fn thoughts_in_an_id_come_back_before_their_call() {
     let signature = opaque(Dialect::Generate, "maker/m", "sig");
     let first = carrier::encode(
         "call_1",
-        &carrier::Carried {
+        &carrier::IdPayload {
             thoughts: vec![thought("a", "A"), thought("b", "B")],
             opaque: Some(signature.clone()),
         },
     );
     let second = carrier::encode(
         "call_2",
-        &carrier::Carried {
+        &carrier::IdPayload {
             thoughts: vec![thought("c", "C")],
             opaque: None,
         },

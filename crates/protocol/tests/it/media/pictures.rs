@@ -2,14 +2,14 @@
 
 use std::io::Cursor;
 
-use protocol::media::{Fault, Invalid, Picture, check_png};
+use protocol::media::{FileError, Invalid, Picture, check_png};
 
 use super::build::{chunk, good_png, ihdr, png};
 
 fn check(file: &[u8]) -> Result<Picture, Invalid> {
     check_png(&mut Cursor::new(file)).map_err(|fault| match fault {
-        Fault::Invalid(bad) => bad,
-        Fault::Unreadable(error) => panic!("{error}"),
+        FileError::Invalid(bad) => bad,
+        FileError::Unreadable(error) => panic!("{error}"),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use protocol::media::{Container, Fault, Invalid, Video, check_video};
+use protocol::media::{Container, FileError, Invalid, Video, check_video};
 
 use super::build::{
     boxed, boxed_64, eight_seconds, ftyp, good_videos, isom, mdat, moov, mvex, mvhd, mvhd_64, trak,
@@ -10,8 +10,8 @@ use super::build::{
 
 fn check(file: &[Vec<u8>]) -> Result<Video, Invalid> {
     check_video(&mut Cursor::new(file.concat())).map_err(|fault| match fault {
-        Fault::Invalid(bad) => bad,
-        Fault::Unreadable(error) => panic!("{error}"),
+        FileError::Invalid(bad) => bad,
+        FileError::Unreadable(error) => panic!("{error}"),
     })
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::Opaque;
-use protocol::canon::carrier::{self, Carried};
+use protocol::canon::carrier::{self, IdPayload};
 use protocol::native::{Head, read_head, write_request};
 use protocol::{Code, Dialect, Failure, Family};
 
@@ -249,9 +249,9 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
     );
     assert_eq!(sent(&lone), gone);
     // An id beside a thought may carry data, too.
-    let carried = Carried {
+    let carried = IdPayload {
         opaque: Some(foreign),
-        ..Carried::default()
+        ..IdPayload::default()
     };
     let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
     let loaded = call(&carrier::encode("call_1", &carried));

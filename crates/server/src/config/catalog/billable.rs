@@ -1,7 +1,7 @@
 //! Checks that the maximum cost of a call can be computed in advance (N2).
 
 use ledger::{PriceCard, PriceKey};
-use protocol::{Base, Kind, Profile};
+use protocol::{BuiltInProfile, Kind, Profile};
 use upstream::Protocol;
 
 /// Checks that calls of a model can be held for and billed. `Err` says what the entry lacks.
@@ -26,7 +26,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
         }
         // Answers of these models are counted in tokens, like text.
         Kind::Image
-            if profile.base == Some(Base::NativeImage)
+            if profile.base == Some(BuiltInProfile::NativeImage)
                 && (price.unit_price(PriceKey::Input).is_none()
                     || price.unit_price(PriceKey::Output).is_none()) =>
         {

@@ -4,7 +4,7 @@ use engine::{RouteLimits, RouteSpec, Routing};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use ledger::{PriceCard, PriceKey};
-use protocol::{Base, Dialect, Kind, Profile, UnknownDialect};
+use protocol::{BuiltInProfile, Dialect, Kind, Profile, UnknownDialect};
 use toml::de::DeValue;
 use upstream::Protocol;
 
@@ -204,7 +204,7 @@ pub(crate) fn valid_entries(
 /// The context in which the routes of an entry are checked.
 struct RoutedEntry<'e> {
     kind: Option<Kind>,
-    base: Option<Base>,
+    base: Option<BuiltInProfile>,
     price: Option<&'e PriceCard>,
     known: Option<(&'e KnownModel, Origin)>,
     channels: &'e ChannelsByName<'e>,

@@ -1,10 +1,10 @@
 //! The protocols that can serve each kind of model.
 
-use protocol::{Base, Kind};
+use protocol::{BuiltInProfile, Kind};
 use upstream::Protocol;
 
 /// The protocols that can serve models of this kind and base. A channel must speak one of them.
-pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
+pub(crate) fn protocols_for(kind: Kind, base: Option<BuiltInProfile>) -> &'static [Protocol] {
     use Protocol::{
         Chat, Converse, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice,
     };
@@ -12,7 +12,7 @@ pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protoco
         Kind::Text => &[Chat, Responses, Messages, Generate, Interactions, Converse],
         Kind::Embedding => &[Embeddings, Generate],
         Kind::Image => match base {
-            Some(Base::NativeImage) => &[Generate],
+            Some(BuiltInProfile::NativeImage) => &[Generate],
             Some(_) => &[Images],
             None => &[Images, Generate],
         },
@@ -22,21 +22,21 @@ pub(crate) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protoco
 }
 
 /// The kind of model that a built-in profile describes.
-pub(crate) fn kind_of(base: Base) -> Kind {
+pub(crate) fn kind_of(base: BuiltInProfile) -> Kind {
     match base {
-        Base::Content25
-        | Base::Content20
-        | Base::Content15Pro
-        | Base::Content10
-        | Base::Predict31
-        | Base::Predict31Fast
-        | Base::Predict31Lite
-        | Base::Omni11
-        | Base::VideoA => Kind::Video,
-        Base::GptImage
-        | Base::GptImageMax
-        | Base::VideoAImage
-        | Base::ContentImage
-        | Base::NativeImage => Kind::Image,
+        BuiltInProfile::Content25
+        | BuiltInProfile::Content20
+        | BuiltInProfile::Content15Pro
+        | BuiltInProfile::Content10
+        | BuiltInProfile::Predict31
+        | BuiltInProfile::Predict31Fast
+        | BuiltInProfile::Predict31Lite
+        | BuiltInProfile::Omni11
+        | BuiltInProfile::VideoA => Kind::Video,
+        BuiltInProfile::GptImage
+        | BuiltInProfile::GptImageMax
+        | BuiltInProfile::VideoAImage
+        | BuiltInProfile::ContentImage
+        | BuiltInProfile::NativeImage => Kind::Image,
     }
 }

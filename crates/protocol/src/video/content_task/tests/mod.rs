@@ -3,14 +3,14 @@
 mod rules;
 mod wire;
 
-use Base::{Content10 as V10, Content15Pro as V15, Content20 as V20, Content25 as V25};
+use BuiltInProfile::{Content10 as V10, Content15Pro as V15, Content20 as V20, Content25 as V25};
 use bytes::Bytes;
 
 use super::*;
-use crate::profile::{Allowed, Base, Profile};
+use crate::profile::{AllowedValues, BuiltInProfile, Profile};
 use crate::video::{
-    Accepted, Cause, Creation, CreationTarget, Deletion, Draft, Hosted, Polled, Protocol, Source,
-    Task,
+    Cause, CreationRequest, CreationResult, CreationTarget, Deletion, Draft, HostedMedium,
+    PollResult, Protocol, Source, Task,
 };
 
 const TEXT: &str = r#"{"type":"text","text":"a cat"}"#;
@@ -25,7 +25,7 @@ const VIDEO: &str = r#"{"type":"video_url","video_url":{"url":"https://x.example
 const AUDIO: &str = r#"{"type":"audio_url","audio_url":{"url":"data:audio/wav;base64,AA"},"role":"reference_audio"}"#;
 const DRAFT: &str = r#"{"type":"draft_task","draft_task":{"id":"0190-ours"}}"#;
 
-fn profile(base: Base) -> Profile {
+fn profile(base: BuiltInProfile) -> Profile {
     let profile = Profile {
         base: Some(base),
         ..Profile::default()
@@ -40,7 +40,7 @@ fn body(items: &[&str], rest: &str) -> Bytes {
 }
 
 /// The code and the member of the refusal.
-fn refusal(base: Base, body: &Bytes) -> Option<(String, String)> {
+fn refusal(base: BuiltInProfile, body: &Bytes) -> Option<(String, String)> {
     let checked = read_request(body).and_then(|request| request.check(&profile(base)));
     let mut failure = checked.err()?;
     assert_eq!(failure.status(), 400, "{body:?}");
@@ -57,7 +57,7 @@ fn written(request: &Request, draft: Option<&str>) -> String {
 
 /// Checks rows of base, items, other members and the refusal. A refusal that names only a member
 /// has the code `invalid_request`.
-fn holds(rows: &[(Base, &[&str], &str, &str)]) {
+fn holds(rows: &[(BuiltInProfile, &[&str], &str, &str)]) {
     for (base, items, rest, refused) in rows {
         let body = body(items, rest);
         let expected = match refused.split_once(' ') {

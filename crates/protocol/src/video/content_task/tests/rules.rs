@@ -226,7 +226,7 @@ fn modes_belong_to_profiles() {
 #[test]
 fn reference_media_are_counted() {
     let many = |item: &'static str, count: usize| vec![item; count];
-    let table: [(Base, Vec<&str>, &str); 13] = [
+    let table: [(BuiltInProfile, Vec<&str>, &str); 13] = [
         (V20, many(IMAGE, 9), ""),
         (V20, many(IMAGE, 10), "content"),
         (V20, many(VIDEO, 3), ""),
@@ -262,7 +262,7 @@ fn edits_and_extensions_follow_their_source() {
     let wide = r#","ratio":"16:9""#;
     let auto = r#","ratio":"adaptive","duration":-1"#;
     let ten = r#","ratio":"adaptive","duration":10"#;
-    let rows: [(Base, Vec<&str>, String, &str); 17] = [
+    let rows: [(BuiltInProfile, Vec<&str>, String, &str); 17] = [
         (V25, vec![TEXT, VIDEO], with("edit", auto), ""),
         (V25, vec![TEXT, VIDEO], with("edit", adaptive), ""),
         (V25, vec![TEXT, VIDEO], with("edit", ten), "duration"),
@@ -574,7 +574,7 @@ fn drafts_are_small_and_belong_to_profiles() {
 fn an_entry_overrides_what_its_base_allows() {
     let request = read_request(&body(&[TEXT, FIRST], "")).unwrap();
     let text_only = Profile {
-        modes: Some(Allowed::Words(vec!["text".to_owned()])),
+        modes: Some(AllowedValues::Words(vec!["text".to_owned()])),
         ..profile(V10)
     };
     let failure = request.check(&text_only).unwrap_err();

@@ -94,11 +94,11 @@ const OURS: Task<'_> = Task {
     public_url: "https://us",
 };
 
-fn shown(polled: Polled) -> String {
+fn shown(polled: PollResult) -> String {
     let text = |snapshot: Vec<u8>| String::from_utf8(snapshot).unwrap();
     match polled {
-        Polled::Running(Some(standing)) => text(standing.snapshot),
-        Polled::Ended(outcome) => {
+        PollResult::Running(Some(standing)) => text(standing.snapshot),
+        PollResult::Ended(outcome) => {
             format!(
                 "{} {:?} {}",
                 outcome.status,
@@ -106,8 +106,8 @@ fn shown(polled: Polled) -> String {
                 text(outcome.snapshot)
             )
         }
-        Polled::Delivered(delivery) => {
-            let hosted = |name: &str, kind| Hosted {
+        PollResult::Delivered(delivery) => {
+            let hosted = |name: &str, kind| HostedMedium {
                 id: name.to_owned(),
                 kind,
                 seconds: Some(5),
@@ -193,7 +193,7 @@ fn a_film_that_was_asked_for_as_mov_is_one() {
         ..OURS
     };
     let made = br#"{"status":"succeeded","content":{"video_url":"https://t.example/v.mov"}}"#;
-    let Polled::Delivered(delivery) = ContentTask.read_poll(200, made, &task) else {
+    let PollResult::Delivered(delivery) = ContentTask.read_poll(200, made, &task) else {
         panic!("a result");
     };
     assert_eq!(delivery.media[0].kind.extension(), "mov");
@@ -205,7 +205,7 @@ fn a_film_that_was_asked_for_as_mov_is_one() {
 
 #[test]
 fn a_frame_that_could_not_be_kept_is_left_out() {
-    let film = Hosted {
+    let film = HostedMedium {
         id: "film".to_owned(),
         kind: crate::video::MediaKind::Mp4,
         seconds: None,
@@ -318,10 +318,10 @@ fn our_own_words_have_the_protocols_shape() {
         text(ContentTask.write_cancelled(&OURS).unwrap().snapshot),
     ];
     insta::assert_snapshot!(words.join("\n"));
-    let accepted = |body: &str| ContentTask.read_accepted(body.as_bytes(), &OURS);
+    let accepted = |body: &str| ContentTask.read_creation(body.as_bytes(), &OURS);
     let named = accepted(r#"{"id":"cgt-1","safety_identifier":"x"}"#);
-    assert_eq!(named, Accepted::Follow("cgt-1".to_owned()));
+    assert_eq!(named, CreationResult::Follow("cgt-1".to_owned()));
     for body in ["", "{}", r#"{"id":""}"#, r#"{"id":7}"#, "[]"] {
-        assert_eq!(accepted(body), Accepted::Unclear, "{body}");
+        assert_eq!(accepted(body), CreationResult::Unclear, "{body}");
     }
 }

@@ -2,7 +2,7 @@
 //! are accepted too.
 
 use crate::openai::{Refusal, authorise, failure};
-use crate::protocol::Incoming;
+use crate::protocol::IncomingCall;
 use crate::reply::Reply;
 use http::StatusCode;
 use serde::Serialize;
@@ -75,7 +75,7 @@ fn model(id: &str) -> Model<'_> {
     }
 }
 
-pub(crate) fn list(call: &Incoming<'_>) -> Reply {
+pub(crate) fn list(call: &IncomingCall<'_>) -> Reply {
     if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
         return failure(&refusal);
     }
@@ -85,7 +85,7 @@ pub(crate) fn list(call: &Incoming<'_>) -> Reply {
     })
 }
 
-pub(crate) fn show(id: &str, call: &Incoming<'_>) -> Reply {
+pub(crate) fn show(id: &str, call: &IncomingCall<'_>) -> Reply {
     if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
         return failure(&refusal);
     }

@@ -15,7 +15,7 @@
 
 use crate::call_log::{Call, CallEnd, Counts};
 use crate::content_task::TaskRecord;
-use crate::fault::Queued;
+use crate::fault::QueuedFaults;
 use crate::percent::decoded;
 use crate::reply::Reply;
 use crate::serve::State;
@@ -42,10 +42,10 @@ pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
         (&Method::POST, "faults") => queue_faults(body, state),
         (&Method::GET, "faults") => {
             #[derive(Serialize)]
-            struct Waiting {
-                faults: Vec<Queued>,
+            struct QueueAnswer {
+                faults: Vec<QueuedFaults>,
             }
-            json(&Waiting {
+            json(&QueueAnswer {
                 faults: state.queue.rows(),
             })
         }
@@ -55,10 +55,10 @@ pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
         }
         (&Method::GET, "calls") => {
             #[derive(Serialize)]
-            struct Shown {
+            struct CallsAnswer {
                 calls: Vec<Call>,
             }
-            json(&Shown {
+            json(&CallsAnswer {
                 calls: filter.calls(state),
             })
         }
@@ -76,10 +76,10 @@ pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
         }
         (&Method::GET, "tasks") => {
             #[derive(Serialize)]
-            struct Shown {
+            struct TasksAnswer {
                 tasks: Vec<TaskRecord>,
             }
-            json(&Shown {
+            json(&TasksAnswer {
                 tasks: state.content_tasks.records(),
             })
         }
@@ -107,7 +107,7 @@ fn queue_faults(body: &Bytes, state: &State) -> Reply {
         Ok(request) => request,
         Err(error) => return failure(StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let row = Queued {
+    let row = QueuedFaults {
         model: request.model,
         faults: request.faults,
         times: request.times,

@@ -47,13 +47,13 @@ pub(crate) fn of_base64(kind: MediaKind, declared: &str, data: &str) -> Result<M
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Decoded {
+struct DecodedMedia {
     bytes: u64,
     head: Vec<u8>,
 }
 
 /// Decodes the first bytes and counts the others. Accepts both base64 alphabets, with or without padding.
-fn decode(data: &str) -> Option<Decoded> {
+fn decode(data: &str) -> Option<DecodedMedia> {
     let data = data.trim_end_matches('=').as_bytes();
     if data.is_empty() || data.len() % 4 == 1 {
         return None;
@@ -79,7 +79,7 @@ fn decode(data: &str) -> Option<Decoded> {
             }
         }
     }
-    Some(Decoded {
+    Some(DecodedMedia {
         bytes: data.len() as u64 * 3 / 4,
         head,
     })

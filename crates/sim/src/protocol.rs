@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A received call.
 #[derive(Debug)]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingCall<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a Bytes,
     pub(crate) settings: &'a Settings,
@@ -28,7 +28,7 @@ pub(crate) struct Incoming<'a> {
 /// envelope.
 pub(crate) trait Protocol: Sized {
     /// Checks the caller's credential, and parses the call far enough to find the model and the form of the answer.
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply>;
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply>;
 
     /// The model that the call names, including its script.
     fn model(&self) -> &str;

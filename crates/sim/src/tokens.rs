@@ -87,12 +87,12 @@ pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
 /// Iterates over the tokens of a shared text without borrowing it, so that a stream can own the
 /// iterator.
 #[derive(Debug, Clone)]
-pub(crate) struct TokenWalk {
+pub(crate) struct TokenIterator {
     text: Arc<str>,
     at: usize,
 }
 
-impl TokenWalk {
+impl TokenIterator {
     pub(crate) fn new(text: Arc<str>) -> Self {
         Self { text, at: 0 }
     }
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     fn a_walk_visits_every_byte_once() {
         let text: Arc<str> = "Grüße, 世界 – 2026!".into();
-        let mut walk = TokenWalk::new(Arc::clone(&text));
+        let mut walk = TokenIterator::new(Arc::clone(&text));
         let mut joined = String::new();
         while let Some(token) = walk.token() {
             joined.push_str(token);
         }
         assert_eq!(joined, *text);
 
-        let mut walk = TokenWalk::new(Arc::clone(&text));
+        let mut walk = TokenIterator::new(Arc::clone(&text));
         assert_eq!(walk.bytes(3), Some("Grü"));
         assert_eq!(walk.bytes(usize::MAX), Some("ße, 世界 – 2026!"));
         assert_eq!(walk.bytes(1), None);

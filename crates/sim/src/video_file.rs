@@ -46,7 +46,7 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     let duration = length(frames.len()).saturating_mul(TIMESCALE).to_be_bytes();
     let scale = TIMESCALE.to_be_bytes();
     let matrix = matrix();
-    let head = full(
+    let head = full_atom(
         *b"mvhd",
         0,
         &[
@@ -62,7 +62,7 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
         ],
     );
     let fixed = |size: u16| (u32::from(size) << 16).to_be_bytes();
-    let track_head = full(
+    let track_head = full_atom(
         *b"tkhd",
         3,
         &[
@@ -77,21 +77,21 @@ fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
         ],
     );
     // The language code 0x55c4 is "und" (undetermined).
-    let media_head = full(
+    let media_head = full_atom(
         *b"mdhd",
         0,
         &[&[0; 8], &scale, &duration, &[0x55, 0xc4, 0, 0]],
     );
-    let handler = full(*b"hdlr", 0, &[&[0; 4], b"vide", &[0; 12], b"film\0"]);
-    let place = full(
+    let handler = full_atom(*b"hdlr", 0, &[&[0; 4], b"vide", &[0; 12], b"film\0"]);
+    let place = full_atom(
         *b"dref",
         0,
-        &[&1_u32.to_be_bytes(), &full(*b"url ", 1, &[])],
+        &[&1_u32.to_be_bytes(), &full_atom(*b"url ", 1, &[])],
     );
     let information = atom(
         *b"minf",
         &[
-            &full(*b"vmhd", 1, &[&[0; 8]]),
+            &full_atom(*b"vmhd", 1, &[&[0; 8]]),
             &atom(*b"dinf", &[&place]),
             &samples(frames, first),
         ],
@@ -129,11 +129,11 @@ fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
     atom(
         *b"stbl",
         &[
-            &full(*b"stsd", 0, &[&one, &entry]),
-            &full(*b"stts", 0, &[&one, &count, &TIMESCALE.to_be_bytes()]),
-            &full(*b"stsc", 0, &[&one, &one, &count, &one]),
-            &full(*b"stsz", 0, &[&[0; 4], &count, &sizes]),
-            &full(*b"stco", 0, &[&one, &first.to_be_bytes()]),
+            &full_atom(*b"stsd", 0, &[&one, &entry]),
+            &full_atom(*b"stts", 0, &[&one, &count, &TIMESCALE.to_be_bytes()]),
+            &full_atom(*b"stsc", 0, &[&one, &one, &count, &one]),
+            &full_atom(*b"stsz", 0, &[&[0; 4], &count, &sizes]),
+            &full_atom(*b"stco", 0, &[&one, &first.to_be_bytes()]),
         ],
     )
 }
@@ -153,7 +153,7 @@ fn atom(kind: [u8; 4], parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// An atom that begins with version 0 and flags.
-fn full(kind: [u8; 4], flags: u32, parts: &[&[u8]]) -> Vec<u8> {
+fn full_atom(kind: [u8; 4], flags: u32, parts: &[&[u8]]) -> Vec<u8> {
     atom(kind, &[&flags.to_be_bytes(), &parts.concat()])
 }
 

@@ -9,7 +9,7 @@ use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::messages::Messages;
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::{Content, Reply};
 use http::StatusCode;
 
@@ -37,7 +37,7 @@ fn target(path: &str) -> Option<(String, bool)> {
 }
 
 impl Protocol for Converse {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let Some((model, streamed)) = target(call.parts.uri.path()) else {
             return Err(no_such_path());
         };

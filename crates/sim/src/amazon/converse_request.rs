@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::seal;
 
 /// A value, or the message with which the vendor refuses it.
-type Read<T> = Result<T, String>;
+type ReadResult<T> = Result<T, String>;
 
 const MEMBERS: [&str; 7] = [
     "messages",
@@ -18,13 +18,13 @@ const MEMBERS: [&str; 7] = [
 ];
 
 /// Checks a body and converts it to a Messages request.
-pub(super) fn read_request(body: &[u8]) -> Read<Value> {
+pub(super) fn read_request(body: &[u8]) -> ReadResult<Value> {
     let request: Value = serde_json::from_slice(body).map_err(|_| "not JSON".to_owned())?;
-    only(&request, "request", &MEMBERS)?;
+    refuse_unknown(&request, "request", &MEMBERS)?;
     let mut read = Map::new();
     let mut turns: Vec<Value> = Vec::new();
     for turn in list(&request["messages"], "messages")? {
-        only(turn, "message", &["role", "content"])?;
+        refuse_unknown(turn, "message", &["role", "content"])?;
         list(&turn["content"], "content")?;
         if turns
             .last()
@@ -33,7 +33,7 @@ pub(super) fn read_request(body: &[u8]) -> Read<Value> {
             return Err("roles must alternate between user and assistant".to_owned());
         }
         turns.push(
-            json!({ "role": turn["role"], "content": content(&turn["content"], Place::Turn)? }),
+            json!({ "role": turn["role"], "content": content(&turn["content"], BlockContainer::Turn)? }),
         );
     }
     let uses_tools = turns.iter().any(holds_tools);
@@ -46,7 +46,7 @@ pub(super) fn read_request(body: &[u8]) -> Read<Value> {
     read.insert("messages".to_owned(), turns.into());
     if let Some(system) = request.get("system") {
         list(system, "system")?;
-        read.insert("system".to_owned(), content(system, Place::Turn)?);
+        read.insert("system".to_owned(), content(system, BlockContainer::Turn)?);
     }
     read_inference(&request, &mut read)?;
     if let Some(config) = request.get("toolConfig") {
@@ -71,7 +71,7 @@ pub(super) fn read_request(body: &[u8]) -> Read<Value> {
     Ok(Value::Object(read))
 }
 
-fn read_inference(request: &Value, read: &mut Map<String, Value>) -> Read<()> {
+fn read_inference(request: &Value, read: &mut Map<String, Value>) -> ReadResult<()> {
     let empty = json!({});
     let inference = request.get("inferenceConfig").unwrap_or(&empty);
     let members = [
@@ -80,7 +80,7 @@ fn read_inference(request: &Value, read: &mut Map<String, Value>) -> Read<()> {
         ("topP", "top_p"),
         ("stopSequences", "stop_sequences"),
     ];
-    only(inference, "inferenceConfig", &members.map(|(name, _)| name))?;
+    refuse_unknown(inference, "inferenceConfig", &members.map(|(name, _)| name))?;
     read.insert("max_tokens".to_owned(), json!(4096));
     for (name, own) in members {
         if let Some(value) = inference.get(name) {
@@ -90,8 +90,8 @@ fn read_inference(request: &Value, read: &mut Map<String, Value>) -> Read<()> {
     Ok(())
 }
 
-fn output(config: &Value) -> Read<Value> {
-    only(config, "outputConfig", &["effort", "textFormat"])?;
+fn output(config: &Value) -> ReadResult<Value> {
+    refuse_unknown(config, "outputConfig", &["effort", "textFormat"])?;
     let mut read = Map::new();
     if let Some(effort) = config.get("effort") {
         read.insert("effort".to_owned(), effort.clone());
@@ -106,13 +106,13 @@ fn output(config: &Value) -> Read<Value> {
     Ok(Value::Object(read))
 }
 
-fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
-    only(config, "toolConfig", &["tools", "toolChoice"])?;
+fn read_tools(config: &Value, read: &mut Map<String, Value>) -> ReadResult<()> {
+    refuse_unknown(config, "toolConfig", &["tools", "toolChoice"])?;
     let mut tools = Vec::new();
     for tool in list(&config["tools"], "tools")? {
         match only_member(tool, "tool")? {
             ("toolSpec", spec) => {
-                only(
+                refuse_unknown(
                     spec,
                     "toolSpec",
                     &["name", "description", "inputSchema", "strict"],
@@ -148,12 +148,12 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> Read<()> {
 
 /// The container of a list of content blocks: a turn or a tool result.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BlockContainer {
     Turn,
     Result,
 }
 
-fn content(blocks: &Value, place: Place) -> Read<Value> {
+fn content(blocks: &Value, container: BlockContainer) -> ReadResult<Value> {
     let mut read: Vec<Value> = Vec::new();
     for block in blocks.as_array().ok_or("content must be a list")? {
         let (kind, value) = only_member(block, "content block")?;
@@ -166,7 +166,9 @@ fn content(blocks: &Value, place: Place) -> Read<Value> {
             }
             "image" => image(value)?,
             "document" => document(value)?,
-            _ if place == Place::Result => return Err(format!("a result cannot hold {kind}")),
+            _ if container == BlockContainer::Result => {
+                return Err(format!("a result cannot hold {kind}"));
+            }
             "toolUse" => {
                 matches(&value["toolUseId"], "toolUseId", "_.:-")?;
                 json!({
@@ -178,7 +180,7 @@ fn content(blocks: &Value, place: Place) -> Read<Value> {
                 json!({
                     "type": "tool_result",
                     "tool_use_id": value["toolUseId"],
-                    "content": content(&value["content"], Place::Result)?,
+                    "content": content(&value["content"], BlockContainer::Result)?,
                     "is_error": value["status"] == "error",
                 })
             }
@@ -199,8 +201,8 @@ fn content(blocks: &Value, place: Place) -> Read<Value> {
     Ok(read.into())
 }
 
-fn image(value: &Value) -> Read<Value> {
-    only(value, "image", &["format", "source"])?;
+fn image(value: &Value) -> ReadResult<Value> {
+    refuse_unknown(value, "image", &["format", "source"])?;
     let format = value["format"].as_str().unwrap_or_default();
     if !["png", "jpeg", "gif", "webp"].contains(&format) {
         return Err(format!(
@@ -212,8 +214,8 @@ fn image(value: &Value) -> Read<Value> {
     Ok(json!({ "type": "image", "source": source }))
 }
 
-fn document(value: &Value) -> Read<Value> {
-    only(
+fn document(value: &Value) -> ReadResult<Value> {
+    refuse_unknown(
         value,
         "document",
         &["format", "name", "source", "context", "citations"],
@@ -236,14 +238,14 @@ fn document(value: &Value) -> Read<Value> {
     Ok(json!({ "type": "document", "title": name, "source": source }))
 }
 
-fn bytes(source: &Value) -> Read<&str> {
+fn bytes(source: &Value) -> ReadResult<&str> {
     let (kind, data) = only_member(source, "source")?;
     let data = data.as_str().filter(|_| kind == "bytes");
     data.ok_or_else(|| format!("source.{kind} is not supported"))
 }
 
 /// Marks a block as the end of the cached prefix.
-fn mark_cache_end(block: Option<&mut Value>, point: &Value) -> Read<()> {
+fn mark_cache_end(block: Option<&mut Value>, point: &Value) -> ReadResult<()> {
     let block = block.ok_or("a cachePoint must follow something")?;
     let mut control = json!({ "type": "ephemeral" });
     match point.get("ttl").map(Value::as_str) {
@@ -263,14 +265,14 @@ fn holds_tools(turn: &Value) -> bool {
 }
 
 /// The name and value of the only member of a union.
-fn only_member<'a>(value: &'a Value, at: &str) -> Read<(&'a str, &'a Value)> {
+fn only_member<'a>(value: &'a Value, at: &str) -> ReadResult<(&'a str, &'a Value)> {
     let members = value.as_object().filter(|members| members.len() == 1);
     let member = members.and_then(|members| members.iter().next());
     let (name, value) = member.ok_or_else(|| format!("{at} must have exactly one member"))?;
     Ok((name, value))
 }
 
-fn only(value: &Value, at: &str, known: &[&str]) -> Read<()> {
+fn refuse_unknown(value: &Value, at: &str, known: &[&str]) -> ReadResult<()> {
     let members = value.as_object();
     let members = members.ok_or_else(|| format!("{at} must be a structure"))?;
     match members.keys().find(|name| !known.contains(&name.as_str())) {
@@ -279,14 +281,14 @@ fn only(value: &Value, at: &str, known: &[&str]) -> Read<()> {
     }
 }
 
-fn list<'a>(value: &'a Value, at: &str) -> Read<&'a [Value]> {
+fn list<'a>(value: &'a Value, at: &str) -> ReadResult<&'a [Value]> {
     let items = value.as_array().filter(|items| !items.is_empty());
     let items = items.map(Vec::as_slice);
     items.ok_or_else(|| format!("{at} must be a list with members"))
 }
 
 /// Checks that a name consists of 1 to 64 letters, digits and the given other characters.
-fn matches(value: &Value, at: &str, signs: &str) -> Read<()> {
+fn matches(value: &Value, at: &str, signs: &str) -> ReadResult<()> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     let name = value.as_str().unwrap_or_default();
     if (1..=64).contains(&name.len()) && name.chars().all(is_allowed) {

@@ -7,7 +7,7 @@ use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::messages::Messages;
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::{Content, Reply};
 use crate::seal;
 use bytes::Bytes;
@@ -42,7 +42,7 @@ fn target(path: &str) -> Option<(String, bool)> {
 }
 
 impl Protocol for Invoke {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
         let Some((model, streamed)) = target(path) else {
             return Err(no_such_path());
@@ -136,7 +136,7 @@ impl Invoke {
 }
 
 /// Checks the key. In a signed request, `check_signature` has already replaced the signature with the id of its key.
-pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
+pub(super) fn authorise(call: &IncomingCall<'_>) -> Result<(), Reply> {
     let header = call.parts.headers.get(AUTHORIZATION);
     let key = header
         .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))

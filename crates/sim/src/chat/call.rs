@@ -2,9 +2,9 @@
 
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
+use crate::fault::{ScriptError, Status, SubstituteReply};
 use crate::openai::{self, JsonErrors, Refusal};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(crate) struct Chat {
 }
 
 impl Protocol for Chat {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .and_then(|()| openai::parse(call.body))
             .and_then(|request| {
@@ -59,7 +59,7 @@ impl ErrorReplies for Chat {
 
 fn answer_to(request: &Value, context: &CallContext<'_>) -> Result<Reply, Refusal> {
     let request = request::read(request, context)?;
-    let swapped = context.script.substitute == Some(Substitute::Swapped);
+    let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
     match (request.streaming.wanted, swapped) {
         (true, false) | (false, true) => stream::stream(&request, context),
         (false, false) | (true, true) => answer::whole(&request, context),

@@ -49,11 +49,11 @@ pub(super) fn read(body: &Member<'_>, strict: bool) -> Result<Messages, Refusal>
     for (index, message) in list.iter().enumerate() {
         let message = Member::object(message, format!("messages[{index}]"))?;
         if strict {
-            message.only(KNOWN)?;
+            message.refuse_unknown(KNOWN)?;
         }
         reader.message(&message, index)?;
     }
-    reader.all_answered(list.len())?;
+    reader.check_all_answered(list.len())?;
     Ok(reader.messages)
 }
 
@@ -71,7 +71,7 @@ impl Reader {
         message.required("role")?;
         let role = message.one_of("role", ROLES)?.unwrap_or_default();
         if role != "tool" {
-            self.all_answered(index)?;
+            self.check_all_answered(index)?;
             self.calls_open = false;
         }
         match role {
@@ -84,7 +84,7 @@ impl Reader {
                 Ok(())
             }
             "user" => {
-                let content = content(message, PartsOf::User)?;
+                let content = content(message, AllowedParts::User)?;
                 self.messages.all_text.push_str(&content.text);
                 self.messages.turns.push(Turn::User {
                     text: content.text,
@@ -93,7 +93,7 @@ impl Reader {
                 Ok(())
             }
             _ => {
-                let content = content(message, PartsOf::Text)?;
+                let content = content(message, AllowedParts::Text)?;
                 self.messages.all_text.push_str(&content.text);
                 self.messages.system.push(content.text);
                 Ok(())
@@ -127,7 +127,7 @@ impl Reader {
             && message.text("refusal")?.is_none()
             && message.get("audio").is_none();
         let text = if message.get("content").is_some() || silent {
-            content(message, PartsOf::Assistant)?.text
+            content(message, AllowedParts::Assistant)?.text
         } else {
             String::new()
         };
@@ -138,7 +138,7 @@ impl Reader {
 
     fn result(&mut self, message: &Member<'_>, index: usize) -> Result<(), Refusal> {
         let id = message.required_text("tool_call_id")?;
-        let content = content(message, PartsOf::Text)?;
+        let content = content(message, AllowedParts::Text)?;
         let place = self.unanswered.iter().position(|open| open == id);
         match place {
             Some(place) => {
@@ -173,7 +173,7 @@ impl Reader {
         });
     }
 
-    fn all_answered(&self, index: usize) -> Result<(), Refusal> {
+    fn check_all_answered(&self, index: usize) -> Result<(), Refusal> {
         if self.unanswered.is_empty() {
             return Ok(());
         }
@@ -206,7 +206,7 @@ fn past_call(call: &Member<'_>) -> Result<PastCall, Refusal> {
 
 /// The set of content parts that a message may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PartsOf {
+enum AllowedParts {
     User,
     Assistant,
     Text,
@@ -218,7 +218,7 @@ struct Contents {
     media: Vec<Media>,
 }
 
-fn content(message: &Member<'_>, of: PartsOf) -> Result<Contents, Refusal> {
+fn content(message: &Member<'_>, of: AllowedParts) -> Result<Contents, Refusal> {
     let path = message.path("content");
     let parts = match message.get("content") {
         Some(Value::String(text)) => {
@@ -236,7 +236,7 @@ fn content(message: &Member<'_>, of: PartsOf) -> Result<Contents, Refusal> {
             .param(path));
         }
     };
-    if parts.is_empty() && of != PartsOf::Assistant {
+    if parts.is_empty() && of != AllowedParts::Assistant {
         return Err(Refusal::invalid(format!(
             "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an \
              empty array instead."
@@ -252,11 +252,11 @@ fn content(message: &Member<'_>, of: PartsOf) -> Result<Contents, Refusal> {
     Ok(contents)
 }
 
-fn read_part(part: &Member<'_>, of: PartsOf, contents: &mut Contents) -> Result<(), Refusal> {
+fn read_part(part: &Member<'_>, of: AllowedParts, contents: &mut Contents) -> Result<(), Refusal> {
     let allowed: &[&str] = match of {
-        PartsOf::User => &["text", "image_url", "input_audio", "file"],
-        PartsOf::Assistant => &["text", "refusal"],
-        PartsOf::Text => &["text"],
+        AllowedParts::User => &["text", "image_url", "input_audio", "file"],
+        AllowedParts::Assistant => &["text", "refusal"],
+        AllowedParts::Text => &["text"],
     };
     part.required("type")?;
     match part.one_of("type", allowed)? {

@@ -1,7 +1,7 @@
 //! Reads the scalar parameters of a request.
 
 use crate::catalog;
-use crate::model::{Effort, Shape};
+use crate::model::{Effort, TextFormat};
 use crate::openai::{Member, Refusal, check_metadata, type_name};
 use serde_json::Value;
 
@@ -161,8 +161,11 @@ pub(super) fn audio(body: &Member<'_>) -> Result<bool, Refusal> {
 
 /// JSON mode requires the word JSON in the prompt, because models otherwise tend to produce endless
 /// whitespace.
-pub(super) fn check_json_is_asked_for(shape: &Shape, all_text: &str) -> Result<(), Refusal> {
-    if *shape == Shape::Json && !all_text.to_ascii_lowercase().contains("json") {
+pub(super) fn check_json_is_asked_for(
+    text_format: &TextFormat,
+    all_text: &str,
+) -> Result<(), Refusal> {
+    if *text_format == TextFormat::Json && !all_text.to_ascii_lowercase().contains("json") {
         return Err(Refusal::invalid(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of \
              type 'json_object'.",

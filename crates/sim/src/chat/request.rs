@@ -1,7 +1,7 @@
 //! Reads a request and applies the vendor's checks.
 
 use super::parameters::{self, Streaming};
-use super::tools::Tooling;
+use super::tools::ToolSettings;
 use super::{messages, tools};
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -78,19 +78,19 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     }
     let body = Member::object(request, "")?;
     if context.script.strict {
-        body.only(KNOWN)?;
+        body.refuse_unknown(KNOWN)?;
     }
     parameters::check_sampling(&body, context.name)?;
     let streaming = parameters::streaming(&body)?;
     let messages = messages::read(&body, context.script.strict)?;
-    let Tooling {
+    let ToolSettings {
         tools,
         tool_use,
         legacy,
     } = tools::read(&body)?;
-    let shape = tools::read_format(&body)?;
+    let text_format = tools::read_format(&body)?;
     if context.script.strict {
-        parameters::check_json_is_asked_for(&shape, &messages.all_text)?;
+        parameters::check_json_is_asked_for(&text_format, &messages.all_text)?;
     }
     let prompt = Prompt {
         system: messages.system,
@@ -98,7 +98,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
         tools,
         tool_use,
         parallel: body.flag("parallel_tool_calls")?.unwrap_or(true) && !legacy,
-        shape,
+        text_format,
         effort: parameters::effort(&body, context.name)?,
         tokens_max: parameters::tokens_max(&body, context.name)?,
         stops: parameters::stops(&body)?,

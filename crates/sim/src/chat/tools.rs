@@ -1,19 +1,19 @@
 //! Reads `tools`, `tool_choice`, `response_format` and their deprecated forms.
 
-use crate::model::{Shape, Tool, ToolKind, ToolUse};
+use crate::model::{TextFormat, Tool, ToolKind, ToolUse};
 use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
 
 #[derive(Debug)]
-pub(super) struct Tooling {
+pub(super) struct ToolSettings {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_use: ToolUse,
     pub(super) legacy: bool,
 }
 
-pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
+pub(super) fn read(body: &Member<'_>) -> Result<ToolSettings, Refusal> {
     if let Some(functions) = body.list("functions")? {
         return read_legacy(body, functions);
     }
@@ -45,7 +45,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
         }
     }
     let tool_use = read_choice(body, &mut tools)?;
-    Ok(Tooling {
+    Ok(ToolSettings {
         tools,
         tool_use,
         legacy: false,
@@ -149,7 +149,7 @@ fn chosen_name(choice: &Member<'_>, tools: &[Tool]) -> Result<String, Refusal> {
 }
 
 /// Reads `functions` and `function_call`, the deprecated form of tools.
-fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<Tooling, Refusal> {
+fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<ToolSettings, Refusal> {
     let mut tools = Vec::new();
     for (index, function) in functions.iter().enumerate() {
         let function = Member::object(function, format!("functions[{index}]"))?;
@@ -163,7 +163,7 @@ fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<Tooling, Refusa
             ToolUse::Named(choice.required_text("name")?.to_owned())
         }
     };
-    Ok(Tooling {
+    Ok(ToolSettings {
         tools,
         tool_use,
         legacy: true,
@@ -171,13 +171,13 @@ fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<Tooling, Refusa
 }
 
 /// The requested format of the text.
-pub(super) fn read_format(body: &Member<'_>) -> Result<Shape, Refusal> {
+pub(super) fn read_format(body: &Member<'_>) -> Result<TextFormat, Refusal> {
     let Some(format) = body.child("response_format")? else {
-        return Ok(Shape::Text);
+        return Ok(TextFormat::Text);
     };
     format.required("type")?;
     match format.one_of("type", &["text", "json_object", "json_schema"])? {
-        Some("json_object") => Ok(Shape::Json),
+        Some("json_object") => Ok(TextFormat::Json),
         Some("json_schema") => {
             let named = format.required_child("json_schema")?;
             let name = read_name(&named)?;
@@ -193,9 +193,9 @@ pub(super) fn read_format(body: &Member<'_>) -> Result<Shape, Refusal> {
                     .param("response_format")
                 })?;
             }
-            Ok(Shape::Schema(schema))
+            Ok(TextFormat::Schema(schema))
         }
-        _ => Ok(Shape::Text),
+        _ => Ok(TextFormat::Text),
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
         json!({"type": "function", "function": {"name": name}})
     }
 
-    fn read_body(body: &Value) -> Result<Tooling, Refusal> {
+    fn read_body(body: &Value) -> Result<ToolSettings, Refusal> {
         read(&Member::object(body, "").unwrap())
     }
 
@@ -293,14 +293,14 @@ mod tests {
             let body = json!({"response_format": format});
             read_format(&Member::object(&body, "").unwrap())
         };
-        assert_eq!(read(Value::Null), Ok(Shape::Text));
-        assert_eq!(read(json!({"type": "json_object"})), Ok(Shape::Json));
+        assert_eq!(read(Value::Null), Ok(TextFormat::Text));
+        assert_eq!(read(json!({"type": "json_object"})), Ok(TextFormat::Json));
         let schema = json!({"type": "object", "properties": {}, "additionalProperties": false, "required": []});
         assert_eq!(
             read(
                 json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}})
             ),
-            Ok(Shape::Schema(schema))
+            Ok(TextFormat::Schema(schema))
         );
         for format in [
             json!({}),

@@ -13,7 +13,7 @@ pub(super) fn with_filters(mut reply: Reply) -> Reply {
     }
     reply.content = match reply.content {
         Content::Whole(bytes) => Content::Whole(whole(bytes)),
-        Content::Events(events) => Content::Events(Box::new(Filtered {
+        Content::Events(events) => Content::Events(Box::new(FilteredEvents {
             events,
             ready: VecDeque::from([prompt_chunk()]),
         })),
@@ -30,12 +30,12 @@ fn whole(bytes: Bytes) -> Bytes {
     answer.to_string().into()
 }
 
-struct Filtered {
+struct FilteredEvents {
     events: Box<dyn Iterator<Item = Event> + Send>,
     ready: VecDeque<Event>,
 }
 
-impl Iterator for Filtered {
+impl Iterator for FilteredEvents {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {

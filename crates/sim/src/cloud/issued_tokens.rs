@@ -2,7 +2,7 @@
 //! issued.
 
 use super::google_account;
-use crate::fault::{Script, Status, Substitute};
+use crate::fault::{Script, Status, SubstituteReply};
 use crate::reply::{Reply, html_page};
 use crate::seed::Seed;
 use crate::settings::Settings;
@@ -47,14 +47,17 @@ impl IssuedTokens {
     ) -> Option<Reply> {
         let (issuer, life) = endpoint(parts.uri.path())?;
         match &script.substitute {
-            Some(Substitute::Status(status)) => return Some(scripted_error(status)),
-            Some(Substitute::ErrorIn200) => return Some(unavailable(StatusCode::OK)),
-            Some(Substitute::HtmlPage) => return Some(html_page()),
-            Some(Substitute::EmptyObject) => return Some(Reply::json(StatusCode::OK, "{}")),
-            Some(Substitute::Refusal(refusal)) => return Some(refusal.reply(TOKEN_MODEL)),
+            Some(SubstituteReply::Status(status)) => return Some(scripted_error(status)),
+            Some(SubstituteReply::ErrorIn200) => return Some(unavailable(StatusCode::OK)),
+            Some(SubstituteReply::HtmlPage) => return Some(html_page()),
+            Some(SubstituteReply::EmptyObject) => return Some(Reply::json(StatusCode::OK, "{}")),
+            Some(SubstituteReply::Refusal(refusal)) => return Some(refusal.reply(TOKEN_MODEL)),
             // These faults keep the head of the true answer; `BodySteps` replaces the body. `Swapped` has no effect,
             // because token endpoints have no streams.
-            Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {}
+            Some(
+                SubstituteReply::Swapped | SubstituteReply::Garbage | SubstituteReply::EndlessLine,
+            )
+            | None => {}
         }
         let form = form(body);
         let checked = match issuer {
@@ -113,14 +116,14 @@ pub(super) fn is_endpoint(path: &str) -> bool {
 /// The issuer and the lifetime of tokens at a token endpoint.
 fn endpoint(path: &str) -> Option<(Issuer, Duration)> {
     if let Some(tenant) = path.strip_suffix("/oauth2/v2.0/token") {
-        return Some((Issuer::Azure, life(tenant.trim_start_matches('/'))));
+        return Some((Issuer::Azure, lifetime(tenant.trim_start_matches('/'))));
     }
     let rest = path.strip_prefix("/token")?;
     (rest.is_empty() || rest.starts_with('/'))
-        .then(|| (Issuer::Google, life(rest.trim_start_matches('/'))))
+        .then(|| (Issuer::Google, lifetime(rest.trim_start_matches('/'))))
 }
 
-fn life(name: &str) -> Duration {
+fn lifetime(name: &str) -> Duration {
     let seconds = name
         .strip_prefix("life-")
         .and_then(|text| text.parse().ok());
@@ -137,9 +140,9 @@ fn form(body: &[u8]) -> HashMap<String, String> {
         .collect()
 }
 
-type Checked = Result<(), (&'static str, String)>;
+type CheckResult = Result<(), (&'static str, String)>;
 
-fn check_client(form: &HashMap<String, String>, settings: &Settings) -> Checked {
+fn check_client(form: &HashMap<String, String>, settings: &Settings) -> CheckResult {
     let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
     if text("grant_type") != "client_credentials" {
         return Err((
@@ -164,7 +167,7 @@ fn check_client(form: &HashMap<String, String>, settings: &Settings) -> Checked 
     Ok(())
 }
 
-fn check_assertion(form: &HashMap<String, String>) -> Checked {
+fn check_assertion(form: &HashMap<String, String>) -> CheckResult {
     let text = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
     if text("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
         return Err(("unsupported_grant_type", "Invalid grant_type".to_owned()));

@@ -5,7 +5,7 @@ use super::tasks::{Status, Task, Tasks};
 use crate::call_context::CallContext;
 use crate::date;
 use crate::openai;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub(crate) struct Create {
 }
 
 impl Protocol for Create {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         refusal::authorise(call)?;
         let request = openai::parse(call.body).map_err(|_| refusal::invalid("body"))?;
         let model = openai::model_of(&request).map_err(|_| refusal::invalid("model"))?;

@@ -3,7 +3,7 @@
 use super::refusal;
 use super::tasks::{DeleteError, TaskPath, Tasks, task_path};
 use crate::call_context::CallContext;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Delete {
 }
 
 impl Protocol for Delete {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         refusal::authorise(call)?;
         let Some(TaskPath::One(id)) = task_path(call.parts.uri.path()) else {
             return Err(refusal::no_such_task());

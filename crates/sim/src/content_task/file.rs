@@ -3,7 +3,7 @@
 use super::refusal;
 use super::tasks::{Status, Task, TaskPath, task_path};
 use crate::call_context::CallContext;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::{Reply, html_page};
 use crate::video_file::{self, Container};
 use http::StatusCode;
@@ -16,7 +16,7 @@ pub(crate) struct File {
 }
 
 impl Protocol for File {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let denied = || Reply::whole(StatusCode::FORBIDDEN, "application/xml", "<Error/>");
         let Some(TaskPath::File(name)) = task_path(call.parts.uri.path()) else {
             return Err(denied());

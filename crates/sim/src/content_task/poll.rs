@@ -4,7 +4,7 @@ use super::refusal;
 use super::tasks::{Status, Task, TaskPath, Tasks, task_path};
 use crate::call_context::CallContext;
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use http::header::HOST;
@@ -22,7 +22,7 @@ pub(crate) struct Poll {
 }
 
 impl Protocol for Poll {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         refusal::authorise(call)?;
         let Some(TaskPath::One(id)) = task_path(call.parts.uri.path()) else {
             return Err(refusal::no_such_task());
@@ -54,7 +54,7 @@ impl Protocol for Poll {
 }
 
 /// A page of tasks, newest first.
-pub(crate) fn list(call: &Incoming<'_>) -> Reply {
+pub(crate) fn list(call: &IncomingCall<'_>) -> Reply {
     if let Err(refused) = refusal::authorise(call) {
         return refused;
     }
@@ -86,7 +86,7 @@ pub(crate) fn list(call: &Incoming<'_>) -> Reply {
     Reply::json(StatusCode::OK, list.to_string())
 }
 
-fn host(call: &Incoming<'_>) -> String {
+fn host(call: &IncomingCall<'_>) -> String {
     let host = call.parts.headers.get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     host.unwrap_or_default().to_owned()

@@ -2,7 +2,7 @@
 
 use crate::fault::{ScriptError, Status};
 use crate::openai;
-use crate::protocol::{ErrorReplies, Incoming};
+use crate::protocol::{ErrorReplies, IncomingCall};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(super) fn no_such_task() -> Reply {
 }
 
 /// Checks the credential of a call.
-pub(super) fn authorise(call: &Incoming<'_>) -> Result<(), Reply> {
+pub(super) fn authorise(call: &IncomingCall<'_>) -> Result<(), Reply> {
     let Err(refused) = openai::authorise(&call.parts.headers, call.settings) else {
         return Ok(());
     };

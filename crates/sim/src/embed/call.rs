@@ -5,7 +5,7 @@ use crate::call_context::CallContext;
 use crate::fault::UsageFault;
 use crate::google::{ErrorForm, Refusal, authorise, indented};
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_tokens;
 use crate::vector;
@@ -39,7 +39,7 @@ fn target(path: &str) -> Option<(String, bool)> {
 }
 
 impl Protocol for Embed {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
         let (model, batch) = target(path)
             .ok_or_else(|| ErrorForm::Indented.failure(&Refusal::no_such_path(path)))?;

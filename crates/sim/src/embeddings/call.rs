@@ -3,7 +3,7 @@
 use super::{answer, request};
 use crate::call_context::CallContext;
 use crate::openai::{self};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(crate) struct Embeddings {
 }
 
 impl Protocol for Embeddings {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .and_then(|()| openai::parse(call.body))
             .and_then(|request| {

@@ -52,7 +52,7 @@ pub(super) fn read(body: &Value, context: &CallContext<'_>) -> Result<Request, R
         return Err(Refusal::no_such_model(context.name));
     }
     if context.script.strict {
-        top.only(&KNOWN)?;
+        top.refuse_unknown(&KNOWN)?;
     }
     let inputs = inputs(top.required("input")?)?;
     if inputs.len() > INPUTS_MAX {

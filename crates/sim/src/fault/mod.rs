@@ -103,5 +103,7 @@ mod value;
 pub use parse::ScriptError;
 
 pub(crate) use parse::split_model;
-pub(crate) use queue::{Queue, QueueError, Queued};
-pub(crate) use script::{BreakKind, BreakOff, BreakPoint, Script, Status, Substitute, UsageFault};
+pub(crate) use queue::{Queue, QueueError, QueuedFaults};
+pub(crate) use script::{
+    BreakKind, BreakOff, BreakPoint, Script, Status, SubstituteReply, UsageFault,
+};

@@ -1,8 +1,9 @@
 //! Parses scripts. The module documentation of `fault` has the grammar.
 
-use super::script::{BreakKind, Script, Substitute, UsageFault};
+use super::script::{BreakKind, Script, SubstituteReply, UsageFault};
 use super::value::{
-    count, duration, flag, hosted, names, needed, number, status, stop, usage, vendor, wrong_type,
+    count, duration, flag, hosted, names, number, required_value, status, stop, usage, vendor,
+    wrong_type,
 };
 use crate::habit::VendorRefusal;
 use std::fmt;
@@ -72,12 +73,12 @@ impl Script {
             "cut" => self.stop = Some(stop(BreakKind::Cut, value)?),
             "truncate" => self.stop = Some(stop(BreakKind::Truncate, value)?),
             "pieces" => self.pieces = Some(number(value, 1, BYTES_MAX)?),
-            "status" => self.substitute = Some(Substitute::Status(status(value)?)),
-            "error-in-200" => self.substitute = Some(flag(value, Substitute::ErrorIn200)?),
-            "garbage" => self.substitute = Some(flag(value, Substitute::Garbage)?),
+            "status" => self.substitute = Some(SubstituteReply::Status(status(value)?)),
+            "error-in-200" => self.substitute = Some(flag(value, SubstituteReply::ErrorIn200)?),
+            "garbage" => self.substitute = Some(flag(value, SubstituteReply::Garbage)?),
             "wrong-type" => self.substitute = Some(wrong_type(value)?),
-            "empty-object" => self.substitute = Some(flag(value, Substitute::EmptyObject)?),
-            "endless-line" => self.substitute = Some(flag(value, Substitute::EndlessLine)?),
+            "empty-object" => self.substitute = Some(flag(value, SubstituteReply::EmptyObject)?),
+            "endless-line" => self.substitute = Some(flag(value, SubstituteReply::EndlessLine)?),
             "no-such-model" => self.substitute = Some(vendor(value, VendorRefusal::no_such_model)?),
             "context-overflow" => {
                 self.substitute = Some(vendor(value, VendorRefusal::context_overflow)?);
@@ -106,7 +107,7 @@ impl Script {
             "interleaved" => self.reasoning.interleaved = flag(value, true)?,
             "demand-reasoning" => self.reasoning.demanded = flag(value, true)?,
             "strict" => self.strict = flag(value, true)?,
-            "finish" => self.finish = Some(needed(value)?.to_owned()),
+            "finish" => self.finish = Some(required_value(value)?.to_owned()),
             "early-content" => self.events.early_content = flag(value, true)?,
             "blocked" => self.text.blocked = Some(value.unwrap_or("SAFETY").to_owned()),
             "continuation" => self.google.continuation = flag(value, true)?,
@@ -213,24 +214,24 @@ mod tests {
         for (text, substitute) in [
             (
                 "status=503",
-                Substitute::Status(Status {
+                SubstituteReply::Status(Status {
                     code: 503,
                     retry_after_s: None,
                 }),
             ),
             (
                 "status=429:retry-after=7",
-                Substitute::Status(Status {
+                SubstituteReply::Status(Status {
                     code: 429,
                     retry_after_s: Some(7),
                 }),
             ),
-            ("error-in-200", Substitute::ErrorIn200),
-            ("garbage", Substitute::Garbage),
-            ("wrong-type", Substitute::HtmlPage),
-            ("wrong-type=swapped", Substitute::Swapped),
-            ("empty-object", Substitute::EmptyObject),
-            ("endless-line", Substitute::EndlessLine),
+            ("error-in-200", SubstituteReply::ErrorIn200),
+            ("garbage", SubstituteReply::Garbage),
+            ("wrong-type", SubstituteReply::HtmlPage),
+            ("wrong-type=swapped", SubstituteReply::Swapped),
+            ("empty-object", SubstituteReply::EmptyObject),
+            ("endless-line", SubstituteReply::EndlessLine),
         ] {
             let expected = with(|script| script.substitute = Some(substitute));
             assert_eq!(parsed(&format!("m+{text}")), Ok(expected), "{text}");

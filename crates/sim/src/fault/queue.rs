@@ -12,12 +12,12 @@ const ANY: &str = "*";
 /// Queued faults, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    waiting: Mutex<VecDeque<Queued>>,
+    waiting: Mutex<VecDeque<QueuedFaults>>,
 }
 
 /// One row of the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedFaults {
     /// The model's name without its own script, or `*`.
     pub(crate) model: String,
     pub(crate) faults: String,
@@ -43,7 +43,7 @@ impl QueueError {
 
 impl Queue {
     /// Adds a row. Parses its script immediately, so that the caller gets the error.
-    pub(crate) fn push(&self, row: Queued) -> Result<(), QueueError> {
+    pub(crate) fn push(&self, row: QueuedFaults) -> Result<(), QueueError> {
         Script::default()
             .apply(&row.faults)
             .map_err(QueueError::Script)?;
@@ -72,7 +72,7 @@ impl Queue {
         Some(faults)
     }
 
-    pub(crate) fn rows(&self) -> Vec<Queued> {
+    pub(crate) fn rows(&self) -> Vec<QueuedFaults> {
         self.waiting.lock().iter().cloned().collect()
     }
 
@@ -85,8 +85,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn row(model: &str, faults: &str, times: u32) -> Queued {
-        Queued {
+    fn row(model: &str, faults: &str, times: u32) -> QueuedFaults {
+        QueuedFaults {
             model: model.to_owned(),
             faults: faults.to_owned(),
             times,

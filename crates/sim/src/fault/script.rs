@@ -11,7 +11,7 @@ pub(crate) struct Script {
     pub(crate) stop: Option<BreakOff>,
     /// The size in bytes of the pieces in which the body is written.
     pub(crate) pieces: Option<usize>,
-    pub(crate) substitute: Option<Substitute>,
+    pub(crate) substitute: Option<SubstituteReply>,
     pub(crate) events: EventFaults,
     pub(crate) usage: UsageFault,
     pub(crate) text: TextFaults,
@@ -76,7 +76,7 @@ pub(crate) enum BreakPoint {
 
 /// A reply that is sent instead of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Substitute {
+pub(crate) enum SubstituteReply {
     Status(Status),
     ErrorIn200,
     Garbage,

@@ -1,6 +1,6 @@
 //! Parses the values in a script.
 
-use super::script::{BreakKind, BreakOff, BreakPoint, Status, Substitute, UsageFault};
+use super::script::{BreakKind, BreakOff, BreakPoint, Status, SubstituteReply, UsageFault};
 use crate::habit::VendorRefusal;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const DURATION_MAX: Duration = Duration::from_secs(3600);
 /// The maximum number of calls of one of the upstream's own tools.
 const HOSTED_MAX: usize = 1_000;
 
-pub(super) fn needed(value: Option<&str>) -> Result<&str, String> {
+pub(super) fn required_value(value: Option<&str>) -> Result<&str, String> {
     value
         .filter(|value| !value.is_empty())
         .ok_or_else(|| "needs a value".to_owned())
@@ -26,7 +26,7 @@ pub(super) fn hosted(value: Option<&str>) -> Result<u64, String> {
 }
 
 pub(super) fn duration(value: Option<&str>) -> Result<Duration, String> {
-    let value = needed(value)?;
+    let value = required_value(value)?;
     let unit_at = value
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(value.len());
@@ -46,7 +46,7 @@ pub(super) fn duration(value: Option<&str>) -> Result<Duration, String> {
 }
 
 pub(super) fn stop(how: BreakKind, value: Option<&str>) -> Result<BreakOff, String> {
-    let place = match needed(value)? {
+    let place = match required_value(value)? {
         "head" if how == BreakKind::Truncate => return Err("needs a place in the body".to_owned()),
         "head" => BreakPoint::Head,
         "body" => BreakPoint::Byte(0),
@@ -61,7 +61,7 @@ pub(super) fn stop(how: BreakKind, value: Option<&str>) -> Result<BreakOff, Stri
 }
 
 pub(super) fn number(value: Option<&str>, min: usize, max: usize) -> Result<usize, String> {
-    needed(value)?
+    required_value(value)?
         .parse()
         .ok()
         .filter(|number| (min..=max).contains(number))
@@ -69,13 +69,13 @@ pub(super) fn number(value: Option<&str>, min: usize, max: usize) -> Result<usiz
 }
 
 pub(super) fn count(value: Option<&str>) -> Result<u64, String> {
-    needed(value)?
+    required_value(value)?
         .parse()
         .map_err(|_| "needs a number".to_owned())
 }
 
 pub(super) fn status(value: Option<&str>) -> Result<Status, String> {
-    let value = needed(value)?;
+    let value = required_value(value)?;
     let (code, more) = match value.split_once(':') {
         Some((code, more)) => (code, Some(more)),
         None => (value, None),
@@ -99,10 +99,10 @@ pub(super) fn status(value: Option<&str>) -> Result<Status, String> {
     })
 }
 
-pub(super) fn wrong_type(value: Option<&str>) -> Result<Substitute, String> {
+pub(super) fn wrong_type(value: Option<&str>) -> Result<SubstituteReply, String> {
     match value {
-        None | Some("html") => Ok(Substitute::HtmlPage),
-        Some("swapped") => Ok(Substitute::Swapped),
+        None | Some("html") => Ok(SubstituteReply::HtmlPage),
+        Some("swapped") => Ok(SubstituteReply::Swapped),
         Some(_) => Err("is html or swapped".to_owned()),
     }
 }
@@ -110,17 +110,20 @@ pub(super) fn wrong_type(value: Option<&str>) -> Result<Substitute, String> {
 pub(super) fn vendor(
     value: Option<&str>,
     find: impl Fn(&str) -> Option<&'static VendorRefusal>,
-) -> Result<Substitute, String> {
-    let refusal = find(needed(value)?).ok_or_else(|| "knows no such vendor".to_owned())?;
-    Ok(Substitute::Refusal(refusal))
+) -> Result<SubstituteReply, String> {
+    let refusal = find(required_value(value)?).ok_or_else(|| "knows no such vendor".to_owned())?;
+    Ok(SubstituteReply::Refusal(refusal))
 }
 
 pub(super) fn names(value: Option<&str>) -> Result<Vec<String>, String> {
-    Ok(needed(value)?.split(',').map(str::to_owned).collect())
+    Ok(required_value(value)?
+        .split(',')
+        .map(str::to_owned)
+        .collect())
 }
 
 pub(super) fn usage(value: Option<&str>) -> Result<UsageFault, String> {
-    Ok(match needed(value)? {
+    Ok(match required_value(value)? {
         "zero" => UsageFault::Zero,
         "negative" => UsageFault::Negative,
         "huge" => UsageFault::Huge,

@@ -3,9 +3,9 @@
 use super::path::{Action, Form, target};
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
+use crate::fault::{ScriptError, Status, SubstituteReply};
 use crate::google::{Refusal, authorise, indented};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub(crate) struct Generate {
 }
 
 impl Protocol for Generate {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
         let no_path = || Refusal::no_such_path(path);
         let (model, action) = target(path)
@@ -46,7 +46,7 @@ impl Protocol for Generate {
     }
 
     fn answer(&self, context: &CallContext<'_>) -> Reply {
-        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
         let form = match (self.form, swapped) {
             (form, false) => form,
             (Form::Whole, true) => Form::Events,
@@ -74,14 +74,14 @@ impl ErrorReplies for Generate {
         let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
         match self.form {
             Form::Whole => indented(StatusCode::OK, &refusal.generate_envelope()),
-            form => stream::only(form, &refusal.generate_envelope()),
+            form => stream::single_event(form, &refusal.generate_envelope()),
         }
     }
 
     fn empty_object(&self) -> Reply {
         match self.form {
             Form::Whole => indented(StatusCode::OK, &json!({})),
-            form => stream::only(form, &json!({})),
+            form => stream::single_event(form, &json!({})),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::google::{
     Field, Picture, Refusal, Spelling, effort_of_level, read_picture, to_json_schema,
 };
-use crate::model::{Effort, Shape};
+use crate::model::{Effort, TextFormat};
 use serde_json::{Value, json};
 
 const CONFIG: &[&str] = &[
@@ -58,7 +58,7 @@ const MEDIUM_BUDGET_MAX: i64 = 8192;
 
 #[derive(Debug)]
 pub(super) struct Config {
-    pub(super) shape: Shape,
+    pub(super) text_format: TextFormat,
     pub(super) bare_word: bool,
     pub(super) effort: Effort,
     pub(super) thoughts: bool,
@@ -98,11 +98,11 @@ pub(super) fn read(body: &Field<'_>, context: &CallContext<'_>) -> Result<Config
         .field(&path));
     }
     let (effort, thoughts) = thinking(&config, context.name)?;
-    let (shape, bare_word) = shape(&config)?;
+    let (text_format, bare_word) = text_format(&config)?;
     let candidates = config.integer("candidate_count", 1, CANDIDATES_MAX)?;
     let tokens_max = config.integer("max_output_tokens", 1, i64::from(i32::MAX))?;
     Ok(Config {
-        shape,
+        text_format,
         bare_word,
         effort,
         thoughts,
@@ -155,7 +155,7 @@ fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> 
 }
 
 /// Reads the format of the text. The second value is true if the text is one word of an enumeration, without quotes.
-fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
+fn text_format(config: &Field<'_>) -> Result<(TextFormat, bool), Refusal> {
     let mime_type = config.text("response_mime_type")?.unwrap_or("text/plain");
     let own = config.get("response_schema");
     let json_schema = config.get("response_json_schema");
@@ -171,11 +171,11 @@ fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
         (None, None) => None,
     };
     match (mime_type, schema) {
-        ("text/plain" | "", None) => Ok((Shape::Text, false)),
-        ("application/json", None) => Ok((Shape::Json, false)),
-        ("application/json", Some(schema)) => Ok((Shape::Schema(schema), false)),
+        ("text/plain" | "", None) => Ok((TextFormat::Text, false)),
+        ("application/json", None) => Ok((TextFormat::Json, false)),
+        ("application/json", Some(schema)) => Ok((TextFormat::Schema(schema), false)),
         ("text/x.enum", Some(schema)) if schema.get("enum").is_some_and(Value::is_array) => {
-            Ok((Shape::Schema(schema), true))
+            Ok((TextFormat::Schema(schema), true))
         }
         ("text/plain" | "", Some(_)) => Err(Refusal::invalid(
             "Setting response_schema requires response_mime_type: application/json.",

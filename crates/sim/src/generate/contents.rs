@@ -42,7 +42,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     for (index, content) in contents.into_iter().enumerate() {
         reader.content(content, index, index >= current)?;
     }
-    reader.all_answered()?;
+    reader.check_all_answered()?;
     Ok(reader.turns)
 }
 
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn all_answered(&self) -> Result<(), Refusal> {
+    fn check_all_answered(&self) -> Result<(), Refusal> {
         if self.pending.is_empty() {
             Ok(())
         } else {

@@ -4,7 +4,7 @@ use super::request;
 use crate::call_context::CallContext;
 use crate::google::{ErrorForm, Field, Refusal, Spelling, authorise, indented};
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -43,7 +43,7 @@ fn target(path: &str) -> Option<String> {
 }
 
 impl Protocol for Count {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let path = call.parts.uri.path();
         let model = target(path)
             .ok_or_else(|| ErrorForm::Indented.failure(&Refusal::no_such_path(path)))?;

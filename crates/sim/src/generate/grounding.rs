@@ -10,7 +10,7 @@ pub(super) struct Grounding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     grounding_chunks: Vec<Chunk>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    grounding_supports: Vec<Support>,
+    grounding_supports: Vec<GroundingSupport>,
     web_search_queries: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ struct Page {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Support {
+struct GroundingSupport {
     segment: Segment,
     grounding_chunk_indices: [usize; 1],
 }
@@ -59,7 +59,7 @@ impl Grounding {
                     title: citation.title.clone(),
                 },
             }],
-            grounding_supports: vec![Support {
+            grounding_supports: vec![GroundingSupport {
                 segment: Segment {
                     end_index: text.len(),
                     text: text.to_owned(),
@@ -82,7 +82,7 @@ fn queries(searches: u64) -> Vec<String> {
 /// The pages that were fetched for an answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Fetched {
+pub(super) struct FetchedPages {
     url_metadata: Vec<FetchedPage>,
 }
 
@@ -93,7 +93,7 @@ struct FetchedPage {
     url_retrieval_status: &'static str,
 }
 
-impl Fetched {
+impl FetchedPages {
     /// Metadata of this many fetched pages; `None` if there are none.
     pub(super) fn of(fetches: u64) -> Option<Self> {
         let page = |n| FetchedPage {

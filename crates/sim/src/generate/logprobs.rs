@@ -7,22 +7,22 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LogprobsResult {
-    chosen_candidates: Vec<Chosen>,
-    top_candidates: Vec<Top>,
+    chosen_candidates: Vec<LikelyToken>,
+    top_candidates: Vec<TopTokens>,
     log_probability_sum: Logprob,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Chosen {
+struct LikelyToken {
     token: String,
     token_id: u64,
     log_probability: Logprob,
 }
 
 #[derive(Debug, Serialize)]
-struct Top {
-    candidates: Vec<Chosen>,
+struct TopTokens {
+    candidates: Vec<LikelyToken>,
 }
 
 /// The log probabilities of a text, with this many alternatives for each token, and their average.
@@ -37,7 +37,7 @@ pub(super) fn of(text: &str, alternatives: usize) -> (LogprobsResult, Logprob) {
         result.chosen_candidates.push(chosen(token, own));
         if alternatives > 0 {
             let candidates = ranked.into_iter().map(|(token, own)| chosen(token, own));
-            result.top_candidates.push(Top {
+            result.top_candidates.push(TopTokens {
                 candidates: candidates.collect(),
             });
         }
@@ -50,8 +50,8 @@ pub(super) fn of(text: &str, alternatives: usize) -> (LogprobsResult, Logprob) {
     (result, average)
 }
 
-fn chosen(token: &str, log_probability: Logprob) -> Chosen {
-    Chosen {
+fn chosen(token: &str, log_probability: Logprob) -> LikelyToken {
+    LikelyToken {
         token: token.to_owned(),
         token_id: Seed::of(&[token.as_bytes()]).next() % 200_000,
         log_probability,

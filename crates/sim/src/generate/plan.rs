@@ -1,6 +1,6 @@
 //! Plans the candidates of an answer: limits the model's output to what this protocol supports.
 
-use super::grounding::{Fetched, Grounding};
+use super::grounding::{FetchedPages, Grounding};
 use super::request::Request;
 use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
 use crate::call_context::CallContext;
@@ -34,7 +34,7 @@ pub(super) struct Ending {
     message: Option<&'static str>,
     continuation_token: Option<String>,
     grounding: Option<Grounding>,
-    fetched: Option<Fetched>,
+    fetched: Option<FetchedPages>,
 }
 
 /// Plans the candidates of a call. Also returns the model's outputs.
@@ -99,7 +99,7 @@ fn fit_to_protocol(output: &mut Output, request: &Request, context: &CallContext
             .filter(|_| !output.text.is_empty())
             .map(|citation| Grounding::of(citation, output.text.as_str(), searches))
             .or_else(|| Grounding::searched(searches)),
-        fetched: Fetched::of(context.script.hosted.fetches),
+        fetched: FetchedPages::of(context.script.hosted.fetches),
     }
 }
 

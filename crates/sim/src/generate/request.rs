@@ -6,7 +6,7 @@ use super::{contents, parts};
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::google::{Continuation, Field, Refusal, Signer, Spelling, cached_content};
-use crate::model::{Prompt, Shape};
+use crate::model::{Prompt, TextFormat};
 use serde_json::Value;
 
 const KNOWN: &[&str] = &[
@@ -70,7 +70,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     let turns = contents::read(&body, Signer::of(context))?;
     let (tools, tool_use) = tools::read(&body)?;
     let Config {
-        shape,
+        text_format,
         bare_word,
         effort,
         thoughts,
@@ -87,10 +87,10 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
         tools,
         tool_use,
         parallel: true,
-        shape: if modalities.picture.is_some() {
-            Shape::Text
+        text_format: if modalities.picture.is_some() {
+            TextFormat::Text
         } else {
-            shape
+            text_format
         },
         effort,
         tokens_max,

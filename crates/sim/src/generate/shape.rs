@@ -1,6 +1,6 @@
 //! Defines the wire format of an answer. An event of a stream has the same format as a whole answer.
 
-use super::grounding::{Fetched, Grounding};
+use super::grounding::{FetchedPages, Grounding};
 use super::logprobs::{self, LogprobsResult};
 use super::usage::Usage;
 use crate::logprob::Logprob;
@@ -44,7 +44,7 @@ pub(super) struct Candidate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) grounding_metadata: Option<Grounding>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) url_context_metadata: Option<Fetched>,
+    pub(super) url_context_metadata: Option<FetchedPages>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) avg_logprobs: Option<Logprob>,
     #[serde(skip_serializing_if = "Option::is_none")]

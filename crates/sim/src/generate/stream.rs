@@ -56,7 +56,7 @@ pub(super) fn stream(
 }
 
 /// A stream with this value as its only event.
-pub(super) fn only(form: Form, value: &Value) -> Reply {
+pub(super) fn single_event(form: Form, value: &Value) -> Reply {
     let mut frames = Frames::new(form);
     let event = frames.event(EventKind::Content, &compact(value));
     reply(form, [Some(event), frames.end()].into_iter().flatten())

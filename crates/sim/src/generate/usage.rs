@@ -22,11 +22,11 @@ pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> 
 
 fn wire_usage(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
     let some = |number: u64| (number > 0).then(|| bend(number));
-    let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
+    let by_modality = |shares: &[(&'static str, u64)]| -> Vec<ModalityTokens> {
         shares
             .iter()
             .filter(|(_, tokens)| *tokens > 0)
-            .map(|(modality, tokens)| Share {
+            .map(|(modality, tokens)| ModalityTokens {
                 modality,
                 token_count: bend(*tokens),
             })
@@ -63,16 +63,16 @@ pub(super) struct Usage {
     thoughts_token_count: Option<UsageNumber>,
     total_token_count: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    prompt_tokens_details: Vec<Share>,
+    prompt_tokens_details: Vec<ModalityTokens>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cache_tokens_details: Vec<Share>,
+    cache_tokens_details: Vec<ModalityTokens>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    candidates_tokens_details: Vec<Share>,
+    candidates_tokens_details: Vec<ModalityTokens>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Share {
+struct ModalityTokens {
     modality: &'static str,
     token_count: UsageNumber,
 }

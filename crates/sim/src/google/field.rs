@@ -39,7 +39,7 @@ impl<'a> Field<'a> {
             path,
             spelling,
         };
-        field.only(known)?;
+        field.refuse_unknown(known)?;
         Ok(field)
     }
 
@@ -52,7 +52,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    fn refuse_unknown(&self, known: &[&str]) -> Result<(), Refusal> {
         let mut seen: Vec<String> = Vec::new();
         for name in self.map.keys() {
             let plain = match self.spelling {

@@ -3,7 +3,7 @@
 use super::error_form::ErrorForm;
 use super::{Refusal, authorise, one_line};
 use crate::call_context::CallContext;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::video_a::Job;
 use crate::video_file::mp4;
@@ -25,7 +25,7 @@ pub(crate) fn download_uri(host: &str, job: &Job) -> String {
 }
 
 /// The `host` header of a call, for URLs in the answer.
-pub(crate) fn host_of(call: &Incoming<'_>) -> String {
+pub(crate) fn host_of(call: &IncomingCall<'_>) -> String {
     let host = call.parts.headers.get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     host.unwrap_or_default().to_owned()
@@ -43,7 +43,7 @@ pub(crate) struct File {
 }
 
 impl Protocol for File {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         let query = call.parts.uri.query().unwrap_or_default();
         let is_moved = query.contains("moved=");
         // After a redirect, the URL itself contains the credential.

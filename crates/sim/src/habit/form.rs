@@ -28,7 +28,7 @@ pub(crate) fn apply(mut reply: Reply, habits: &Habits) -> Reply {
     }
     reply.content = match reply.content {
         Content::Whole(bytes) => Content::Whole(rewrite_whole(bytes, habits)),
-        Content::Events(events) => Content::Events(Box::new(Rewritten {
+        Content::Events(events) => Content::Events(Box::new(RewrittenEvents {
             events,
             habits: habits.clone(),
             held: VecDeque::new(),
@@ -49,7 +49,7 @@ fn rewrite_whole(bytes: Bytes, habits: &Habits) -> Bytes {
     }
 }
 
-struct Rewritten {
+struct RewrittenEvents {
     events: Box<dyn Iterator<Item = Event> + Send>,
     habits: Habits,
     /// The `done` events that are held back until the last event.
@@ -59,7 +59,7 @@ struct Rewritten {
     sent: u64,
 }
 
-impl Iterator for Rewritten {
+impl Iterator for RewrittenEvents {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
@@ -86,7 +86,7 @@ impl Iterator for Rewritten {
     }
 }
 
-impl Rewritten {
+impl RewrittenEvents {
     /// Rewrites one event; `None` if it is not UTF-8.
     fn rewrite(&self, bytes: &[u8]) -> Option<Bytes> {
         let text = std::str::from_utf8(bytes).ok()?;

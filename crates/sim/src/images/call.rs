@@ -2,20 +2,20 @@
 
 use super::{answer, form, request, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
+use crate::fault::{ScriptError, Status, SubstituteReply};
 use crate::openai::{self, JsonErrors, Refusal};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 /// A request for new pictures.
 #[derive(Debug)]
-pub(crate) struct Generations(Call);
+pub(crate) struct GenerationsCall(Call);
 
 /// A request for edits of given pictures.
 #[derive(Debug)]
-pub(crate) struct Edits(Call);
+pub(crate) struct EditsCall(Call);
 
 /// A call. Only its credential and its model have been checked so far.
 #[derive(Debug)]
@@ -27,13 +27,13 @@ struct Call {
 }
 
 impl Call {
-    fn read(call: &Incoming<'_>, edits: bool) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>, edits: bool) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .and_then(|()| Self::parse(call, edits))
             .map_err(|refusal| openai::failure(&refusal))
     }
 
-    fn parse(call: &Incoming<'_>, edits: bool) -> Result<Self, Refusal> {
+    fn parse(call: &IncomingCall<'_>, edits: bool) -> Result<Self, Refusal> {
         let content_type = call.parts.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default();
@@ -58,7 +58,7 @@ impl Call {
             Ok(spec) => spec,
             Err(refusal) => return openai::failure(&refusal),
         };
-        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
         if spec.stream == swapped {
             answer::whole(&spec, context)
         } else {
@@ -92,7 +92,7 @@ impl ErrorReplies for Call {
 macro_rules! protocol {
     ($name:ident, $edits:literal) => {
         impl Protocol for $name {
-            fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+            fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
                 Call::read(call, $edits).map(Self)
             }
 
@@ -111,5 +111,5 @@ macro_rules! protocol {
     };
 }
 
-protocol!(Generations, false);
-protocol!(Edits, true);
+protocol!(GenerationsCall, false);
+protocol!(EditsCall, true);

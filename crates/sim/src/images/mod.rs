@@ -27,4 +27,4 @@ mod scene;
 mod stream;
 mod usage;
 
-pub(crate) use call::{Edits, Generations};
+pub(crate) use call::{EditsCall, GenerationsCall};

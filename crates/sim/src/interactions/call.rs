@@ -2,9 +2,9 @@
 
 use super::{answer, request, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
+use crate::fault::{ScriptError, Status, SubstituteReply};
 use crate::google::{ErrorForm, Refusal, authorise};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(crate) struct Interactions {
 }
 
 impl Protocol for Interactions {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         authorise(call.parts, call.settings)
             .and_then(|()| request::parse(call.body))
             .and_then(|request| {
@@ -38,7 +38,7 @@ impl Protocol for Interactions {
     }
 
     fn answer(&self, context: &CallContext<'_>) -> Reply {
-        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
         let answered = request::read(&self.request, context).and_then(|request| {
             if self.streamed == swapped {
                 answer::whole(&request, context)

@@ -47,7 +47,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     }
     reader.end_of_model_turn()?;
     reader.end_of_loose_contents();
-    reader.all_answered()?;
+    reader.check_all_answered()?;
     Ok(reader.turns)
 }
 
@@ -188,7 +188,7 @@ impl Reader<'_> {
 
     fn begin_of_user_turn(&mut self) -> Result<(), Refusal> {
         self.end_of_model_turn()?;
-        self.all_answered()
+        self.check_all_answered()
     }
 
     fn end_of_model_turn(&mut self) -> Result<(), Refusal> {
@@ -221,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    fn all_answered(&self) -> Result<(), Refusal> {
+    fn check_all_answered(&self) -> Result<(), Refusal> {
         match self.open.first() {
             None => Ok(()),
             Some((id, _)) => Err(Refusal::invalid(format!(

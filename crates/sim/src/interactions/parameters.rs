@@ -2,7 +2,7 @@
 
 use crate::catalog;
 use crate::google::{Field, Picture, Refusal, Spelling, effort_of_level, read_picture};
-use crate::model::{Effort, Shape};
+use crate::model::{Effort, TextFormat};
 use serde_json::{Value, json};
 
 pub(super) const CONFIG: &[&str] = &[
@@ -33,7 +33,7 @@ const STOPS_MAX: usize = 5;
 
 #[derive(Debug)]
 pub(super) struct Parameters {
-    pub(super) shape: Shape,
+    pub(super) text_format: TextFormat,
     pub(super) picture: Option<Picture>,
     pub(super) effort: Effort,
     pub(super) summaries: bool,
@@ -62,7 +62,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
         None => Effort::None,
     };
     let tokens_max = config.integer("max_output_tokens", 1, i64::from(i32::MAX))?;
-    let (shape, asked_picture) = format(body)?;
+    let (text_format, asked_picture) = format(body)?;
     let modalities = body.texts("response_modalities")?;
     let old_picture = config
         .child("image_config", IMAGE)?
@@ -74,7 +74,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
         .any(|word| word.eq_ignore_ascii_case("image"))
         || (catalog::makes_pictures(model) && modalities.is_empty());
     Ok(Parameters {
-        shape,
+        text_format,
         picture: asked_picture.or_else(|| paints.then(|| old_picture.unwrap_or_default())),
         effort,
         summaries: config.word("thinking_summaries", &["auto", "none"])? == Some("auto"),
@@ -87,15 +87,15 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
 }
 
 /// Reads the requested format of the text, and the requested picture.
-fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
+fn format(body: &Field<'_>) -> Result<(TextFormat, Option<Picture>), Refusal> {
     let formats = match body.get("response_format") {
         Some(Value::Array(formats)) => formats.iter().collect(),
         Some(format) => vec![format],
         None => Vec::new(),
     };
-    let mut shape = match body.text("response_mime_type")? {
-        Some("application/json") => Shape::Json,
-        _ => Shape::Text,
+    let mut text_format = match body.text("response_mime_type")? {
+        Some("application/json") => TextFormat::Json,
+        _ => TextFormat::Text,
     };
     let mut picture = None;
     for format in formats {
@@ -104,18 +104,18 @@ fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
             Some("text") => {
                 let text = Field::object(format, path, Spelling::Snake, TEXT_FORMAT)?;
                 let mime_type = text.word("mime_type", &["application/json", "text/plain"])?;
-                shape = match (mime_type, text.get("schema")) {
+                text_format = match (mime_type, text.get("schema")) {
                     (Some("text/plain"), Some(_)) => {
                         return Err(Refusal::invalid(
                             "A schema needs the mime_type application/json.",
                         ));
                     }
-                    (_, Some(schema @ Value::Object(_))) => Shape::Schema(schema.clone()),
+                    (_, Some(schema @ Value::Object(_))) => TextFormat::Schema(schema.clone()),
                     (_, Some(_)) => {
                         return Err(Refusal::invalid("The schema must be an object."));
                     }
-                    (Some("application/json"), None) => Shape::Json,
-                    (_, None) => Shape::Text,
+                    (Some("application/json"), None) => TextFormat::Json,
+                    (_, None) => TextFormat::Text,
                 };
             }
             Some("image") => {
@@ -128,11 +128,11 @@ fn format(body: &Field<'_>) -> Result<(Shape, Option<Picture>), Refusal> {
                 ));
             }
             // In the older form of the request, `response_format` is the schema itself.
-            _ if format.is_object() => shape = Shape::Schema(format.clone()),
+            _ if format.is_object() => text_format = TextFormat::Schema(format.clone()),
             _ => return Err(Refusal::invalid("response_format must be an object.")),
         }
     }
-    Ok((shape, picture))
+    Ok((text_format, picture))
 }
 
 #[cfg(test)]
@@ -194,17 +194,17 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
         let text = json!({"type": "text", "mime_type": "application/json", "schema": schema});
         for (format, expected) in [
-            (text.clone(), Shape::Schema(schema.clone())),
-            (json!([text]), Shape::Schema(schema.clone())),
-            (schema.clone(), Shape::Schema(schema)),
+            (text.clone(), TextFormat::Schema(schema.clone())),
+            (json!([text]), TextFormat::Schema(schema.clone())),
+            (schema.clone(), TextFormat::Schema(schema)),
             (
                 json!({"type": "text", "mime_type": "application/json"}),
-                Shape::Json,
+                TextFormat::Json,
             ),
-            (Value::Null, Shape::Text),
+            (Value::Null, TextFormat::Text),
         ] {
             let read = read_as("m", &json!({"response_format": format})).unwrap();
-            assert_eq!(read.shape, expected, "{format}");
+            assert_eq!(read.text_format, expected, "{format}");
         }
         let image = json!({"response_format": [{"type": "image", "image_size": "2K"}]});
         assert!(read_as("m", &image).unwrap().picture.is_some());

@@ -5,7 +5,7 @@ use super::{input, system, tools};
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::google::{Continuation, Field, Picture, Refusal, Signer, Spelling, cached_content};
-use crate::model::{Prompt, Shape};
+use crate::model::{Prompt, TextFormat};
 use serde_json::Value;
 
 const KNOWN: &[&str] = &[
@@ -68,7 +68,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     body.word("service_tier", &["standard", "flex", "priority"])?;
     let (tools, tool_use) = tools::read(&body)?;
     let Parameters {
-        shape,
+        text_format,
         picture,
         effort,
         summaries,
@@ -82,10 +82,10 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
         tools,
         tool_use,
         parallel: true,
-        shape: if picture.is_some() {
-            Shape::Text
+        text_format: if picture.is_some() {
+            TextFormat::Text
         } else {
-            shape
+            text_format
         },
         effort,
         tokens_max,

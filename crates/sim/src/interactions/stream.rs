@@ -2,7 +2,7 @@
 
 use super::plan::{Ending, Identity, InteractionPlan, PlannedStep, plan};
 use super::request::Request;
-use super::shape::{Annotation, Content, Delta, Event as Shape, Metadata, Step};
+use super::shape::{Annotation, Content, Delta, Event as WireEvent, Metadata, Step};
 use super::usage::{self, Usage};
 use crate::call_context::CallContext;
 use crate::fault::{Script, UsageFault};
@@ -119,11 +119,14 @@ impl Iterator for Events {
                 Stage::Created => {
                     self.stage = Stage::Status;
                     let interaction = self.identity.begun();
-                    return Some(to_event(EventKind::Frame, &Shape::Created { interaction }));
+                    return Some(to_event(
+                        EventKind::Frame,
+                        &WireEvent::Created { interaction },
+                    ));
                 }
                 Stage::Status => {
                     self.stage = Stage::NextStep;
-                    let update = Shape::StatusUpdate {
+                    let update = WireEvent::StatusUpdate {
                         interaction_id: &self.identity.id,
                         status: "in_progress",
                     };
@@ -175,7 +178,7 @@ impl Iterator for Events {
                 }
                 Stage::StepStop => {
                     self.stage = Stage::NextStep;
-                    let stop = Shape::StepStop {
+                    let stop = WireEvent::StepStop {
                         index: self.index,
                         usage: self.running(),
                     };
@@ -188,7 +191,7 @@ impl Iterator for Events {
                     let interaction = self.identity.ended(&self.ending, usage);
                     return Some(to_event(
                         EventKind::Usage,
-                        &Shape::Completed { interaction },
+                        &WireEvent::Completed { interaction },
                     ));
                 }
                 Stage::Done if self.script.events.no_done => {}
@@ -284,7 +287,7 @@ impl Events {
             }
         };
         self.stage = at;
-        let start = Shape::StepStart {
+        let start = WireEvent::StepStart {
             index: self.index,
             step,
         };
@@ -303,7 +306,7 @@ impl Events {
     }
 
     fn delta(&self, kind: EventKind, delta: Delta) -> Event {
-        let delta = Shape::StepDelta {
+        let delta = WireEvent::StepDelta {
             index: self.index,
             delta,
             metadata: self.running().map(|total_usage| Metadata { total_usage }),
@@ -321,7 +324,7 @@ impl Events {
     }
 }
 
-fn to_event(kind: EventKind, event: &Shape<'_>) -> Event {
+fn to_event(kind: EventKind, event: &WireEvent<'_>) -> Event {
     let head = format!("event: {}\ndata: ", event.name());
     let bytes = [head.as_bytes(), compact(event).as_slice(), b"\n\n"].concat();
     Event {

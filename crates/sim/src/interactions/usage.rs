@@ -21,11 +21,11 @@ pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> 
 }
 
 fn wire_usage(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
-    let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
+    let by_modality = |shares: &[(&'static str, u64)]| -> Vec<ModalityTokens> {
         shares
             .iter()
             .filter(|(_, tokens)| *tokens > 0)
-            .map(|(modality, tokens)| Share {
+            .map(|(modality, tokens)| ModalityTokens {
                 modality,
                 tokens: bend(*tokens),
             })
@@ -59,11 +59,11 @@ pub(super) struct Usage {
     total_tokens: UsageNumber,
     total_input_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    input_tokens_by_modality: Vec<Share>,
+    input_tokens_by_modality: Vec<ModalityTokens>,
     total_cached_tokens: UsageNumber,
     total_output_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    output_tokens_by_modality: Vec<Share>,
+    output_tokens_by_modality: Vec<ModalityTokens>,
     total_tool_use_tokens: UsageNumber,
     total_thought_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +77,7 @@ struct ToolCount {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Share {
+struct ModalityTokens {
     modality: &'static str,
     tokens: UsageNumber,
 }

@@ -69,7 +69,7 @@ pub(super) fn of_assistant(value: &Value, path: &str, model: &str) -> Result<Blo
         "text" => text(&block).map(Block::Text),
         "tool_use" => tool_use(&block).map(Block::Call),
         "thinking" => {
-            block.only(&["type", "thinking", "signature"])?;
+            block.refuse_unknown(&["type", "thinking", "signature"])?;
             let thinking = block.required_text("thinking")?;
             let signed = block.required_text("signature")?;
             if !signature::is_intact(model, thinking, signed) {
@@ -78,7 +78,7 @@ pub(super) fn of_assistant(value: &Value, path: &str, model: &str) -> Result<Blo
             Ok(Block::Thought { tag: tag(signed) })
         }
         _ => {
-            block.only(&["type", "data"])?;
+            block.refuse_unknown(&["type", "data"])?;
             let data = block.required_text("data")?;
             if !signature::is_intact_redaction(model, data) {
                 return Err(Refusal::at(
@@ -113,7 +113,7 @@ fn tagged<'a>(
 }
 
 fn text(block: &Member<'_>) -> Result<String, Refusal> {
-    block.only(&["type", "text", "cache_control", "citations"])?;
+    block.refuse_unknown(&["type", "text", "cache_control", "citations"])?;
     let text = block.required_text("text")?;
     if text.is_empty() {
         return Err(Refusal::at(
@@ -131,7 +131,7 @@ fn text(block: &Member<'_>) -> Result<String, Refusal> {
 }
 
 fn tool_use(block: &Member<'_>) -> Result<PastCall, Refusal> {
-    block.only(&[
+    block.refuse_unknown(&[
         "type",
         "id",
         "name",
@@ -154,7 +154,7 @@ fn tool_use(block: &Member<'_>) -> Result<PastCall, Refusal> {
 }
 
 fn tool_result(block: &Member<'_>) -> Result<ToolResult, Refusal> {
-    block.only(&[
+    block.refuse_unknown(&[
         "type",
         "tool_use_id",
         "content",
@@ -192,7 +192,7 @@ fn tool_result(block: &Member<'_>) -> Result<ToolResult, Refusal> {
 }
 
 fn search_result(block: &Member<'_>) -> Result<String, Refusal> {
-    block.only(&[
+    block.refuse_unknown(&[
         "type",
         "source",
         "title",
@@ -207,10 +207,10 @@ fn search_result(block: &Member<'_>) -> Result<String, Refusal> {
 
 fn media(tag: &str, block: &Member<'_>) -> Result<Media, Refusal> {
     if tag == "image" {
-        block.only(&["type", "source", "cache_control", "transformations"])?;
+        block.refuse_unknown(&["type", "source", "cache_control", "transformations"])?;
         return image(&block.required_child("source")?);
     }
-    block.only(&[
+    block.refuse_unknown(&[
         "type",
         "source",
         "title",
@@ -224,7 +224,7 @@ fn media(tag: &str, block: &Member<'_>) -> Result<Media, Refusal> {
 fn image(source: &Member<'_>) -> Result<Media, Refusal> {
     match source.tag(&["base64", "file", "url"])? {
         "base64" => {
-            source.only(&["type", "media_type", "data"])?;
+            source.refuse_unknown(&["type", "media_type", "data"])?;
             source.required("media_type")?;
             let declared = source
                 .one_of("media_type", IMAGE_TYPES)?
@@ -297,7 +297,7 @@ fn plain(text: &str) -> Media {
 }
 
 fn linked(kind: MediaKind, source: &Member<'_>) -> Result<Media, Refusal> {
-    source.only(&["type", "url"])?;
+    source.refuse_unknown(&["type", "url"])?;
     let url = source.required_text("url")?;
     if !url.starts_with("https://") {
         return Err(source.wrong("url.url", "Only HTTPS URLs are supported."));

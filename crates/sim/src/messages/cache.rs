@@ -52,7 +52,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Option<Ttl>, Refusal> {
 
 fn ttl(mark: &Member<'_>) -> Result<Ttl, Refusal> {
     mark.tag(&["ephemeral"])?;
-    mark.only(&["type", "ttl"])?;
+    mark.refuse_unknown(&["type", "ttl"])?;
     Ok(match mark.one_of("ttl", &["5m", "1h"])? {
         Some("1h") => Ttl::OneHour,
         _ => Ttl::FiveMinutes,

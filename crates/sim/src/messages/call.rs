@@ -8,8 +8,8 @@ use super::refusal::{self, Refusal, error_json, failure};
 use super::request;
 use super::stream::{empty_objects, error_event, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::fault::{ScriptError, Status, SubstituteReply};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Messages {
 }
 
 impl Protocol for Messages {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         read(call).map_err(|refusal| failure(&refusal, call.request_id))
     }
 
@@ -53,7 +53,7 @@ impl Protocol for Messages {
             Err(refusal) => return failure(&refusal, &self.request_id),
         };
         let answer = Answer::of(&request, context);
-        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
         let blocked = context.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
             (true, false) => whole(&answer, context),
@@ -94,7 +94,7 @@ impl ErrorReplies for Messages {
     }
 }
 
-fn read(call: &Incoming<'_>) -> Result<Messages, Refusal> {
+fn read(call: &IncomingCall<'_>) -> Result<Messages, Refusal> {
     authorise(&call.parts.headers, call.settings)?;
     let version = version(&call.parts.headers)?;
     let request: Value = serde_json::from_slice(call.body).map_err(|error| {

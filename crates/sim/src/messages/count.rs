@@ -5,7 +5,7 @@ use super::member::Member;
 use super::refusal::{self, Refusal, error_json, failure};
 use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -33,7 +33,7 @@ pub(crate) struct Count {
 }
 
 impl Protocol for Count {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         read(call).map_err(|refusal| failure(&refusal, call.request_id))
     }
 
@@ -75,7 +75,7 @@ impl ErrorReplies for Count {
     }
 }
 
-fn read(call: &Incoming<'_>) -> Result<Count, Refusal> {
+fn read(call: &IncomingCall<'_>) -> Result<Count, Refusal> {
     authorise(&call.parts.headers, call.settings)?;
     version(&call.parts.headers)?;
     let request: Value = serde_json::from_slice(call.body).map_err(|error| {
@@ -91,7 +91,7 @@ fn read(call: &Incoming<'_>) -> Result<Count, Refusal> {
 
 fn count(request: &Value) -> Result<u64, Refusal> {
     let body = Member::object(request, "")?;
-    body.only(&KNOWN)?;
+    body.refuse_unknown(&KNOWN)?;
     body.required("messages")?;
     let read = ["messages", "system", "tools"];
     let texts = read.into_iter().filter_map(|name| body.get(name));

@@ -2,7 +2,7 @@
 
 use super::member::Member;
 use super::refusal::Refusal;
-use crate::model::Shape;
+use crate::model::TextFormat;
 use serde_json::{Map, Value};
 
 const DEPTH_MAX: usize = 64;
@@ -48,19 +48,19 @@ const FORMATS: &[&str] = &[
     "uuid",
 ];
 
-pub(super) fn read(body: &Member<'_>) -> Result<Shape, Refusal> {
+pub(super) fn read(body: &Member<'_>) -> Result<TextFormat, Refusal> {
     let Some(config) = body.child("output_config")? else {
-        return Ok(Shape::Text);
+        return Ok(TextFormat::Text);
     };
     let Some(format) = config.child("format")? else {
-        return Ok(Shape::Text);
+        return Ok(TextFormat::Text);
     };
     format.tag(&["json_schema"])?;
-    format.only(&["type", "schema"])?;
+    format.refuse_unknown(&["type", "schema"])?;
     format.required_child("schema")?;
     let schema = format.required("schema")?;
     check(schema, 0).map_err(|why| format.wrong("schema", why))?;
-    Ok(Shape::Schema(schema.clone()))
+    Ok(TextFormat::Schema(schema.clone()))
 }
 
 fn check(schema: &Value, depth: usize) -> Result<(), String> {

@@ -61,7 +61,7 @@ pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<History, Refus
     let mut messages: Vec<Message> = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let message = Member::object(value, format!("messages.{index}"))?;
-        message.only(&["role", "content"])?;
+        message.refuse_unknown(&["role", "content"])?;
         message.required("role")?;
         let role = match message.one_of("role", &["user", "assistant", "system"])? {
             Some("system") => {

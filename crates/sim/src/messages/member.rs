@@ -128,7 +128,7 @@ impl<'a> Member<'a> {
     }
 
     /// Refuses unknown members, as this vendor always does.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    pub(super) fn refuse_unknown(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.map.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => Err(self.wrong(name, "Extra inputs are not permitted")),
@@ -192,7 +192,7 @@ mod tests {
                 "messages.0.role: Input should be 'user' or 'assistant'",
             ),
             (
-                item.only(&["t", "n", "f", "s", "l", "o"]).err(),
+                item.refuse_unknown(&["t", "n", "f", "s", "l", "o"]).err(),
                 "messages.0.role: Extra inputs are not permitted",
             ),
         ] {

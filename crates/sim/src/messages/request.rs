@@ -7,7 +7,7 @@ use super::history::{self, Rules};
 use super::member::Member;
 use super::refusal::Refusal;
 use super::thinking::{self, Thinking};
-use super::tools::{self, Tooling};
+use super::tools::{self, ToolSettings};
 use super::{block, format};
 use crate::call_context::CallContext;
 use crate::catalog;
@@ -77,11 +77,11 @@ pub(super) fn read(
     body.one_of("service_tier", &["auto", "standard_only"])?;
     body.one_of("speed", &["standard", "fast"])?;
     if let Some(metadata) = body.child("metadata")? {
-        metadata.only(&["user_id"])?;
+        metadata.refuse_unknown(&["user_id"])?;
         metadata.text("user_id")?;
     }
     let thinking = thinking::read(&body, family, tokens_max)?;
-    let Tooling {
+    let ToolSettings {
         tools,
         tool_use,
         parallel,
@@ -104,7 +104,7 @@ pub(super) fn read(
             tools,
             tool_use,
             parallel,
-            shape: format::read(&body)?,
+            text_format: format::read(&body)?,
             effort: thinking.effort,
             tokens_max: Some(tokens_max),
             stops: stops(&body)?,
@@ -125,7 +125,7 @@ fn check_members(body: &Member<'_>, version: Version) -> Result<(), Refusal> {
             ),
         );
     }
-    body.only(KNOWN)?;
+    body.refuse_unknown(KNOWN)?;
     for name in SAMPLING {
         if version == Version::Current && body.get(name).is_some() {
             return Err(body.wrong(name, "Extra inputs are not permitted"));

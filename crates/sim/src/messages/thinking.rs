@@ -57,7 +57,7 @@ pub(super) fn read(
             ));
         }
         "adaptive" => {
-            thinking.only(&["type", "display"])?;
+            thinking.refuse_unknown(&["type", "display"])?;
             (effort.unwrap_or(Effort::Medium), Mode::Adaptive)
         }
         _ if family.always_thinks() => {
@@ -66,7 +66,7 @@ pub(super) fn read(
             )));
         }
         _ => {
-            thinking.only(&["type"])?;
+            thinking.refuse_unknown(&["type"])?;
             (Effort::None, Mode::Off)
         }
     };
@@ -84,7 +84,7 @@ fn read_budget(thinking: &Member<'_>, family: Family, tokens_max: u64) -> Result
              \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.",
         ));
     }
-    thinking.only(&["type", "budget_tokens", "display"])?;
+    thinking.refuse_unknown(&["type", "budget_tokens", "display"])?;
     thinking.required("budget_tokens")?;
     let budget = thinking
         .integer("budget_tokens", BUDGET_MIN)?
@@ -106,7 +106,7 @@ fn read_effort(body: &Member<'_>, family: Family) -> Result<Option<Effort>, Refu
     let Some(config) = body.child("output_config")? else {
         return Ok(None);
     };
-    config.only(&["effort", "format"])?;
+    config.refuse_unknown(&["effort", "format"])?;
     let word = config.one_of("effort", &["low", "medium", "high", "xhigh", "max"])?;
     if word.is_some() && !family.takes_effort() {
         return Err(Refusal::invalid(

@@ -20,13 +20,13 @@ const KNOWN: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub(super) struct Tooling {
+pub(super) struct ToolSettings {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_use: ToolUse,
     pub(super) parallel: bool,
 }
 
-pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
+pub(super) fn read(body: &Member<'_>) -> Result<ToolSettings, Refusal> {
     let mut tools: Vec<Tool> = Vec::new();
     for (index, tool) in body.list("tools")?.unwrap_or_default().iter().enumerate() {
         let tool = read_tool(&Member::object(tool, format!("tools.{index}"))?)?;
@@ -36,7 +36,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
         tools.push(tool);
     }
     let (tool_use, parallel) = read_choice(body, &tools)?;
-    Ok(Tooling {
+    Ok(ToolSettings {
         tools,
         tool_use,
         parallel,
@@ -48,7 +48,7 @@ fn read_tool(tool: &Member<'_>) -> Result<Tool, Refusal> {
     if tool.text("type")?.is_some() {
         tool.tag(&["custom"])?;
     }
-    tool.only(KNOWN)?;
+    tool.refuse_unknown(KNOWN)?;
     let name = tool.required_text("name")?;
     let legal = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
     if name.is_empty() || name.len() > NAME_LENGTH_MAX || !name.chars().all(legal) {
@@ -83,7 +83,7 @@ fn read_choice(body: &Member<'_>, tools: &[Tool]) -> Result<(ToolUse, bool), Ref
         ));
     }
     let tag = choice.tag(&["any", "auto", "none", "tool"])?;
-    choice.only(match tag {
+    choice.refuse_unknown(match tag {
         "tool" => &["type", "name", "disable_parallel_tool_use"],
         "none" => &["type"],
         _ => &["type", "disable_parallel_tool_use"],

@@ -1,8 +1,8 @@
 //! Creates the model's output for a prompt.
 
-use super::limit::UncutOutput;
+use super::limit::UnlimitedOutput;
 use super::output::{ChunkedText, Output};
-use super::prompt::{Effort, Prompt, Shape};
+use super::prompt::{Effort, Prompt, TextFormat};
 use super::prompt_values::{PromptValues, find_ignoring_case};
 use super::schema::{Optional, fill};
 use super::{citation, command, reply_text, tool_use};
@@ -40,7 +40,7 @@ pub(crate) fn respond(prompt: &Prompt, script: &Script, choice: usize) -> Output
     } else {
         ChunkedText::default()
     };
-    let mut uncut = UncutOutput {
+    let mut uncut = UnlimitedOutput {
         reasoning: ChunkedText::new(reply_text::reasoning_text(prompt, sentences(prompt.effort))),
         text: if calls.is_empty() {
             with_text_faults(text, script)
@@ -74,16 +74,16 @@ fn sentences(effort: Effort) -> usize {
 fn answer_text(prompt: &Prompt, seed: &mut Seed) -> String {
     let (question, _) = prompt.question();
     let ordered = command::commanded_text(question);
-    match &prompt.shape {
-        Shape::Text => ordered.unwrap_or_else(|| reply_text::reply_text(prompt, seed)),
-        Shape::Json => ordered
+    match &prompt.text_format {
+        TextFormat::Text => ordered.unwrap_or_else(|| reply_text::reply_text(prompt, seed)),
+        TextFormat::Json => ordered
             .filter(|text| serde_json::from_str::<serde_json::Value>(text).is_ok())
             .unwrap_or_else(|| {
                 let answer = reply_text::reply_text(prompt, seed);
                 let words = question.split_whitespace().count();
                 serde_json::json!({"answer": answer, "words": words}).to_string()
             }),
-        Shape::Schema(schema) => {
+        TextFormat::Schema(schema) => {
             fill(schema, Optional::All, &mut PromptValues::new(question)).to_string()
         }
     }
@@ -188,12 +188,12 @@ mod tests {
     #[test]
     fn json_is_json() {
         let mut prompt = asked("Give me JSON");
-        prompt.shape = Shape::Json;
+        prompt.text_format = TextFormat::Json;
         let output = respond(&prompt, &Script::default(), 0);
         let value: serde_json::Value = serde_json::from_str(output.text.as_str()).unwrap();
         assert_eq!(value["words"], 3);
         prompt = asked("say exactly: {\"a\":1}");
-        prompt.shape = Shape::Json;
+        prompt.text_format = TextFormat::Json;
         assert_eq!(
             respond(&prompt, &Script::default(), 0).text.as_str(),
             "{\"a\":1}"

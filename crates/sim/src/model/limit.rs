@@ -9,7 +9,7 @@ const CALL_TOKENS: u64 = 3;
 
 /// An output before limits are applied.
 #[derive(Debug)]
-pub(super) struct UncutOutput {
+pub(super) struct UnlimitedOutput {
     pub(super) reasoning: ChunkedText,
     pub(super) text: ChunkedText,
     pub(super) refused: bool,
@@ -19,7 +19,7 @@ pub(super) struct UncutOutput {
     pub(super) citation: Option<Citation>,
 }
 
-impl UncutOutput {
+impl UnlimitedOutput {
     /// If the text contains a stop sequence, cuts it before the first one and drops the calls.
     pub(super) fn stop_at(&mut self, stops: &[String]) {
         let text = self.text.as_str();
@@ -118,8 +118,8 @@ impl TokenBudget {
 mod tests {
     use super::*;
 
-    fn uncut(reasoning: &str, text: &str, arguments: &[&str]) -> UncutOutput {
-        UncutOutput {
+    fn uncut(reasoning: &str, text: &str, arguments: &[&str]) -> UnlimitedOutput {
+        UnlimitedOutput {
             reasoning: ChunkedText::new(reasoning),
             text: ChunkedText::new(text),
             refused: false,

@@ -36,5 +36,5 @@ pub(crate) use answer::respond;
 pub(crate) use citation::Citation;
 pub(crate) use output::{Call, ChunkedText, Finish, Output, Pieces};
 pub(crate) use prompt::{
-    Effort, Media, MediaKind, PastCall, Prompt, Shape, Source, Tool, ToolKind, ToolUse, Turn,
+    Effort, Media, MediaKind, PastCall, Prompt, Source, TextFormat, Tool, ToolKind, ToolUse, Turn,
 };

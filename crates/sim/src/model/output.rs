@@ -1,7 +1,7 @@
 //! Defines the model's output, and how a stream splits its text.
 
 use super::citation::Citation;
-use crate::tokens::TokenWalk;
+use crate::tokens::TokenIterator;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -53,11 +53,11 @@ pub(crate) enum Finish {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ChunkedText {
     text: Arc<str>,
-    cut: Cut,
+    chunking: Chunking,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Cut {
+enum Chunking {
     /// One token at a time.
     #[default]
     Tokens,
@@ -71,21 +71,21 @@ impl ChunkedText {
     pub(crate) fn new(text: impl Into<Arc<str>>) -> Self {
         Self {
             text: text.into(),
-            cut: Cut::Tokens,
+            chunking: Chunking::Tokens,
         }
     }
 
     pub(crate) fn evenly(text: impl Into<Arc<str>>, pieces: usize) -> Self {
         Self {
             text: text.into(),
-            cut: Cut::Even(pieces.max(1)),
+            chunking: Chunking::Even(pieces.max(1)),
         }
     }
 
     pub(crate) fn with_huge(text: impl Into<Arc<str>>, from: usize, to: usize) -> Self {
         Self {
             text: text.into(),
-            cut: Cut::Huge { from, to },
+            chunking: Chunking::Huge { from, to },
         }
     }
 
@@ -93,7 +93,7 @@ impl ChunkedText {
     pub(crate) fn shortened(&self, text: &str) -> Self {
         Self {
             text: text.into(),
-            cut: self.cut,
+            chunking: self.chunking,
         }
     }
 
@@ -108,9 +108,9 @@ impl ChunkedText {
     /// The pieces that a stream sends.
     pub(crate) fn pieces(&self) -> Pieces {
         Pieces {
-            walk: TokenWalk::new(Arc::clone(&self.text)),
+            tokens: TokenIterator::new(Arc::clone(&self.text)),
             len: self.text.len(),
-            cut: self.cut,
+            chunking: self.chunking,
             index: 0,
         }
     }
@@ -119,17 +119,17 @@ impl ChunkedText {
 /// An iterator over the pieces of a text. It owns the text, so that a stream can own the iterator.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    walk: TokenWalk,
+    tokens: TokenIterator,
     len: usize,
-    cut: Cut,
+    chunking: Chunking,
     index: usize,
 }
 
 impl Pieces {
     pub(crate) fn next(&mut self) -> Option<&str> {
-        match self.cut {
-            Cut::Tokens => self.walk.token(),
-            Cut::Even(pieces) => {
+        match self.chunking {
+            Chunking::Tokens => self.tokens.token(),
+            Chunking::Even(pieces) => {
                 self.index += 1;
                 let end = if self.index >= pieces {
                     self.len
@@ -137,13 +137,13 @@ impl Pieces {
                     // This cannot overflow: a text has at most tens of megabytes, and at most a million pieces.
                     self.len / pieces * self.index + self.len % pieces * self.index / pieces
                 };
-                let len = end.saturating_sub(self.walk.at()).max(1);
-                self.walk.bytes(len)
+                let len = end.saturating_sub(self.tokens.at()).max(1);
+                self.tokens.bytes(len)
             }
-            Cut::Huge { from, to } => match self.walk.at() {
-                at if at < from => self.walk.token_before(from),
-                at if at == from => self.walk.bytes(to.saturating_sub(from)),
-                _ => self.walk.token(),
+            Chunking::Huge { from, to } => match self.tokens.at() {
+                at if at < from => self.tokens.token_before(from),
+                at if at == from => self.tokens.bytes(to.saturating_sub(from)),
+                _ => self.tokens.token(),
             },
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Prompt {
     pub(crate) tool_use: ToolUse,
     /// Whether several tools may be called in one answer.
     pub(crate) parallel: bool,
-    pub(crate) shape: Shape,
+    pub(crate) text_format: TextFormat,
     pub(crate) effort: Effort,
     /// The maximum number of tokens of the whole output, including reasoning.
     pub(crate) tokens_max: Option<u64>,
@@ -89,7 +89,7 @@ pub(crate) enum ToolUse {
 
 /// The requested format of the text.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum TextFormat {
     #[default]
     Text,
     Json,
@@ -136,12 +136,12 @@ impl Prompt {
     /// The number of tokens of the prompt.
     pub(crate) fn tokens(&self) -> u64 {
         let tools: u64 = self.tools.iter().map(Tool::tokens).sum();
-        let shape = match &self.shape {
-            Shape::Schema(schema) => count_tokens(&schema.to_string()),
-            Shape::Text | Shape::Json => 0,
+        let format_tokens = match &self.text_format {
+            TextFormat::Schema(schema) => count_tokens(&schema.to_string()),
+            TextFormat::Text | TextFormat::Json => 0,
         };
         let turns: u64 = self.turns.iter().map(Turn::tokens).sum();
-        PROMPT_TOKENS + self.system_tokens() + turns + tools + shape
+        PROMPT_TOKENS + self.system_tokens() + turns + tools + format_tokens
     }
 
     /// The number of the prompt's tokens that are media of this kind.

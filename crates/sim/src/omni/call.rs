@@ -5,7 +5,7 @@ use crate::call_context::CallContext;
 use crate::catalog;
 use crate::date::iso_8601;
 use crate::google::{ErrorForm, Refusal, authorise, download_uri, host_of, one_line};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::tokens::count_tokens;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const TOKENS_PER_SECOND: u64 = 5_792;
 
 /// Whether a call of the Interactions endpoint names a video model.
-pub(crate) fn is_asked(call: &Incoming<'_>) -> bool {
+pub(crate) fn is_asked(call: &IncomingCall<'_>) -> bool {
     let request: Option<Value> = serde_json::from_slice(call.body).ok();
     let model = request.as_ref().and_then(|it| it["model"].as_str());
     model.is_some_and(catalog::makes_videos)
@@ -34,7 +34,7 @@ pub(crate) struct Create {
 }
 
 impl Protocol for Create {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         authorise(call.parts, call.settings)
             .map_err(|refusal| ErrorForm::Interactions.failure(&refusal))?;
         let request: Value = serde_json::from_slice(call.body).map_err(|_| {

@@ -144,7 +144,7 @@ impl<'a> Member<'a> {
     }
 
     /// Refuses members that are not in `known`.
-    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.names().find(|name| !known.contains(name)) {
             None => Ok(()),
             Some(name) => {
@@ -221,7 +221,7 @@ mod tests {
         assert!(refusal.message.contains("'king'"));
         let refusal = message.required_text("content").unwrap_err();
         assert_eq!(refusal.param.as_deref(), Some("messages[0].content"));
-        let refusal = message.only(&["content"]).unwrap_err();
+        let refusal = message.refuse_unknown(&["content"]).unwrap_err();
         assert_eq!(refusal.code, Some("unknown_parameter"));
     }
 }

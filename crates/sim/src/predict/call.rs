@@ -4,7 +4,7 @@ use crate::call_context::CallContext;
 use crate::catalog;
 use crate::google::{ErrorForm, Field, Refusal, Spelling, authorise, one_line};
 use crate::percent::decoded;
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::video_a::{Job, Jobs};
 use http::StatusCode;
@@ -47,7 +47,7 @@ pub(crate) struct Create {
 }
 
 impl Protocol for Create {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         authorise(call.parts, call.settings)
             .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;
         let request = serde_json::from_slice(call.body);

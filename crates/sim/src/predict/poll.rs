@@ -2,7 +2,7 @@
 
 use crate::call_context::CallContext;
 use crate::google::{ErrorForm, Refusal, authorise, download_uri, host_of, one_line};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::seal;
 use crate::video_a::Job;
@@ -34,7 +34,7 @@ pub(crate) struct Poll {
 }
 
 impl Protocol for Poll {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         authorise(call.parts, call.settings)
             .map_err(|refusal| ErrorForm::OneLine.failure(&refusal))?;
         let path = call.parts.uri.path();

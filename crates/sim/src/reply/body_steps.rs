@@ -3,7 +3,7 @@
 //! This module has no clock and no socket, so table tests can cover every fault. `serve/body.rs` executes the steps.
 
 use super::message::{Content, Event, EventKind};
-use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, Substitute};
+use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, SubstituteReply};
 use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 
@@ -58,8 +58,8 @@ impl BodySteps {
     /// Creates the steps. `pace` is the delay between content events if the script sets none.
     pub(crate) fn new(content: Content, script: &Script, pace: Option<Duration>) -> Self {
         let source = match script.substitute {
-            Some(Substitute::Garbage) => Source::Content(Content::Whole(noise())),
-            Some(Substitute::EndlessLine) => Source::Blocks {
+            Some(SubstituteReply::Garbage) => Source::Content(Content::Whole(invalid_text())),
+            Some(SubstituteReply::EndlessLine) => Source::Blocks {
                 block: endless_block(),
                 left: ENDLESS_BYTES_MAX / ENDLESS_BLOCK_BYTES,
             },
@@ -241,7 +241,7 @@ fn with_broken_bytes(bytes: Bytes) -> Bytes {
 }
 
 /// Creates bytes without line ends, most of which are not valid text.
-fn noise() -> Bytes {
+fn invalid_text() -> Bytes {
     let mut seed = crate::seed::Seed::new(4711);
     (0..NOISE_BYTES)
         .map(|_| seed.next().to_le_bytes()[0] | 0x80)

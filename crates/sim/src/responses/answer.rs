@@ -1,8 +1,8 @@
 //! Creates the items of an answer, and the response object around them.
 
-use super::echo::Echo;
 use super::item::{HostedKind, Item, WireItem};
 use super::parameters::Summary;
+use super::repeated_members::RepeatedMembers;
 use super::request::Request;
 use super::usage::{TokenCounts, Usage};
 use super::{id, input, reasoning};
@@ -27,7 +27,7 @@ pub(super) struct Answer {
     pub(super) items: Vec<Item>,
     pub(super) end: Ending,
     pub(super) counts: TokenCounts,
-    pub(super) echo: Echo,
+    pub(super) repeated: RepeatedMembers,
 }
 
 impl Answer {
@@ -43,7 +43,7 @@ impl Answer {
             end: Ending::of(output.finish, context),
             counts,
             items: items(&output, &request, context, &mut seed),
-            echo: request.echo,
+            repeated: request.repeated,
         }
     }
 
@@ -232,7 +232,7 @@ pub(super) struct Response<'a> {
     output: Vec<WireItem<'a>>,
     usage: Option<Usage>,
     #[serde(flatten)]
-    echo: &'a Echo,
+    repeated: &'a RepeatedMembers,
 }
 
 #[derive(Serialize)]
@@ -260,7 +260,7 @@ impl<'a> Response<'a> {
             model: &answer.model,
             output: Vec::new(),
             usage: None,
-            echo: &answer.echo,
+            repeated: &answer.repeated,
         }
     }
 

@@ -4,9 +4,9 @@ use super::answer::{Answer, whole};
 use super::request;
 use super::stream::{empty_objects, error_event, stream};
 use crate::call_context::CallContext;
-use crate::fault::{ScriptError, Status, Substitute};
+use crate::fault::{ScriptError, Status, SubstituteReply};
 use crate::openai::{self, JsonErrors, Member, Refusal};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) struct Responses {
 }
 
 impl Protocol for Responses {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         read(call).map_err(|refusal| openai::failure(&refusal))
     }
 
@@ -34,7 +34,7 @@ impl Protocol for Responses {
         };
         let obfuscation = request.obfuscation;
         let answer = Answer::of(request, context);
-        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let swapped = context.script.substitute == Some(SubstituteReply::Swapped);
         let blocked = context.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
             (true, false) => whole(&answer, context),
@@ -79,7 +79,7 @@ impl ErrorReplies for Responses {
     }
 }
 
-fn read(call: &Incoming<'_>) -> Result<Responses, Refusal> {
+fn read(call: &IncomingCall<'_>) -> Result<Responses, Refusal> {
     openai::authorise(&call.parts.headers, call.settings)?;
     let request = openai::parse(call.body)?;
     let model = openai::model_of(&request)?.to_owned();

@@ -2,7 +2,7 @@
 
 use crate::call_context::CallContext;
 use crate::openai::{self, Member, Refusal};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::tokens::count_in;
 use http::StatusCode;
@@ -30,7 +30,7 @@ pub(crate) struct Count {
 }
 
 impl Protocol for Count {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         read(call).map_err(|refusal| openai::failure(&refusal))
     }
 
@@ -53,7 +53,7 @@ impl Protocol for Count {
     }
 }
 
-fn read(call: &Incoming<'_>) -> Result<Count, Refusal> {
+fn read(call: &IncomingCall<'_>) -> Result<Count, Refusal> {
     openai::authorise(&call.parts.headers, call.settings)?;
     let request = openai::parse(call.body)?;
     let model = openai::model_of(&request)?.to_owned();
@@ -62,7 +62,7 @@ fn read(call: &Incoming<'_>) -> Result<Count, Refusal> {
 
 fn count(request: &Value) -> Result<u64, Refusal> {
     let body = Member::object(request, "")?;
-    body.only(&KNOWN)?;
+    body.refuse_unknown(&KNOWN)?;
     let read = ["input", "instructions", "tools"];
     let texts = read.into_iter().filter_map(|name| body.get(name));
     Ok(texts.map(count_in).sum())

@@ -137,7 +137,7 @@ impl Reader<'_> {
         if !self.rules.strict {
             return Ok(());
         }
-        item.only(match kind {
+        item.refuse_unknown(match kind {
             "message" => &["type", "role", "content", "id", "status", "phase"],
             "function_call" => &[
                 "type",

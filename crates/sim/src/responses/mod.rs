@@ -8,7 +8,6 @@
 mod answer;
 mod call;
 mod count;
-mod echo;
 mod event;
 mod id;
 mod input;
@@ -16,6 +15,7 @@ mod item;
 mod parameters;
 mod part;
 mod reasoning;
+mod repeated_members;
 mod request;
 mod stream;
 mod tools;

@@ -1,7 +1,7 @@
 //! Reads the scalar parameters of a request.
 
 use crate::catalog;
-use crate::model::{Effort, Shape};
+use crate::model::{Effort, TextFormat};
 use crate::openai::{Member, Refusal, check_metadata, read_name, strict};
 use http::StatusCode;
 use serde_json::json;
@@ -154,17 +154,17 @@ fn check_state(body: &Member<'_>) -> Result<(), Refusal> {
 }
 
 /// Reads the requested format of the text.
-pub(super) fn shape(body: &Member<'_>) -> Result<Shape, Refusal> {
+pub(super) fn text_format(body: &Member<'_>) -> Result<TextFormat, Refusal> {
     let Some(text) = body.child("text")? else {
-        return Ok(Shape::Text);
+        return Ok(TextFormat::Text);
     };
     text.one_of("verbosity", &["low", "medium", "high"])?;
     let Some(format) = text.child("format")? else {
-        return Ok(Shape::Text);
+        return Ok(TextFormat::Text);
     };
     format.required("type")?;
     match format.one_of("type", &["text", "json_object", "json_schema"])? {
-        Some("json_object") => Ok(Shape::Json),
+        Some("json_object") => Ok(TextFormat::Json),
         Some("json_schema") => {
             let name = read_name(&format)?;
             format.required_child("schema")?;
@@ -181,16 +181,19 @@ pub(super) fn shape(body: &Member<'_>) -> Result<Shape, Refusal> {
                     .code("invalid_json_schema")
                 })?;
             }
-            Ok(Shape::Schema(schema))
+            Ok(TextFormat::Schema(schema))
         }
-        _ => Ok(Shape::Text),
+        _ => Ok(TextFormat::Text),
     }
 }
 
 /// JSON mode requires the word JSON in the input, because models otherwise tend to produce endless
 /// whitespace.
-pub(super) fn check_json_is_asked_for(shape: &Shape, all_text: &str) -> Result<(), Refusal> {
-    if *shape == Shape::Json && !all_text.to_ascii_lowercase().contains("json") {
+pub(super) fn check_json_is_asked_for(
+    text_format: &TextFormat,
+    all_text: &str,
+) -> Result<(), Refusal> {
+    if *text_format == TextFormat::Json && !all_text.to_ascii_lowercase().contains("json") {
         return Err(Refusal::invalid(
             "Response input messages must contain the word 'json' in some form to use \
              'text.format' of type 'json_object'.",

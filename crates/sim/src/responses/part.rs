@@ -46,14 +46,14 @@ fn read_part(part: &Member<'_>, of: Author, contents: &mut Contents) -> Result<(
         Some("input_image") => contents.media.push(image(part)?),
         Some("input_file") => contents.media.push(file(part)?),
         Some("input_audio") => contents.media.push(audio(part)?),
-        Some("refusal") => contents.say(part.required_text("refusal")?),
-        _ => contents.say(part.required_text("text")?),
+        Some("refusal") => contents.push_text(part.required_text("refusal")?),
+        _ => contents.push_text(part.required_text("text")?),
     }
     Ok(())
 }
 
 impl Contents {
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }

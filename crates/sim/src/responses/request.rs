@@ -1,9 +1,9 @@
 //! Reads a request and applies the vendor's checks.
 
-use super::echo::Echo;
 use super::input::{self, Rules};
 use super::parameters::{self, Summary};
-use super::tools::{self, Tooling};
+use super::repeated_members::RepeatedMembers;
+use super::tools::{self, ToolSettings};
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::model::Prompt;
@@ -58,7 +58,7 @@ pub(super) struct Request {
     pub(super) logprobs: Option<usize>,
     /// Whether deltas have a padding string that hides their length.
     pub(super) obfuscation: bool,
-    pub(super) echo: Echo,
+    pub(super) repeated: RepeatedMembers,
 }
 
 pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
@@ -72,7 +72,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
         .code("model_not_found"));
     }
     if context.script.strict {
-        body.only(KNOWN)?;
+        body.refuse_unknown(KNOWN)?;
     }
     parameters::check(&body, context.name)?;
     let obfuscation = match body.child("stream_options")? {
@@ -88,13 +88,13 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     if let Some(instructions) = body.text("instructions")? {
         input.system.insert(0, instructions.to_owned());
     }
-    let Tooling {
+    let ToolSettings {
         tools,
         tool_use,
         shown,
     } = tools::read(&body)?;
-    let shape = parameters::shape(&body)?;
-    parameters::check_json_is_asked_for(&shape, &input.all_text)?;
+    let text_format = parameters::text_format(&body)?;
+    parameters::check_json_is_asked_for(&text_format, &input.all_text)?;
     let include = parameters::include(&body)?;
     let top_logprobs = body.integer("top_logprobs", 0, 20)?.unwrap_or(0);
     let stored = body.flag("store")?.unwrap_or(true);
@@ -107,7 +107,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
             tools,
             tool_use,
             parallel: body.flag("parallel_tool_calls")?.unwrap_or(true),
-            shape,
+            text_format,
             effort,
             tokens_max: parameters::tokens_max(&body)?,
             stops: Vec::new(),
@@ -120,6 +120,6 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
             .logprobs
             .then(|| usize::try_from(top_logprobs).unwrap_or(0)),
         obfuscation,
-        echo: Echo::of(request, shown, context.name),
+        repeated: RepeatedMembers::of(request, shown, context.name),
     })
 }

@@ -25,14 +25,14 @@ const HOSTED: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub(super) struct Tooling {
+pub(super) struct ToolSettings {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_use: ToolUse,
     /// The tools in the form in which the response repeats them.
     pub(super) shown: Vec<Value>,
 }
 
-pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
+pub(super) fn read(body: &Member<'_>) -> Result<ToolSettings, Refusal> {
     let list = body.list("tools")?.unwrap_or_default();
     if list.len() > TOOLS_MAX {
         return Err(Refusal::invalid(format!(
@@ -63,7 +63,7 @@ pub(super) fn read(body: &Member<'_>) -> Result<Tooling, Refusal> {
         shown.push(value);
     }
     let tool_use = read_choice(body, &mut tools, &shown)?;
-    Ok(Tooling {
+    Ok(ToolSettings {
         tools,
         tool_use,
         shown,

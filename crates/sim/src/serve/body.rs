@@ -1,6 +1,6 @@
 //! Sends the body of an answer: executes the steps of `reply/body_steps.rs`.
 
-use super::wire::Wire;
+use super::wire::SocketState;
 use crate::call_log::{CallEnd, CallRecord};
 use crate::reply::{BodySteps, Step};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 #[derive(Debug)]
 pub(crate) struct Body {
     steps: BodySteps,
-    wire: Arc<Wire>,
+    wire: Arc<SocketState>,
     /// `None` for the control endpoint, whose calls are not logged.
     record: Option<CallRecord>,
     state: BodyState,
@@ -44,7 +44,11 @@ impl fmt::Display for BrokenOff {
 impl std::error::Error for BrokenOff {}
 
 impl Body {
-    pub(crate) fn new(steps: BodySteps, wire: Arc<Wire>, record: Option<CallRecord>) -> Self {
+    pub(crate) fn new(
+        steps: BodySteps,
+        wire: Arc<SocketState>,
+        record: Option<CallRecord>,
+    ) -> Self {
         let left = steps.length();
         let mut body = Self {
             steps,

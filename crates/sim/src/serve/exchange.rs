@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::endpoint::{self, Endpoint, NoEndpoint};
 use super::state::State;
-use super::wire::Wire;
+use super::wire::SocketState;
 use crate::amazon::{self, Converse, Invoke};
 use crate::call_context::CallContext;
 use crate::call_log::{CallEnd, CallRecord};
@@ -14,17 +14,17 @@ use crate::content_task;
 use crate::control;
 use crate::embed::Embed;
 use crate::embeddings::Embeddings;
-use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, Substitute, split_model};
+use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, SubstituteReply, split_model};
 use crate::generate::{self, Generate};
 use crate::google;
 use crate::habit;
-use crate::images::{Edits, Generations};
+use crate::images::{EditsCall, GenerationsCall};
 use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
 use crate::omni;
 use crate::openai::{self, Refusal};
 use crate::predict;
-use crate::protocol::{Incoming as Call, Protocol};
+use crate::protocol::{IncomingCall, Protocol};
 use crate::reply::{BodySteps, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::responses::{self, Responses};
 use crate::seed::Seed;
@@ -60,7 +60,7 @@ impl std::error::Error for ClosedUnanswered {}
 pub(super) async fn exchange(
     request: Request<Incoming>,
     state: Arc<State>,
-    wire: Arc<Wire>,
+    wire: Arc<SocketState>,
 ) -> Result<Response<Body>, ClosedUnanswered> {
     if let Some(path) = socket::Path::of(request.uri().path(), request.headers()) {
         return Ok(session(path, request, &state, wire));
@@ -151,12 +151,12 @@ fn session(
     path: socket::Path,
     mut request: Request<Incoming>,
     state: &Arc<State>,
-    wire: Arc<Wire>,
+    wire: Arc<SocketState>,
 ) -> Response<Body> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
     let mut record = state.calls.open(&parts);
-    let call = Call {
+    let call = IncomingCall {
         parts: &parts,
         body: &Bytes::new(),
         settings: &state.settings,
@@ -206,7 +206,7 @@ async fn read(incoming: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> 
 
 /// Creates the reply, and the script with the faults to apply to it.
 fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (Reply, Script) {
-    let call = Call {
+    let call = IncomingCall {
         parts,
         body,
         settings: &state.settings,
@@ -220,7 +220,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
         Err(refusal) => return without_script(refusal),
     };
     let call = match &checked {
-        Some(parts) => Call { parts, ..call },
+        Some(parts) => IncomingCall { parts, ..call },
         None => call,
     };
     match endpoint::find(&parts.method, path) {
@@ -237,8 +237,8 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
         Ok(Endpoint::Embed) => answer_call::<Embed>(&call, state, record),
         Ok(Endpoint::Embeddings) => answer_call::<Embeddings>(&call, state, record),
         Ok(Endpoint::Generate) => answer_call::<Generate>(&call, state, record),
-        Ok(Endpoint::ImageEdits) => answer_call::<Edits>(&call, state, record),
-        Ok(Endpoint::ImageGenerations) => answer_call::<Generations>(&call, state, record),
+        Ok(Endpoint::ImageEdits) => answer_call::<EditsCall>(&call, state, record),
+        Ok(Endpoint::ImageGenerations) => answer_call::<GenerationsCall>(&call, state, record),
         Ok(Endpoint::Interactions) if omni::is_asked(&call) => {
             answer_call::<omni::Create>(&call, state, record)
         }
@@ -265,7 +265,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (R
 }
 
 /// A vendor's refusal of an unknown path or method.
-fn no_endpoint(call: &Call<'_>, why: NoEndpoint) -> Reply {
+fn no_endpoint(call: &IncomingCall<'_>, why: NoEndpoint) -> Reply {
     let (method, path) = (&call.parts.method, call.parts.uri.path());
     match (Vendor::of_path(path), why) {
         (Vendor::Anthropic, _) => messages::no_such_path(call.request_id),
@@ -299,7 +299,7 @@ fn without_script(reply: Reply) -> (Reply, Script) {
 
 /// Answers a call of a model, or sends the reply that its script substitutes.
 fn answer_call<P: Protocol>(
-    call: &Call<'_>,
+    call: &IncomingCall<'_>,
     state: &State,
     record: &CallRecord,
 ) -> (Reply, Script) {
@@ -324,13 +324,16 @@ fn answer_call<P: Protocol>(
         return without_script(request.errors().bad_script(&error));
     }
     let reply = match &script.substitute {
-        Some(Substitute::Status(status)) => request.errors().of_status(status, name),
-        Some(Substitute::ErrorIn200) => request.errors().error_in_200(name),
-        Some(Substitute::HtmlPage) => html_page(),
-        Some(Substitute::EmptyObject) => request.errors().empty_object(),
-        Some(Substitute::Refusal(refusal)) => refusal.reply(name),
+        Some(SubstituteReply::Status(status)) => request.errors().of_status(status, name),
+        Some(SubstituteReply::ErrorIn200) => request.errors().error_in_200(name),
+        Some(SubstituteReply::HtmlPage) => html_page(),
+        Some(SubstituteReply::EmptyObject) => request.errors().empty_object(),
+        Some(SubstituteReply::Refusal(refusal)) => refusal.reply(name),
         // These faults keep the head of the true answer; `BodySteps` replaces the body.
-        Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {
+        Some(
+            SubstituteReply::Swapped | SubstituteReply::Garbage | SubstituteReply::EndlessLine,
+        )
+        | None => {
             let used = Cell::new(None);
             let reply = request.answer(&CallContext {
                 name,
@@ -351,7 +354,7 @@ fn respond(
     vendor: Vendor,
     script: &Script,
     state: &State,
-    wire: Arc<Wire>,
+    wire: Arc<SocketState>,
     record: CallRecord,
 ) -> Response<Body> {
     let mut headers = identity_headers(vendor, record.seq());

@@ -2,10 +2,10 @@
 
 use super::exchange::exchange;
 use super::state::State;
-use super::wire::{Socket, Wire};
+use super::wire::{Socket, SocketState};
 use crate::call_log::{Call, Counts};
 use crate::content_task::TaskRecord;
-use crate::fault::{QueueError, Queued, ScriptError};
+use crate::fault::{QueueError, QueuedFaults, ScriptError};
 use crate::settings::Settings;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -121,7 +121,7 @@ impl Sim {
 
     /// Queues faults for the next calls of a model, or of any model (`*`).
     pub fn queue_faults(&self, model: &str, faults: &str, times: u32) -> Result<(), ScriptError> {
-        let row = Queued {
+        let row = QueuedFaults {
             model: model.to_owned(),
             faults: faults.to_owned(),
             times,
@@ -165,7 +165,7 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let wire = Arc::new(Wire::default());
+    let wire = Arc::new(SocketState::default());
     let socket = Socket::new(stream, Arc::clone(&wire));
     let service =
         service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));

@@ -11,18 +11,18 @@ use tokio::net::TcpStream;
 
 /// State that the body of an answer shares with the socket that sends it.
 #[derive(Debug, Default)]
-pub(crate) struct Wire {
-    state: Mutex<WireState>,
+pub(crate) struct SocketState {
+    state: Mutex<SocketFlags>,
 }
 
 #[derive(Debug, Default)]
-struct WireState {
+struct SocketFlags {
     flushes: u64,
     waiting: Option<Waker>,
     reset: bool,
 }
 
-impl Wire {
+impl SocketState {
     /// The number of completed flushes.
     pub(crate) fn flushes(&self) -> u64 {
         self.state.lock().flushes
@@ -55,11 +55,11 @@ impl Wire {
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,
-    wire: Arc<Wire>,
+    wire: Arc<SocketState>,
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, wire: Arc<Wire>) -> Self {
+    pub(crate) fn new(stream: TcpStream, wire: Arc<SocketState>) -> Self {
         Self { stream, wire }
     }
 }

@@ -3,7 +3,7 @@
 use super::jobs::{Job, Jobs};
 use crate::call_context::CallContext;
 use crate::openai::{self, Refusal};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(crate) struct Create {
 }
 
 impl Protocol for Create {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .and_then(|()| openai::parse(call.body))
             .and_then(|request| {

@@ -3,7 +3,7 @@
 use super::jobs::Job;
 use crate::call_context::CallContext;
 use crate::openai::{self};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use crate::video_file;
 use http::StatusCode;
@@ -23,7 +23,7 @@ pub(crate) struct Poll {
 }
 
 impl Protocol for Poll {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .map_err(|refusal| openai::failure(&refusal))?;
         let id = call.parts.uri.path().strip_prefix(PREFIX);
@@ -104,7 +104,7 @@ impl Poll {
 }
 
 /// Serves the video of a task, for which no key is needed.
-pub(crate) fn show_file(call: &Incoming<'_>) -> Reply {
+pub(crate) fn show_file(call: &IncomingCall<'_>) -> Reply {
     let name = call.parts.uri.path().strip_prefix(FILES);
     let id = name.and_then(|name| name.strip_suffix(".mp4"));
     match id.and_then(|id| call.jobs.find(id)) {

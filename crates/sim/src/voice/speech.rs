@@ -5,7 +5,7 @@ use super::sound::{Codec, tone};
 use super::voices::pitch;
 use crate::call_context::CallContext;
 use crate::openai::{self};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::{Event, EventKind, Reply};
 use crate::seal;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ const BIT_RATES: [u64; 5] = [32_000, 64_000, 96_000, 128_000, 192_000];
 pub(crate) struct SpeechCall(Value);
 
 impl Protocol for SpeechCall {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .and_then(|()| openai::parse(call.body))
             .map(Self)

@@ -5,7 +5,7 @@ use crate::call_context::CallContext;
 use crate::fault::UsageFault;
 use crate::multipart::{self, Part};
 use crate::openai::{self};
-use crate::protocol::{ErrorReplies, Incoming, Protocol};
+use crate::protocol::{ErrorReplies, IncomingCall, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -27,7 +27,7 @@ impl TranscriptCall {
         part.map(|part| String::from_utf8_lossy(&part.data).into_owned())
     }
 
-    fn heard(&self) -> Result<u64, Reply> {
+    fn input_ms(&self) -> Result<u64, Reply> {
         let file = self.parts.iter().position(|part| part.name == "file");
         match (file, self.field("url")) {
             (Some(_), Some(_)) | (None, None) => Err(invalid("exactly one of file and url")),
@@ -63,7 +63,7 @@ impl TranscriptCall {
 }
 
 impl Protocol for TranscriptCall {
-    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+    fn read(call: &IncomingCall<'_>) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
             .map_err(|refusal| openai::failure(&refusal))?;
         let content_type = call.parts.headers.get(CONTENT_TYPE);
@@ -81,7 +81,7 @@ impl Protocol for TranscriptCall {
     }
 
     fn answer(&self, context: &CallContext<'_>) -> Reply {
-        let millis = match self.heard() {
+        let millis = match self.input_ms() {
             Ok(millis) => millis,
             Err(refusal) => return refusal,
         };

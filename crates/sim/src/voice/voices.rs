@@ -3,7 +3,7 @@
 use super::refusal::no_such_voice;
 use crate::openai::{authorise, failure};
 use crate::percent;
-use crate::protocol::Incoming;
+use crate::protocol::IncomingCall;
 use crate::reply::Reply;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn shape((name, language, _): &(&str, Option<&str>, u32)) -> Value {
     voice
 }
 
-pub(crate) fn list(call: &Incoming<'_>) -> Reply {
+pub(crate) fn list(call: &IncomingCall<'_>) -> Reply {
     if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
         return failure(&refusal);
     }
@@ -40,7 +40,7 @@ pub(crate) fn list(call: &Incoming<'_>) -> Reply {
     Reply::json(StatusCode::OK, json!({"voices": voices}).to_string())
 }
 
-pub(crate) fn show(id: &str, call: &Incoming<'_>) -> Reply {
+pub(crate) fn show(id: &str, call: &IncomingCall<'_>) -> Reply {
     if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
         return failure(&refusal);
     }

@@ -30,19 +30,19 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
 }
 
 pub(super) fn satisfies(value: &Value, schema: &Value, root: &Value) -> bool {
-    let check = Check {
+    let check = SchemaCheck {
         root,
         left: Cell::new(STEPS_MAX),
     };
     check.fits(value, schema, 0)
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Value,
     left: Cell<usize>,
 }
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     fn fits(&self, value: &Value, schema: &Value, depth: usize) -> bool {
         self.left.set(self.left.get().saturating_sub(1));
         if depth > DEPTH_MAX || self.left.get() == 0 {

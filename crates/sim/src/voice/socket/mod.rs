@@ -7,10 +7,10 @@ mod transcribe;
 
 use super::refusal::{invalid, short};
 use crate::catalog;
-use crate::fault::{Script, Substitute, split_model};
+use crate::fault::{Script, SubstituteReply, split_model};
 use crate::openai;
 use crate::percent;
-use crate::protocol::Incoming;
+use crate::protocol::IncomingCall;
 use crate::reply::Reply;
 use crate::true_usage::SessionUsage;
 use http::header::{CONNECTION, UPGRADE};
@@ -61,7 +61,7 @@ impl Session {
     /// Checks the credential, the query and the script. `queued` returns the queued faults of a model.
     pub(crate) fn read(
         path: Path,
-        call: &Incoming<'_>,
+        call: &IncomingCall<'_>,
         queued: impl FnOnce(&str) -> String,
     ) -> Result<Self, Reply> {
         openai::authorise(&call.parts.headers, call.settings)
@@ -95,7 +95,7 @@ impl Session {
             .apply(own)
             .and_then(|()| script.apply(&queued))
             .map_err(|error| openai::failure(&openai::Refusal::bad_script(&error)))?;
-        if let Some(Substitute::Status(status)) = &script.substitute {
+        if let Some(SubstituteReply::Status(status)) = &script.substitute {
             return Err(openai::of_status(status, name));
         }
         Ok(Self {

@@ -57,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         .await?;
         loop {
             match self.socket.next().await? {
-                PeerMessage::Audio(bytes) => self.hear(bytes).await?,
+                PeerMessage::Audio(bytes) => self.receive_audio(bytes).await?,
                 PeerMessage::Event(event) => self.take(&event).await?,
             }
         }
@@ -105,7 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             "input_audio_buffer.append" => {
                 let audio = event["audio"].as_str().unwrap_or_default();
                 let padding = audio.len() - audio.trim_end_matches('=').len();
-                self.hear((audio.len() / 4 * 3).saturating_sub(padding))
+                self.receive_audio((audio.len() / 4 * 3).saturating_sub(padding))
                     .await
             }
             "input_audio_buffer.commit" => {
@@ -163,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    async fn hear(&mut self, bytes: usize) -> Result<(), SessionOver> {
+    async fn receive_audio(&mut self, bytes: usize) -> Result<(), SessionOver> {
         self.heard_bytes += bytes;
         self.socket.usage.heard_us += sound_us(self.format("input"), bytes);
         if self.has_voice_activity() && self.heard_bytes >= TURN_BYTES {

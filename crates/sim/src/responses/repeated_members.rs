@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 /// The repeated members, which are serialized as members of the response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub(super) struct Echo {
+pub(super) struct RepeatedMembers {
     members: Map<String, Value>,
 }
 
-impl Echo {
+impl RepeatedMembers {
     /// Collects the members. `tools` are the tools as the simulator has read them.
     pub(super) fn of(request: &Value, tools: Vec<Value>, name: &str) -> Self {
         let reasons = catalog::reasons(name);
@@ -48,12 +48,12 @@ impl Echo {
         } else {
             Value::Null
         };
-        let reasoning = laid_over(
+        let reasoning = merge_over(
             json!({"effort": effort, "summary": null}),
             given("reasoning"),
         );
         members.insert("reasoning".to_owned(), reasoning);
-        let text = laid_over(
+        let text = merge_over(
             json!({"format": {"type": "text"}, "verbosity": "medium"}),
             given("text"),
         );
@@ -63,7 +63,7 @@ impl Echo {
 }
 
 /// Replaces defaults with the given members.
-fn laid_over(mut defaults: Value, given: Option<Value>) -> Value {
+fn merge_over(mut defaults: Value, given: Option<Value>) -> Value {
     if let (Value::Object(defaults), Some(Value::Object(given))) = (&mut defaults, given) {
         defaults.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
     }

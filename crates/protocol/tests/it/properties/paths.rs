@@ -2,7 +2,7 @@
 //! separated by dots, with the index of each list item. A tool that the vendor runs is named by its
 //! type. A member that is dropped as a whole is named once, without its content.
 //!
-//! `fixtures/laws/whole.json` has one request of each dialect with everything that its reader
+//! `fixtures/properties/whole.json` has one request of each dialect with everything that its reader
 //! knows. Each member is removed in turn: either this changes the request for the upstream, or the
 //! member is named. And an unknown member is added to each object: it must be named, too.
 
@@ -17,7 +17,7 @@ use super::requests::convert;
 
 /// A request of each dialect with everything that its reader knows.
 pub(super) static WHOLE: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../fixtures/laws/whole.json")).unwrap()
+    serde_json::from_str(include_str!("../../../fixtures/properties/whole.json")).unwrap()
 });
 
 /// Members whose content belongs to the client.

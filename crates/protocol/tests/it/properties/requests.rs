@@ -1,7 +1,7 @@
 //! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped,
 //! or is refused.
 //!
-//! For each thing that a client may ask for, `fixtures/laws/members.json` says how each dialect
+//! For each thing that a client may ask for, `fixtures/properties/members.json` says how each dialect
 //! expresses it, under which names it may be listed as dropped, and where it is in a request that
 //! contains it. The file is written from the protocols, not from our codecs.
 
@@ -20,7 +20,7 @@ use super::{MODEL, pairs};
 
 /// The features that a client may ask for, by name, and how each dialect expresses them.
 static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::new(|| {
-    let text = include_str!("../../../fixtures/laws/members.json");
+    let text = include_str!("../../../fixtures/properties/members.json");
     serde_json::from_str(text).unwrap()
 });
 

@@ -60,7 +60,7 @@ impl Writer {
             if !tokens.is_empty() {
                 let mut object_json = Vec::new();
                 object(&mut object_json, |candidate| {
-                    logprobs::write(candidate, tokens)
+                    logprobs::write(candidate, tokens);
                 });
                 out.copy(b",");
                 out.copy(

@@ -4,7 +4,7 @@ use crate::json::write::Object;
 use crate::json::{Cursor, Shape, SyntaxError};
 use crate::usage::{InclusiveCounts, Usage, count};
 
-/// Reads the value at the cursor as a usage object.
+/// Reads the value at the cursor as a usage object. A number that `count` rejects counts as missing.
 pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, SyntaxError> {
     if cursor.shape()? != Shape::Object {
         cursor.value()?;

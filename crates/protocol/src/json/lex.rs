@@ -34,8 +34,8 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
     long_string_end(bytes, start, plain)
 }
 
-/// Like `string_end`, for a string that has no escapes up to `at`. Not inlined, so that short strings do not pay for its
-/// stack frame.
+/// Like `string_end`, for a string that has no escapes up to `at`. Not inlined, so that short
+/// strings do not pay for its stack frame.
 #[inline(never)]
 fn long_string_end(
     bytes: &[u8],

@@ -139,7 +139,7 @@ class Api(unittest.TestCase):
         self.assertEqual(missing, [])
 
     def router(self):
-        folder = ROOT / "crates/server/src/http/endpoint"
+        folder = ROOT / "crates/http-server/src/endpoint"
         return "\n".join((folder / name).read_text() for name in ("endpoints.rs", "find.rs"))
 
     def names(self, path):
@@ -177,7 +177,7 @@ class Api(unittest.TestCase):
 
     def test_every_header_of_ours_is_on_a_page(self):
         """Headers that the gateway reads from callers or sends to them. Those of upstreams are in the crate `upstream`."""
-        folders = [ROOT / "crates" / name / "src" for name in ("server", "engine", "protocol")]
+        folders = [ROOT / "crates" / name / "src" for name in ("server", "http-server", "engine", "protocol")]
         text = "\n".join(path.read_text() for folder in folders for path in folder.rglob("*.rs"))
         headers = set(re.findall(r'"(x-[a-z]+(?:-[a-z]+)*)"', text))
         imported = " ".join(re.findall(r"header::\{[^}]*\}", text))

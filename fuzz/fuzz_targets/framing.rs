@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| server::any_requests(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| http_server::any_requests(data));

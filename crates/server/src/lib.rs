@@ -1,23 +1,15 @@
-//! The binary `tollgate`: HTTP surface, operators' listener, configuration, command line.
+//! The binary `tollgate`: operators' listener, configuration, command line.
 //!
-//! This is the top layer. It converts between bytes on sockets and calls of the engine, and decides nothing about
-//! money, routes or protocols itself. Start reading at `gateway/running.rs`, which starts everything in order, and
-//! `http/service.rs`, which every request passes through.
+//! This is the top layer. It builds the engine and the public listener (`http_server`) from the configuration, and
+//! decides nothing about money, routes or protocols itself. Start reading at `gateway/running.rs`, which starts
+//! everything in order.
 
 mod admin;
-mod assets;
 pub mod cli;
 pub mod config;
-mod file_stamp;
 mod gateway;
-mod http;
 mod import;
 mod known_models;
 mod logging;
-mod model_facts;
 mod operations;
 mod serve;
-mod tls;
-
-#[cfg(fuzzing)]
-pub use http::any_requests;

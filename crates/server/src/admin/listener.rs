@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use http_server::TlsAcceptor;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,7 +20,6 @@ use super::access::Peer;
 use super::api::state::AdminState;
 use super::router::router;
 use super::write_timeout_socket::WriteTimeoutSocket;
-use crate::tls::TlsAcceptor;
 
 /// Time limits for clients.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ mod catalog;
 mod catalog_change;
 mod catalog_keeper;
 mod open_store;
+mod public_limits;
 mod reload;
 mod running;
 mod start_error;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http_server::{FileStamp, file_stamp};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::catalog_keeper::{CatalogKeeper, ReplaceError};
 use crate::config::Config;
-use crate::file_stamp::{FileStamp, file_stamp};
 
 /// How often the files are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

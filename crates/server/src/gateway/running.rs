@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::Engine;
+use http_server::{HTTP_1, HTTP_1_AND_2, HttpVersions, PublicListener, ServeThreads, TlsAcceptor};
 use store::{Media, Recovery};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{build, missing_channels};
 use super::catalog_keeper::{CatalogKeeper, Loaded, with_stored_entries};
+use super::public_limits::public_limits;
 use super::start_error::StartError;
 use super::{open_store, reload};
 use crate::admin::{Access, AdminListener, AdminState};
 use crate::config::{self, CatalogLocation, Config, Tls};
-use crate::http::{Limits, PublicListener, ServeThreads};
-use crate::tls::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
 
 /// A running gateway.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Gateway {
             listen,
             Arc::clone(&threads),
             Arc::clone(&engine),
-            Limits::of(config),
+            public_limits(config),
             tls.clone(),
         );
         let public = public.await.map_err(|source| StartError::Listen {

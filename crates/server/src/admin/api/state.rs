@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Engine;
+use http_server::InProcess;
 use store::Store;
 
 use crate::admin::access::Access;
@@ -12,7 +13,6 @@ use crate::admin::console::Console;
 use crate::admin::events::EventHub;
 use crate::config::Config;
 use crate::gateway::CatalogKeeper;
-use crate::http::InProcess;
 
 /// The state of all handlers. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use engine::RouteSpec;
+use http_server::abilities;
 use ledger::{PriceCard, PriceKey};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
 use crate::config::{Model, Sources, protocols_for};
 use crate::gateway::InForce;
-use crate::model_facts;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
     OpenApiRouter::new().routes(routes!(list_models))
@@ -152,7 +152,7 @@ fn view(state: &AdminState, in_force: &InForce, model: &Model) -> ModelView {
         reason,
         context_tokens: profile.context_tokens,
         output_tokens_max: profile.max_output_tokens,
-        abilities: model_facts::abilities(&profile),
+        abilities: abilities(&profile),
         protocols: fitting.filter(spoken).map(|it| it.as_str()).collect(),
         price: model.price.as_ref().map(|price| json!(price)),
         routes: model

@@ -16,6 +16,7 @@ use http::header::{
     SEC_WEBSOCKET_PROTOCOL, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http_server::{InProcessError, is_callable_path};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use store::KeyId;
@@ -26,7 +27,6 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::admin::access::Operator;
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
 use crate::admin::api::state::AdminState;
-use crate::http::{InProcessError, is_callable_path};
 
 const PLAY_KEY: HeaderName = HeaderName::from_static("x-play-key");
 /// The query parameter that names the key of a WebSocket.

@@ -62,7 +62,7 @@ fn certificate_problems(config: &Config) -> Vec<Problem> {
     ];
     let problem = |(key, tls): (&str, &Option<Tls>)| {
         let tls = tls.as_ref()?;
-        let message = crate::tls::load(&tls.files).err()?;
+        let message = http_server::load_certificate(&tls.files).err()?;
         Some(Problem {
             file: config.file.clone().unwrap_or_default(),
             position: Some(tls.position),

@@ -1,10 +1,11 @@
 //! The setting `tls` of a listener: its certificate and key.
 
+use http_server::TlsFiles;
+
 use super::problem::FilePosition;
 use super::section::Section;
 use super::setting::{Example, Setting};
 use super::value;
-use crate::tls::TlsFiles;
 
 /// The certificate files of a listener, and the position of the setting, for problems that are found on loading.
 #[derive(Debug, Clone, PartialEq, Eq)]

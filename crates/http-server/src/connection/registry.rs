@@ -1,0 +1,151 @@
+//! Registers open connections, limits their number in total and per address, and signals them to close.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::http2_streams::OpenStreams;
+use super::timers::{ConnectionTimers, WaitLimits};
+use crate::limits::Limits;
+
+/// All open connections of the public listener.
+#[derive(Debug, Default)]
+pub(crate) struct OpenConnections {
+    next_id: AtomicU64,
+    open: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_id: HashMap<u64, Entry>,
+    count_by_address: HashMap<IpAddr, usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    timers: Arc<ConnectionTimers>,
+    streams: Arc<OpenStreams>,
+    close: Arc<CloseSignal>,
+}
+
+impl OpenConnections {
+    /// Registers a connection, unless the node or this address has reached its limit.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        address: IpAddr,
+        timers: &Arc<ConnectionTimers>,
+        streams: &Arc<OpenStreams>,
+        limits: &Limits,
+    ) -> Option<ConnectionSlot> {
+        let mut entries = self.open.lock();
+        if entries.by_id.len() >= limits.connections_max {
+            return None;
+        }
+        let count = entries.count_by_address.entry(address).or_default();
+        if *count >= limits.connections_max_of(address) {
+            return None;
+        }
+        *count += 1;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let close = Arc::new(CloseSignal::default());
+        let entry = Entry {
+            timers: Arc::clone(timers),
+            streams: Arc::clone(streams),
+            close: Arc::clone(&close),
+        };
+        entries.by_id.insert(id, entry);
+        Some(ConnectionSlot {
+            id,
+            address,
+            close,
+            registry: Arc::clone(self),
+        })
+    }
+
+    /// Closes connections and ends HTTP/2 streams that have waited longer than allowed.
+    pub(crate) fn close_overdue(&self, waits: &WaitLimits) {
+        for entry in self.open.lock().by_id.values() {
+            if entry.timers.is_overdue(waits) {
+                entry.close.send(Close::Now);
+            }
+            entry.streams.end_overdue(waits.write);
+        }
+    }
+
+    pub(crate) fn close_all(&self, when: Close) {
+        for entry in self.open.lock().by_id.values() {
+            entry.close.send(when);
+        }
+    }
+}
+
+/// When a connection must close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Close {
+    AfterRequest,
+    Now,
+}
+
+/// Signals a connection to close. Both cases share one `Notify`, because the connection polls it whenever anything
+/// happens on it.
+#[derive(Debug, Default)]
+struct CloseSignal {
+    sent: Notify,
+    now: AtomicBool,
+}
+
+impl CloseSignal {
+    fn send(&self, when: Close) {
+        if when == Close::Now {
+            self.now.store(true, Ordering::Release);
+        }
+        self.sent.notify_one();
+    }
+
+    async fn received(&self) -> Close {
+        self.sent.notified().await;
+        if self.now.load(Ordering::Acquire) {
+            Close::Now
+        } else {
+            Close::AfterRequest
+        }
+    }
+}
+
+/// A connection's entry in the registry. Dropping it removes the entry, which happens when the connection ends, or the
+/// session that took it over.
+#[derive(Debug)]
+pub(crate) struct ConnectionSlot {
+    id: u64,
+    address: IpAddr,
+    close: Arc<CloseSignal>,
+    registry: Arc<OpenConnections>,
+}
+
+impl ConnectionSlot {
+    pub(crate) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Waits until the connection must close.
+    pub(crate) async fn told_to_close(&self) -> Close {
+        self.close.received().await
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        let mut entries = self.registry.open.lock();
+        entries.by_id.remove(&self.id);
+        if let Some(count) = entries.count_by_address.get_mut(&self.address) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                entries.count_by_address.remove(&self.address);
+            }
+        }
+    }
+}

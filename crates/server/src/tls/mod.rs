@@ -1,7 +1,0 @@
-//! TLS of both listeners: loads certificates, accepts connections, and reloads changed files.
-
-mod acceptor;
-mod certificate;
-
-pub(crate) use acceptor::{HTTP_1, HTTP_1_AND_2, HttpVersions, TlsAcceptor};
-pub(crate) use certificate::{TlsFiles, load};

@@ -139,7 +139,7 @@ impl StoreConfig {
     /// Runs a command, which must succeed, and returns its report.
     async fn json(&self, words: &[&str]) -> io::Result<Value> {
         let mut command = self.command(words);
-        let told = output_of(command.arg("--json")).await?;
-        serde_json::from_slice(&told).map_err(io::Error::other)
+        let output = output_of(command.arg("--json")).await?;
+        serde_json::from_slice(&output).map_err(io::Error::other)
     }
 }

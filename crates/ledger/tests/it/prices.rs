@@ -338,11 +338,11 @@ fn every_error_of_a_card_is_reported() {
     "#;
     let members = toml::from_str(toml).unwrap();
     let errors = PriceCard::parse(&members).unwrap_err();
-    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let decimal = r#"must be a decimal string such as "1.25""#;
     let malformed = r#"is not a decimal number such as "1.25""#;
     assert_eq!(
-        told,
+        messages,
         [
             "`audio_input` has more than 12 digits after the point".to_owned(),
             "`audio_output` is too large".to_owned(),
@@ -371,7 +371,10 @@ fn every_error_of_a_card_is_reported() {
     );
     // serde reports one message that contains all errors.
     let whole = toml::from_str::<PriceCard>(toml).unwrap_err().to_string();
-    assert!(told.iter().all(|error| whole.contains(error)), "{whole}");
+    assert!(
+        messages.iter().all(|error| whole.contains(error)),
+        "{whole}"
+    );
 }
 
 #[test]

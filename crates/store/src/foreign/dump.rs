@@ -308,8 +308,8 @@ INSERT INTO `tokens` (`key`, `id`) VALUES ('ü',3);
                 "several databases",
             ),
         ] {
-            let told = read(text, &["tokens"]).unwrap_err();
-            assert!(told.contains(word), "{text}: {told}");
+            let error = read(text, &["tokens"]).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
         }
     }
 }

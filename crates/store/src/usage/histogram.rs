@@ -174,8 +174,8 @@ mod tests {
                 durations.sort_unstable();
                 let rank = (durations.len() * usize::from(of_hundred)).div_ceil(100).max(1);
                 let true_one = durations[rank - 1];
-                let told = histogram.percentile(of_hundred).unwrap();
-                prop_assert!(told.abs_diff(true_one) <= true_one / 32, "{} instead of {}", told, true_one);
+                let estimate = histogram.percentile(of_hundred).unwrap();
+                prop_assert!(estimate.abs_diff(true_one) <= true_one / 32, "{} instead of {}", estimate, true_one);
             }
 
             #[test]
@@ -206,10 +206,10 @@ mod tests {
         for micros in [0, 1, 15, 16, 31, 32, u64::from(u32::MAX), u64::MAX] {
             let mut histogram = Histogram::default();
             histogram.add(micros);
-            let told = histogram.percentile(50).unwrap();
+            let estimate = histogram.percentile(50).unwrap();
             assert!(
-                told.abs_diff(micros) <= micros / 32,
-                "{told} instead of {micros}"
+                estimate.abs_diff(micros) <= micros / 32,
+                "{estimate} instead of {micros}"
             );
         }
         assert_eq!(Histogram::default().percentile(50), None);

@@ -62,7 +62,7 @@ impl Scene {
     /// A fresh schema on the test server. `None` without a test server.
     fn on_server(folder: &Path, node: Option<&str>) -> Option<Self> {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
-            eprintln!("not told on PostgreSQL: run it by scripts/with-postgres");
+            eprintln!("not tested on PostgreSQL: run it by scripts/with-postgres");
             return None;
         };
         let name = format!("kill_{}", WalletId::random()).to_lowercase();

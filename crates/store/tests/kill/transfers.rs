@@ -79,8 +79,8 @@ impl Victim {
     /// Waits for the requested number of steps. Returns whether the command has succeeded before that.
     fn has_ended(&mut self) -> bool {
         let lines = self.lines.by_ref().map_while(Result::ok);
-        let told = lines.filter(|line| line.starts_with("step "));
-        if told.take(self.steps).count() == self.steps {
+        let steps = lines.filter(|line| line.starts_with("step "));
+        if steps.take(self.steps).count() == self.steps {
             return false;
         }
         assert!(self.child.wait().unwrap().success());

@@ -111,9 +111,9 @@ pub(crate) async fn a_session_ends_with_its_token_or_its_time(database: &TestDat
     store.end_session(digest("b"), &actor()).await.unwrap();
     store.end_session(digest("b"), &actor()).await.unwrap();
     assert_eq!(session("b").await, None);
-    let told = actions(&store).await;
-    let ended = told.iter().filter(|action| *action == "session.end");
-    assert_eq!(ended.count(), 1, "{told:?}");
+    let actions = actions(&store).await;
+    let ended = actions.iter().filter(|action| *action == "session.end");
+    assert_eq!(ended.count(), 1, "{actions:?}");
 }
 
 pub(crate) async fn a_code_signs_in_once(database: &TestDatabase) {

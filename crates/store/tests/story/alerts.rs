@@ -106,14 +106,14 @@ pub(crate) async fn a_rule_is_kept_and_audited_without_its_secret(database: &Tes
     ));
     assert!(store.alert_rules().await.unwrap().is_empty());
     assert_eq!(store.webhook(made.id).await.unwrap(), None);
-    let told = store.audit(AuditQuery {
+    let audit = store.audit(AuditQuery {
         target: Some(made.id.to_string()),
         ..AuditQuery::default()
     });
-    let told = told.await.unwrap();
-    let actions: Vec<&str> = told.iter().map(|row| &*row.action).collect();
+    let audit = audit.await.unwrap();
+    let actions: Vec<&str> = audit.iter().map(|row| &*row.action).collect();
     assert_eq!(actions, ["alert_rule.remove", "alert_rule.create"]);
-    let text = format!("{told:?}");
+    let text = format!("{audit:?}");
     assert!(
         !text.contains(SECRET) && !text.contains("token=t"),
         "{text}"
@@ -150,9 +150,9 @@ pub(crate) async fn an_alert_begins_once_and_ends_once(database: &TestDatabase) 
         assert!(report(&store, row, DeliveryOutcome::Delivered).await);
     }
     due.extend(claim(&store, LONG).await);
-    let told: Vec<_> = due.iter().map(|row| (row.event, row.rule)).collect();
+    let events: Vec<_> = due.iter().map(|row| (row.event, row.rule)).collect();
     assert_eq!(
-        told,
+        events,
         [(AlertEvent::Begin, one.id), (AlertEvent::End, one.id)]
     );
     assert_ne!(one.id, other.id);

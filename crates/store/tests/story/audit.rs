@@ -13,7 +13,7 @@ async fn rows(store: &Store, query: AuditQuery) -> Vec<AuditRow> {
 }
 
 /// The audit rows, oldest first: action, target, before and after.
-async fn told(store: &Store) -> Vec<(String, String, String, String)> {
+async fn audit_rows(store: &Store) -> Vec<(String, String, String, String)> {
     let rows = rows(store, AuditQuery::default()).await;
     let shown = |json: Option<String>| json.unwrap_or_else(|| "-".to_owned());
     rows.into_iter()
@@ -110,7 +110,7 @@ pub(crate) async fn each_change_has_a_row_of_its_own(database: &TestDatabase) {
         let owned = |text: &str| text.to_owned();
         (owned(action), target.clone(), owned(before), owned(after))
     });
-    assert_eq!(told(&store).await, expected);
+    assert_eq!(audit_rows(&store).await, expected);
 
     let rows = rows(&store, AuditQuery::default()).await;
     let last = rows.last().unwrap();
@@ -118,7 +118,7 @@ pub(crate) async fn each_change_has_a_row_of_its_own(database: &TestDatabase) {
     assert_eq!(rows[0].actor, by);
     // The rows are as durable as the changes themselves.
     drop(store);
-    assert_eq!(told(&database.open()).await, expected);
+    assert_eq!(audit_rows(&database.open()).await, expected);
 }
 
 pub(crate) async fn a_refused_change_leaves_no_row(database: &TestDatabase) {
@@ -139,7 +139,11 @@ pub(crate) async fn a_refused_change_leaves_no_row(database: &TestDatabase) {
     let unknown = store::KeyId::random();
     let missing = store.set_key_enabled(unknown, true, &actor()).await;
     assert!(matches!(missing, Err(StoreError::NotFound { .. })));
-    let actions: Vec<String> = told(&store).await.into_iter().map(|row| row.0).collect();
+    let actions: Vec<String> = audit_rows(&store)
+        .await
+        .into_iter()
+        .map(|row| row.0)
+        .collect();
     assert_eq!(actions, ["wallet.create"]);
 }
 
@@ -204,7 +208,7 @@ pub(crate) async fn rows_cannot_be_changed_or_deleted(database: &TestDatabase) {
     for sql in ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"] {
         assert!(database.try_tamper(sql).is_err(), "{sql}");
     }
-    assert_eq!(told(&store).await.len(), 1);
+    assert_eq!(audit_rows(&store).await.len(), 1);
 }
 
 pub(crate) async fn a_change_without_effect_writes_nothing(database: &TestDatabase) {
@@ -230,7 +234,7 @@ pub(crate) async fn a_change_without_effect_writes_nothing(database: &TestDataba
     };
     store.update_key(key.id, tagged, &actor()).await.unwrap();
     let entries = async || store.latest_entries(acme, None, 10).await.unwrap().len();
-    let before = (told(&store).await, entries().await);
+    let before = (audit_rows(&store).await, entries().await);
 
     let same = WalletSettings {
         name: Some("acme".to_owned()),
@@ -260,7 +264,7 @@ pub(crate) async fn a_change_without_effect_writes_nothing(database: &TestDataba
     assert_eq!(row.key.rpm_limit, Some(60));
     let row = store.set_key_enabled(key.id, true, &actor()).await;
     assert!(row.unwrap().key.enabled);
-    assert_eq!((told(&store).await, entries().await), before);
+    assert_eq!((audit_rows(&store).await, entries().await), before);
     // If one member differs, only that member is recorded.
     let renamed = WalletSettings {
         name: Some("acme inc".to_owned()),
@@ -269,7 +273,7 @@ pub(crate) async fn a_change_without_effect_writes_nothing(database: &TestDataba
         alert_below: Some(None),
     };
     store.update_wallet(acme, renamed, &actor()).await.unwrap();
-    let rows = told(&store).await;
+    let rows = audit_rows(&store).await;
     let last = rows.last().unwrap();
     assert_eq!(
         (last.2.as_str(), last.3.as_str()),

@@ -81,8 +81,8 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(database:
     rig.store.close(settled(call.hold, rig.version, 250_000));
     let doubtful = call.durable.clone();
     // If the wait ended, an outcome was reported too early.
-    let told = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
-    assert!(told.is_err(), "{told:?}");
+    let outcome = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
+    assert!(outcome.is_err(), "{outcome:?}");
     assert_eq!(rig.proxy.lost(), 1);
     assert!(admit(&rig.store, &rig.key, credits(1)).await.is_err());
     rig.proxy.set(Mode::Pass);
@@ -161,8 +161,11 @@ pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are
     }
     store.flush().await.unwrap();
     let (wallet, row) = store.balance(&key.id).await.unwrap();
-    let told = i64::from(answered.load(Ordering::SeqCst)) * i64::from(CHARGE);
-    assert_eq!((row.usage, wallet.frozen), (Micro::new(told), Micro::ZERO));
+    let charged = i64::from(answered.load(Ordering::SeqCst)) * i64::from(CHARGE);
+    assert_eq!(
+        (row.usage, wallet.frozen),
+        (Micro::new(charged), Micro::ZERO)
+    );
     assert_eq!(store.stats().lost_holds, 0);
     assert_clean(&store).await;
 }

@@ -51,12 +51,12 @@ pub(crate) async fn each_kind_says_who_made_it_and_why(database: &TestDatabase) 
             .await
             .unwrap();
         assert!(booked.is_new);
-        let told = store.find_entry(id, booked.seq).await.unwrap().unwrap();
-        assert_eq!(told.entry.kind, EntryKind::from(kind));
-        assert_eq!(told.entry.reference.as_deref(), Some(&*reference));
-        assert_eq!(told.entry.note.as_deref(), Some("because"));
-        assert_eq!(told.entry.actor.as_deref(), Some(&*actor().name));
-        assert_eq!(told.after.total(), credits(total), "{reference}");
+        let found = store.find_entry(id, booked.seq).await.unwrap().unwrap();
+        assert_eq!(found.entry.kind, EntryKind::from(kind));
+        assert_eq!(found.entry.reference.as_deref(), Some(&*reference));
+        assert_eq!(found.entry.note.as_deref(), Some("because"));
+        assert_eq!(found.entry.actor.as_deref(), Some(&*actor().name));
+        assert_eq!(found.after.total(), credits(total), "{reference}");
     }
     let row = store.find_wallet("acme").await.unwrap().unwrap();
     assert_eq!(
@@ -195,8 +195,8 @@ pub(crate) async fn refunds_never_exceed_their_top_up(database: &TestDatabase) {
         .unwrap_err();
     assert!(matches!(over, StoreError::NotCovered { amount_max } if amount_max == credits(2)));
     let last = book(&store, id, refund(2, "rest", &number)).await.unwrap();
-    let told = store.find_entry(id, last.seq).await.unwrap().unwrap();
-    assert_eq!(told.entry.refund_of, Some(paid.seq));
+    let found = store.find_entry(id, last.seq).await.unwrap().unwrap();
+    assert_eq!(found.entry.refund_of, Some(paid.seq));
     assert!(
         !book(&store, id, refund(2, "rest", "pay_1"))
             .await
@@ -331,11 +331,11 @@ pub(crate) async fn a_payment_is_booked_once_whatever_becomes_of_its_answer(
     {
         let new = entry(ManualKind::TopUp, credits(1), &format!("pay_{n}"));
         rig.proxy.set(fault);
-        let mut told = book(&rig.store, id, new.clone()).await;
+        let mut booked = book(&rig.store, id, new.clone()).await;
         rig.proxy.set(Mode::Pass);
-        while told.is_err() {
+        while booked.is_err() {
             rig.recovers().await;
-            told = book(&rig.store, id, new.clone()).await;
+            booked = book(&rig.store, id, new.clone()).await;
         }
         assert!(
             !book(&rig.store, id, new).await.unwrap().is_new,

@@ -11,7 +11,7 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) fn new() -> Option<Self> {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
-            eprintln!("not told on PostgreSQL: run it by scripts/with-postgres");
+            eprintln!("not tested on PostgreSQL: run it by scripts/with-postgres");
             return None;
         };
         let name = format!("story_{}", WalletId::random()).to_lowercase();

@@ -92,10 +92,10 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(database: &Te
     assert_clean(&store).await;
 
     let rows = store.entries(EntryQuery::default()).await.unwrap();
-    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.charge)).collect();
+    let kinds_and_charges: Vec<_> = rows.iter().map(|row| (row.kind, row.charge)).collect();
     let between = |from: u64, to: u64| Micro::new(cost(to).get() - cost(from).get());
     assert_eq!(
-        told,
+        kinds_and_charges,
         [
             (TopUp, Micro::ZERO),
             (Part, cost(10)),
@@ -191,9 +191,9 @@ pub(crate) async fn an_abandoned_session_keeps_what_its_steps_booked(database: &
     let (wallet, used) = store.balance(&key.id).await.unwrap();
     assert_eq!((wallet.frozen, used.usage), (Micro::ZERO, cost(17)));
     let rows = store.entries(EntryQuery::default()).await.unwrap();
-    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.charge)).collect();
+    let kinds_and_charges: Vec<_> = rows.iter().map(|row| (row.kind, row.charge)).collect();
     assert_eq!(
-        told,
+        kinds_and_charges,
         [
             (TopUp, Micro::ZERO),
             (Part, cost(17)),

@@ -49,13 +49,13 @@ fn recomputed(entries: &[EntryRow]) -> Vec<BalancePoint> {
 }
 
 /// Compares everything that statements report with the entries.
-async fn assert_told(store: &Store, wallet: WalletId) {
+async fn assert_statements(store: &Store, wallet: WalletId) {
     let entries = recorded(store, wallet).await;
     let points = recomputed(&entries);
-    let same = |told: &StatementEntry, index: usize| {
-        assert_eq!(told.entry, entries[index]);
+    let same = |listed: &StatementEntry, index: usize| {
+        assert_eq!(listed.entry, entries[index]);
         assert_eq!(
-            told.after,
+            listed.after,
             points[index].balances,
             "after entry {}",
             index + 1
@@ -74,10 +74,10 @@ async fn assert_told(store: &Store, wallet: WalletId) {
         let page = store.latest_entries(wallet, before, limit).await.unwrap();
         let end = before.map_or(count, |before| (before - 1).min(count));
         let first = (end - i64::from(limit)).max(0);
-        let numbers: Vec<i64> = page.iter().map(|told| told.entry.seq).collect();
+        let numbers: Vec<i64> = page.iter().map(|listed| listed.entry.seq).collect();
         assert_eq!(numbers, (first + 1..=end).rev().collect::<Vec<_>>());
-        for told in &page {
-            same(told, usize::try_from(told.entry.seq - 1).unwrap());
+        for listed in &page {
+            same(listed, usize::try_from(listed.entry.seq - 1).unwrap());
         }
     }
     for seq in [0, 1, count, count + 1] {
@@ -126,11 +126,11 @@ async fn assert_range(
         "{from:?} {to:?}"
     );
     let page = store.statement_entries(wallet, range.opening.seq, range.closing.seq, 4_096);
-    let told = page.await.unwrap();
-    let rows: Vec<&EntryRow> = told.iter().map(|told| &told.entry).collect();
+    let page = page.await.unwrap();
+    let rows: Vec<&EntryRow> = page.iter().map(|listed| &listed.entry).collect();
     assert_eq!(rows, entries[first..end].iter().collect::<Vec<_>>());
-    for (told, point) in told.iter().zip(&points[first..end]) {
-        assert_eq!(told.after, point.balances);
+    for (listed, point) in page.iter().zip(&points[first..end]) {
+        assert_eq!(listed.after, point.balances);
     }
     let totals = store.statement_totals(wallet, &range).await.unwrap();
     let change: i64 = totals.kinds.iter().map(|it| it.total.get()).sum();
@@ -189,8 +189,8 @@ pub(crate) async fn a_statement_tells_the_balance_after_each_entry(database: &Te
         .set_credit_limit(wallet, credits(4), &actor())
         .await
         .unwrap();
-    assert_told(&store, wallet).await;
-    assert_told(&store, other.wallet).await;
+    assert_statements(&store, wallet).await;
+    assert_statements(&store, other.wallet).await;
     let missing = store.latest_entries(WalletId::random(), None, 5).await;
     assert!(matches!(missing, Err(store::StoreError::NotFound { .. })));
     assert_clean(&store).await;
@@ -199,7 +199,7 @@ pub(crate) async fn a_statement_tells_the_balance_after_each_entry(database: &Te
 pub(crate) async fn a_long_statement_is_read_from_its_middle(database: &TestDatabase) {
     let store = database.open();
     let wallet = calls(&store, credits(3), 2_100).await;
-    assert_told(&store, wallet).await;
+    assert_statements(&store, wallet).await;
     assert_clean(&store).await;
     // The result is the same after a restart and with more entries.
     drop(store);
@@ -208,7 +208,7 @@ pub(crate) async fn a_long_statement_is_read_from_its_middle(database: &TestData
         .top_up(wallet, credits(1), "", &actor())
         .await
         .unwrap();
-    assert_told(&store, wallet).await;
+    assert_statements(&store, wallet).await;
     assert_clean(&store).await;
 }
 
@@ -240,20 +240,20 @@ pub(crate) async fn wallets_are_listed_with_what_they_spent(database: &TestDatab
             month,
             ..WalletQuery::default()
         };
-        let told = store
+        let spending = store
             .find_spending(wallet, query.clone())
             .await
             .unwrap()
             .unwrap();
         assert_eq!(
-            (told.spent_today, told.spent_this_month),
+            (spending.spent_today, spending.spent_this_month),
             (spent(day), spent(month))
         );
         let all = store.list_wallets(query).await.unwrap();
         let listed = all.iter().find(|listed| listed.row.id == wallet).unwrap();
         assert_eq!(
             (listed.spent_today, listed.cursor),
-            (spent(day), told.cursor)
+            (spent(day), spending.cursor)
         );
         assert_eq!(all.len(), 8);
         assert!(all.is_sorted_by(|a, b| a.cursor > b.cursor));
@@ -297,9 +297,9 @@ pub(crate) async fn the_history_has_every_day_with_entries(database: &TestDataba
         UnixMs::new(START + DAY_MS),
         points[points.len() - 1].posted_at.plus_ms(DAY_MS),
     ] {
-        let told = store.balance_history(wallet, since).await.unwrap();
-        assert!(told.is_sorted_by_key(|point| point.seq));
-        for point in &told {
+        let history = store.balance_history(wallet, since).await.unwrap();
+        assert!(history.is_sorted_by_key(|point| point.seq));
+        for point in &history {
             assert_eq!(*point, points[usize::try_from(point.seq - 1).unwrap()]);
         }
         // The history contains the last state of each day.
@@ -307,9 +307,9 @@ pub(crate) async fn the_history_has_every_day_with_entries(database: &TestDataba
             .windows(2)
             .filter(|pair| day(pair[0].posted_at) < day(pair[1].posted_at))
         {
-            assert!(pair[0].posted_at < since || told.contains(&pair[0]));
+            assert!(pair[0].posted_at < since || history.contains(&pair[0]));
         }
-        assert_eq!(told.last(), points.last());
+        assert_eq!(history.last(), points.last());
     }
 }
 
@@ -351,12 +351,12 @@ pub(crate) async fn an_upgrade_computes_the_balances_of_old_entries(database: &T
     ));
     let store = database.open();
     assert_clean(&store).await;
-    assert_told(&store, id).await;
+    assert_statements(&store, id).await;
     store
         .top_up(id, credits(1), "after the upgrade", &actor())
         .await
         .unwrap();
-    assert_told(&store, id).await;
+    assert_statements(&store, id).await;
     assert_clean(&store).await;
 }
 

@@ -19,7 +19,7 @@ use crate::test_database::{
 const NONE: Duration = Duration::ZERO;
 /// A lease that is longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
-const CALLBACK: &str = "https://told.example/x";
+const CALLBACK: &str = "https://callback.example/x";
 
 fn running_state(status: &str, progress: u8) -> RunningTaskState {
     RunningTaskState {
@@ -172,10 +172,13 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(database: &TestDat
     assert!(claim(&store, LONG).await.is_empty());
     assert!(store.task_channels().await.unwrap().is_empty());
 
-    let told = store.claim_callbacks(10, LONG, NOW).await.unwrap();
-    assert_eq!(told.len(), 1);
-    assert_eq!((told[0].claim.task, told[0].claim.fence), (id, 1));
-    assert_eq!((&*told[0].url, &*told[0].body), (CALLBACK, &b"the end"[..]));
+    let claimed = store.claim_callbacks(10, LONG, NOW).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    assert_eq!((claimed[0].claim.task, claimed[0].claim.fence), (id, 1));
+    assert_eq!(
+        (&*claimed[0].url, &*claimed[0].body),
+        (CALLBACK, &b"the end"[..])
+    );
     assert_clean(&store).await;
 }
 

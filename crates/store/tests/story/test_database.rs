@@ -37,7 +37,10 @@ pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 pub(crate) const CARD: &str = r#"{"input":"1","output":"1","stt_stream_second":"0.01"}"#;
 
 impl TestDatabase {
-    #[expect(clippy::unnecessary_wraps, reason = "told like the other one")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the same signature as the other one"
+    )]
     pub(crate) fn sqlite() -> Option<Self> {
         Some(Self::Sqlite(tempfile::tempdir().unwrap()))
     }

@@ -147,22 +147,22 @@ fn recount(rows: &[JournalRow], query: &UsageQuery) -> BTreeMap<(Option<UnixMs>,
     groups
 }
 
-fn assert_percentile(told: &Histogram, durations: &mut [u64], of_hundred: u8) {
+fn assert_percentile(estimate: &Histogram, durations: &mut [u64], of_hundred: u8) {
     durations.sort_unstable();
     let rank = (durations.len() * usize::from(of_hundred))
         .div_ceil(100)
         .max(1);
-    match (told.percentile(of_hundred), durations.get(rank - 1)) {
-        (Some(told), Some(true_one)) => assert!(told.abs_diff(*true_one) <= true_one / 32),
-        (told, true_one) => assert_eq!(told, true_one.copied()),
+    match (estimate.percentile(of_hundred), durations.get(rank - 1)) {
+        (Some(estimate), Some(true_one)) => assert!(estimate.abs_diff(*true_one) <= true_one / 32),
+        (estimate, true_one) => assert_eq!(estimate, true_one.copied()),
     }
 }
 
 async fn assert_recounted(store: &Store, rows: &[JournalRow], query: UsageQuery) {
-    let told: Vec<UsageRow> = store.usage(query.clone()).await.unwrap();
+    let found: Vec<UsageRow> = store.usage(query.clone()).await.unwrap();
     let mut expected = recount(rows, &query);
-    assert_eq!(told.len(), expected.len(), "{query:?}");
-    for UsageRow { at, series, totals } in told {
+    assert_eq!(found.len(), expected.len(), "{query:?}");
+    for UsageRow { at, series, totals } in found {
         let group = expected.get_mut(&(at, series.clone())).unwrap();
         let counted = (
             totals.requests,
@@ -306,8 +306,8 @@ pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(
     write(&store, &[row("a/\u{0}"), row("a/\u{fffd}"), row("a/x")]).await;
     let from = UsageStep::Hour.start_of(now);
     let query = UsageQuery::between(from, now.plus_ms(1), now);
-    let told = store.usage(query).await.unwrap();
-    assert_eq!(told.iter().map(|row| row.totals.requests).sum::<u64>(), 3);
+    let rows = store.usage(query).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.totals.requests).sum::<u64>(), 3);
 }
 
 pub(crate) async fn reports_equal_a_recount_of_the_rows(database: &TestDatabase) {

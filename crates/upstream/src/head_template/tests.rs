@@ -359,11 +359,11 @@ fn only_listed_headers_of_the_caller_go_on() {
 
 #[test]
 fn messages_upstreams_receive_a_version() {
-    for (dialect, told) in [(Dialect::Messages, 1), (Dialect::Chat, 0)] {
+    for (dialect, expected) in [(Dialect::Messages, 1), (Dialect::Chat, 0)] {
         let head = head("sim", Some("http://h/v1"), &call(dialect, "m", false));
         assert_eq!(
             head.matches("anthropic-version: 2023-06-01\r\n").count(),
-            told
+            expected
         );
     }
 }

@@ -152,7 +152,7 @@ pub(super) async fn forget(
         "WITH old AS (SELECT t.wallet, t.id FROM tasks t WHERE t.ended_at <= {NOW} - $1 AND NOT EXISTS (
              SELECT 1 FROM callbacks c WHERE c.wallet = t.wallet AND c.task = t.id AND c.next_at IS NOT NULL)
              ORDER BY t.ended_at LIMIT $2 FOR UPDATE SKIP LOCKED),
-         told AS (DELETE FROM callbacks c USING old WHERE c.wallet = old.wallet AND c.task = old.id)
+         sent AS (DELETE FROM callbacks c USING old WHERE c.wallet = old.wallet AND c.task = old.id)
          DELETE FROM tasks t USING old WHERE t.wallet = old.wallet AND t.id = old.id"
     );
     execute(

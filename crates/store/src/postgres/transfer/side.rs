@@ -303,7 +303,7 @@ mod tests {
     #[tokio::test]
     async fn every_column_of_every_table_is_copied() {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
-            eprintln!("not told on PostgreSQL: run it by scripts/with-postgres");
+            eprintln!("not tested on PostgreSQL: run it by scripts/with-postgres");
             return;
         };
         let schema = format!("columns_{}", crate::WalletId::random()).to_lowercase();

@@ -342,11 +342,11 @@ mod tests {
         let find = |query: JournalQuery| super::super::find(&connection, &query).unwrap();
         let mut found = find(JournalQuery::default());
         found.reverse();
-        let told: Vec<_> = found
+        let found_times: Vec<_> = found
             .iter()
             .map(|entry| entry.row.at.ms_since(NOW))
             .collect();
-        assert_eq!(told, times);
+        assert_eq!(found_times, times);
         for entry in &found {
             assert!(entry.cursor.get() >= number_of(entry.row.at), "{entry:?}");
         }

@@ -172,10 +172,10 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
         let drafted = draft.opened.first().map(|(id, ..)| *id);
         let kept = books.pending.opened.first().copied();
         match caller.join().unwrap() {
-            Some(told) if told.durable.is_done() => {
-                assert_eq!((drafted, kept), (Some(told.hold), None))
+            Some(admitted) if admitted.durable.is_done() => {
+                assert_eq!((drafted, kept), (Some(admitted.hold), None))
             }
-            Some(told) => assert_eq!((drafted, kept), (None, Some(told.hold))),
+            Some(admitted) => assert_eq!((drafted, kept), (None, Some(admitted.hold))),
             None => assert_eq!((drafted, kept), (None, None)),
         }
     });

@@ -119,12 +119,23 @@ impl<'a> JsonCounter<'a> {
         }
     }
 
-    fn add(&mut self, raw: &str) {
+    fn add(&mut self, text: Text<'_>) {
+        let raw = text.raw();
+        let counter = self.counter(raw);
+        if text.is_escaped() {
+            counter.add_separate(raw.as_bytes());
+        } else {
+            counter.add_separate_plain(raw.as_bytes());
+        }
+    }
+
+    /// The counter for a text in the current member.
+    fn counter(&mut self, raw: &str) -> &mut Counter {
         match self.member_use {
-            MemberUse::Conversation | MemberUse::Text => self.read.add_separate(raw.as_bytes()),
+            MemberUse::Conversation | MemberUse::Text => &mut self.read,
             MemberUse::Unread => {
                 self.unread_bytes = self.unread_bytes.saturating_add(raw.len() as u64);
-                self.unread.add_separate(raw.as_bytes());
+                &mut self.unread
             }
         }
     }
@@ -138,7 +149,7 @@ impl<'a> JsonCounter<'a> {
             None => self.is_unbounded = true,
         }
         if let Some(text) = medium.text() {
-            self.add(text.raw());
+            self.add(text);
         }
     }
 }
@@ -146,19 +157,19 @@ impl<'a> JsonCounter<'a> {
 impl<'a> ContentVisitor<'a> for JsonCounter<'a> {
     fn name(&mut self, name: Text<'a>) {
         self.media.name(name);
-        self.add(name.raw());
+        self.add(name);
     }
 
     fn string(&mut self, text: Text<'a>) {
         // A medium is counted when the object around it ends, because the type may be its last
         // member.
         if !self.media.keeps(text) {
-            self.add(text.raw());
+            self.add(text);
         }
     }
 
     fn scalar(&mut self, raw: &'a str) {
-        self.add(raw);
+        self.counter(raw).add_separate_plain(raw.as_bytes());
     }
 
     fn opened(&mut self, is_object: bool) {

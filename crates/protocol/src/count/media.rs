@@ -56,10 +56,12 @@ enum Level {
 impl<'a> MediaFinder<'a> {
     /// Starts a new value.
     pub(super) fn begin(&mut self, has_media: bool) {
-        *self = Self {
-            has_media,
-            ..Self::default()
-        };
+        // Entries of `levels` and `parts` are written when a container opens, and not read before.
+        self.has_media = has_media;
+        self.depth = 0;
+        self.known = 0;
+        self.part_count = 0;
+        self.name = Name::default();
     }
 
     pub(super) fn opened(&mut self, is_object: bool) {

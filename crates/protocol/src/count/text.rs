@@ -108,7 +108,18 @@ impl Counter {
         }
     }
 
-    /// Adds a JSON string that does not continue the text before it.
+    /// Adds the inside of a JSON string without escapes, that does not continue the text before it.
+    pub(super) fn add_separate_plain(&mut self, text: &[u8]) {
+        self.in_word = false;
+        if text.len() <= SHORT_BYTES && !self.is_idle {
+            self.bytes = self.bytes.saturating_add(text.len() as u64);
+            self.add_bytes(text);
+        } else {
+            self.add(text);
+        }
+    }
+
+    /// Adds the inside of a JSON string that does not continue the text before it.
     pub(super) fn add_separate(&mut self, raw: &[u8]) {
         self.in_word = false;
         self.add_string(raw);

@@ -250,6 +250,7 @@ impl<'a> Members<'a> {
 
     /// The member with this name (in snake case), even if it is `null`. A name in another case
     /// (`Stream`) is refused, because some upstreams would read it and the gateway would not.
+    #[inline]
     pub(crate) fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         // Names are looked up in lower case, which is the normalized form if there is one spelling.
         debug_assert!(!name.starts_with('_') && !name.ends_with('_'), "{name}");
@@ -264,6 +265,13 @@ impl<'a> Members<'a> {
         if self.name_bits & name_bit(name.as_bytes(), underscores) == 0 {
             return Ok(None);
         }
+        self.find_present(name)
+    }
+
+    /// Like [`Members::find`], for a name that the filter does not rule out. Not inlined, so that
+    /// the filter can be: the compiler knows the bit of a constant name.
+    #[inline(never)]
+    fn find_present(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         let normalized = match self.spelling {
             Spelling::One => None,
             Spelling::SnakeOrCamel => normalize(name, self.spelling),
@@ -280,26 +288,31 @@ impl<'a> Members<'a> {
     }
 
     /// The member of this name, unless it is absent or `null`.
+    #[inline]
     pub(crate) fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         Ok(self.find(name)?.filter(|value| !value.is_null()))
     }
 
     /// A boolean member.
+    #[inline]
     pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         self.typed(name, "a boolean", |value| value.boolean())
     }
 
     /// An integer of any size and sign. Its range is left to the upstream.
+    #[inline]
     pub(crate) fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         self.typed(name, "an integer", |value| value.integer())
     }
 
     /// A string member, unescaped.
+    #[inline]
     pub(crate) fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         self.typed(name, "a string", |value| value.string()?.decode().ok())
     }
 
     /// An array member.
+    #[inline]
     pub(crate) fn array(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an array", |value| {
             (value.shape() == Shape::Array).then_some(value)
@@ -307,12 +320,14 @@ impl<'a> Members<'a> {
     }
 
     /// An object member.
+    #[inline]
     pub(crate) fn object(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an object", |value| {
             (value.shape() == Shape::Object).then_some(value)
         })
     }
 
+    #[inline]
     fn typed<T>(
         &self,
         name: &str,
@@ -390,6 +405,7 @@ pub(crate) fn normalized_name(name: &str) -> Cow<'_, str> {
 
 /// One of 64 bits for a name, by its first and last letter and its normalized length. Few names
 /// share a bit.
+#[inline]
 fn name_bit(name: &[u8], underscores: usize) -> u64 {
     let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
     let mixed = end(name.first()) * 5 + end(name.last()) * 3 + name.len() - underscores;

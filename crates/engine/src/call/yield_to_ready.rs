@@ -1,7 +1,8 @@
 //! Batches calls by stage, so that each stage's code stays in the instruction cache.
 //!
 //! A call runs through more code than the first-level cache holds, and through each part only once. If calls yield
-//! between stages, all ready calls run the same stage one after another while its code is cached.
+//! between stages, all ready calls run the same stage one after another while its code is cached. This saves up to 8 %
+//! of a small call (`docs/decisions/079`), more of a converted one (`docs/decisions/020`).
 
 use std::future::poll_fn;
 use std::task::Poll;

@@ -12,7 +12,7 @@ use super::timers::ConnectionTimers;
 use crate::framing::{FramingReader, RefusedRequests};
 
 /// If the pieces of a write have at most this size in total, they are copied into one buffer. This costs less than a
-/// vectored write.
+/// vectored write: 3 % of a small call with commits before the answer (`docs/decisions/079`).
 const JOINED_BYTES_MAX: usize = 4 * 1024;
 
 /// The socket of a connection.

@@ -2,7 +2,7 @@
 //!
 //! hyper wakes a connection whenever a piece of a request body is taken, so that it reads the next piece. It also does
 //! so after the last piece, when nothing is left to read. Without this file, every small request would poll its
-//! connection one extra time.
+//! connection one extra time. That costs up to 3 % of a small call (`docs/decisions/079`).
 
 use std::cell::Cell;
 use std::ptr;

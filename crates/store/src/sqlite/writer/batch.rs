@@ -256,7 +256,7 @@ impl Writer<'_> {
 }
 
 /// Writes one batch while callers decide the next one on the shared books. Then begins the transaction of the next
-/// batch.
+/// batch. With few connections this saves up to 6 % of the CPU time of a call (`docs/decisions/079`).
 fn take_batch(
     batch_writer: &mut BatchWriter<'_>,
     shared: &WriterContext,

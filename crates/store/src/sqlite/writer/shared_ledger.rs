@@ -5,6 +5,8 @@
 //! writer writes the decisions when it takes the books back. A command that needs the database, because a row is not in
 //! memory or no batch is open, is queued. While commands are queued, nothing is decided here: a queued command may end
 //! the same caller's last call, or extend the hold that is about to be closed.
+//!
+//! This saves up to 7 % of the CPU time of a small call (`docs/decisions/079`).
 
 use std::sync::Arc;
 

@@ -65,12 +65,12 @@ pub(crate) async fn the_cost_of_a_call_stands_in_its_entry(database: &TestDataba
     assert_eq!(costs(&store).await, expected);
     assert_clean(&store).await;
     let rows = store.costs().await.unwrap();
-    let costs: Vec<_> = rows
+    let listed: Vec<_> = rows
         .iter()
         .map(|row| (&*row.model, &*row.channel, &*row.card))
         .collect();
     assert_eq!(
-        costs,
+        listed,
         [("story/model", "near", CARD), ("story/model", "far", CARD)]
     );
     // The next start reads the same costs and computes the same chain.

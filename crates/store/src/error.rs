@@ -57,7 +57,7 @@ pub enum OpenError {
     #[error("{place}: migration failed")]
     Migrate {
         place: String,
-        source: Box<refinery::Error>,
+        source: Box<refinery_core::Error>,
     },
     /// The file system reported an error.
     #[error("{path}: {source}", path = path.display())]

@@ -16,6 +16,7 @@ mod cache;
 mod chain;
 mod clock;
 mod disk;
+mod embedded_migrations;
 mod error;
 #[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 mod faults;

@@ -4,14 +4,12 @@ use std::path::Path;
 use std::process::Stdio;
 
 use ledger::Micro;
-use refinery::Target;
+use refinery_core::{Runner, Target, load_sql_migrations};
 use rusqlite::Connection;
 use store::{KeyId, Store, WalletId};
 
 use crate::trace::Trace;
 use crate::{ANSWERS, Scene, assert_clean};
-
-refinery::embed_migrations!("migrations/ledger");
 
 const OLD: i32 = 1;
 const BALANCE: i64 = 5_000_000;
@@ -62,7 +60,9 @@ fn make_old(path: &Path) {
     on.pragma_update(None, "application_id", 0x546f_6c6c)
         .unwrap();
     on.pragma_update(None, "journal_mode", "WAL").unwrap();
-    let old = migrations::runner().set_target(Target::Version(OLD));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/ledger");
+    let migrations = load_sql_migrations(folder).unwrap();
+    let old = Runner::new(&migrations).set_target(Target::Version(OLD));
     old.run(&mut on).unwrap();
     on.execute(
         "INSERT INTO wallets (n, id, name, status, balance, entries, created_at)

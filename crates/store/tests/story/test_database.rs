@@ -9,17 +9,9 @@ use store::{
     WalletRow,
 };
 
-use refinery::Target;
+use refinery_core::{Runner, Target, load_sql_migrations};
 
 use crate::schema::{Guest, LockHolder, Schema};
-
-mod ledger_schema {
-    refinery::embed_migrations!("migrations/ledger");
-}
-
-mod postgres_schema {
-    refinery::embed_migrations!("migrations/postgres");
-}
 
 /// A database that can be opened repeatedly. Its contents are deleted when it is dropped.
 pub(crate) enum TestDatabase {
@@ -116,7 +108,7 @@ impl TestDatabase {
                 on.pragma_update(None, "application_id", 0x546f_6c6c)
                     .unwrap();
                 on.pragma_update(None, "journal_mode", "WAL").unwrap();
-                let old = ledger_schema::migrations::runner().set_target(Target::Version(version));
+                let old = migrations_up_to("ledger", version);
                 old.run(&mut on).unwrap();
             }
             Self::Postgres(schema) => {
@@ -124,8 +116,7 @@ impl TestDatabase {
                 let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
                 let (mut client, driver) = connected.unwrap();
                 tokio::spawn(driver);
-                let old =
-                    postgres_schema::migrations::runner().set_target(Target::Version(version));
+                let old = migrations_up_to("postgres", version);
                 old.run_async(&mut client).await.unwrap();
             }
         }
@@ -344,4 +335,11 @@ pub(crate) async fn assert_counted(store: &Store) {
         .filter(|entry| entry.kind == store::EntryKind::Settled);
     let calls: u64 = settled.iter().map(|it| it.calls).sum();
     assert_eq!(calls, ends.count() as u64, "{settled:?}");
+}
+
+/// The migrations of a database up to this version.
+fn migrations_up_to(folder: &str, version: i32) -> Runner {
+    let folder = format!("{}/migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let migrations = load_sql_migrations(folder).unwrap();
+    Runner::new(&migrations).set_target(Target::Version(version))
 }

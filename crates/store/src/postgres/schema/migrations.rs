@@ -3,14 +3,27 @@
 use tokio_postgres::Client;
 
 use super::chain_heads;
+use crate::embedded_migrations::{EmbeddedMigrations, embedded_migrations, runner};
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
 use crate::postgres::connection::errors::PgError;
 use crate::postgres::transfer::marker;
 
-mod embedded {
-    refinery::embed_migrations!("migrations/postgres");
-}
+const MIGRATIONS: EmbeddedMigrations = embedded_migrations!("postgres":
+    "V1__ledger",
+    "V2__journal",
+    "V3__tasks",
+    "V4__sessions_are_booked_in_parts",
+    "V5__exposure",
+    "V6__entries_are_chained",
+    "V7__statements",
+    "V8__models_windows_and_rotation_of_keys",
+    "V9__audit_and_admin_access",
+    "V10__cost_and_usage",
+    "V11__costs_and_catalogs",
+    "V12__alerts",
+    "V13__usage_of_earlier_versions",
+);
 
 /// The advisory lock for migrations of one schema.
 const LOCK: &str =
@@ -82,7 +95,7 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
         return Ok(());
     }
     // Each step and its record are one transaction, so a killed process leaves both or neither.
-    let runner = embedded::migrations::runner().set_grouped(true);
+    let runner = runner(MIGRATIONS).set_grouped(true);
     let migrated = runner.run_async(on).await;
     migrated.map_err(|error| OpenError::Migrate {
         place: target.place().to_owned(),
@@ -94,10 +107,10 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
 
 /// The version of the schema that this program uses.
 pub(crate) fn known() -> i32 {
-    embedded::migrations::runner()
+    runner(MIGRATIONS)
         .get_migrations()
         .iter()
-        .map(refinery::Migration::version)
+        .map(refinery_core::Migration::version)
         .max()
         .unwrap_or(0)
 }
@@ -110,4 +123,15 @@ async fn version(on: &Client) -> Result<i32, tokio_postgres::Error> {
     }
     let newest = "SELECT coalesce(max(version), 0)::int4 FROM refinery_schema_history";
     on.query_one(newest, &[]).await?.try_get(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded_migrations::assert_lists_all;
+
+    #[test]
+    fn every_migration_is_embedded() {
+        assert_lists_all(MIGRATIONS, "postgres");
+    }
 }

@@ -2,21 +2,37 @@
 
 use std::path::Path;
 
-use refinery::Runner;
+use refinery_core::Runner;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::chain_heads;
+use crate::embedded_migrations::{EmbeddedMigrations, embedded_migrations, runner};
 use crate::error::OpenError;
 use crate::sqlite::connection::connect::open_error;
 use crate::sqlite::transfer::marker;
 
-mod ledger {
-    refinery::embed_migrations!("migrations/ledger");
-}
+const LEDGER: EmbeddedMigrations = embedded_migrations!("ledger":
+    "V1__ledger",
+    "V2__entries_stand_in_one_order",
+    "V3__tasks",
+    "V4__sessions_are_booked_in_parts",
+    "V5__what_calls_change_of_keys",
+    "V6__exposure",
+    "V7__entries_are_chained",
+    "V8__statements",
+    "V9__models_windows_and_rotation_of_keys",
+    "V10__audit_and_admin_access",
+    "V11__costs_and_catalogs",
+    "V12__alerts",
+);
 
-mod journal {
-    refinery::embed_migrations!("migrations/journal");
-}
+const JOURNAL: EmbeddedMigrations = embedded_migrations!("journal":
+    "V1__journal",
+    "V2__holds_and_seen_names",
+    "V3__cost_and_usage",
+    "V4__usage_of_earlier_versions",
+    "V5__pending_usage",
+);
 
 /// One of the two database files.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +55,8 @@ pub(crate) enum SchemaAge {
 impl Schema {
     fn runner(self) -> Runner {
         match self {
-            Self::Ledger => ledger::migrations::runner(),
-            Self::Journal => journal::migrations::runner(),
+            Self::Ledger => runner(LEDGER),
+            Self::Journal => runner(JOURNAL),
         }
     }
 
@@ -49,7 +65,7 @@ impl Schema {
         let runner = self.runner();
         let versions = runner.get_migrations().iter();
         versions
-            .map(refinery::Migration::version)
+            .map(refinery_core::Migration::version)
             .max()
             .unwrap_or(0)
     }
@@ -127,9 +143,16 @@ fn version(on: &Connection) -> rusqlite::Result<i32> {
 
 #[cfg(test)]
 mod tests {
-    use refinery::Target;
+    use refinery_core::Target;
 
     use super::*;
+    use crate::embedded_migrations::assert_lists_all;
+
+    #[test]
+    fn every_migration_is_embedded() {
+        assert_lists_all(LEDGER, "ledger");
+        assert_lists_all(JOURNAL, "journal");
+    }
 
     #[test]
     fn entries_of_earlier_versions_stay_as_they_were() {

@@ -10,7 +10,9 @@ these are missing. The alert rules are skipped where there is neither promtool n
 """
 
 import json
+import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -249,6 +251,29 @@ def check_packing(program, demo, scratch):
     return unpacked
 
 
+def check_other_machine(program, scratch):
+    """The files for another machine carry its name. The program is not one for it, and starts as if under an emulator."""
+    out = scratch / "other"
+    machine, architecture = ("x86_64", "amd64") if platform.machine() == "aarch64" else ("aarch64", "arm64")
+    target = f"{machine}-unknown-linux-musl"
+    environment = {**os.environ, f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUNNER": "env"}
+    command = [sys.executable, ROOT / "scripts/release", "--dirty", "--program", program, "--target", target, "--out", out]
+    passes(*command, env=environment, timeout=PACKING_SECONDS_MAX)
+    version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    name = f"{version}-{machine}-linux"
+    package = f"tollgate_{version}_{architecture}.deb"
+    expected = {f"tollgate-production-{name}.tar.gz", f"tollgate-{name}.cdx.json", package}
+    assert {it.name for it in out.iterdir()} == {*expected, "SHA256SUMS"}, sorted(out.iterdir())
+    listed = {it.split()[1] for it in (out / "SHA256SUMS").read_text().splitlines()}
+    assert listed == expected, listed
+    assert passes("dpkg-deb", "--field", out / package, "Architecture").strip() == architecture
+    properties = json.loads((out / f"tollgate-{name}.cdx.json").read_text())["metadata"]["properties"]
+    assert {"name": "cargo:target", "value": target} in properties, properties
+    notices = passes("tar", "--extract", "--to-stdout", "--file", out / f"tollgate-production-{name}.tar.gz",
+                     f"tollgate-production-{name}/THIRD-PARTY.txt")
+    assert "Rich Felker" in notices, "a static program contains musl, whose licence must come with it"
+
+
 def check_configurations(program, scratch):
     """The configurations of the containers load with arbitrary secrets."""
     for file in ("docker/tollgate.toml", "compose/tollgate.toml"):
@@ -286,6 +311,7 @@ def main(production, demo, workspace):
         if not shutil.which("dpkg-shlibdeps"):
             return skipped("dpkg-shlibdeps (dpkg-dev)")
         unpacked = check_packing(production, demo, scratch)
+        check_other_machine(production, scratch)
         check_service(unpacked)
         check_installed(unpacked)
 

@@ -13,6 +13,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = "tollgate-server"
+# The C library that is part of a static program.
+MUSL = ROOT / "deploy/notices/musl.txt"
 NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE")
 HEAD = "Tollgate is built from the crates below. Each licence is followed by the crates that it covers.\n"
 
@@ -39,7 +41,8 @@ def licence_files(folder):
     return sorted(it for it in found if it.suffix not in (".rs", ".py", ".json") and "tests" not in it.parts)
 
 
-def text():
+def text(with_musl=False):
+    """The notices of a program, `with_musl` if musl is linked into it."""
     wanted = built()
     covered = collections.defaultdict(list)
     without = []
@@ -55,6 +58,8 @@ def text():
             covered[file.read_text(errors="replace").replace("\r\n", "\n").strip()].append(crate)
         if not files:
             without.append(f"{crate}: {package['license'] or 'see its repository'}")
+    if with_musl:
+        covered[MUSL.read_text().strip()].append("musl (the C library)")
     parts = [HEAD]
     for licence, crates in sorted(covered.items(), key=lambda it: sorted(it[1])):
         parts.append(f"{'=' * 100}\n{', '.join(sorted(set(crates)))}\n{'=' * 100}\n\n{licence}\n")

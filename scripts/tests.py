@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 """Tests of scripts that no other test uses."""
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import re
 import pathlib
+import platform
 import stat
 import subprocess
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import book
 import circles
@@ -164,6 +171,116 @@ class Toolchain(unittest.TestCase):
         for package in workspace():
             oldest, pinned = ([int(it) for it in text.split(".")] for text in (package["rust_version"], PINNED))
             self.assertLessEqual(oldest, pinned)
+
+
+class ReleaseTargets(unittest.TestCase):
+    """What `scripts/release` says about targets, with a fake rustc and fake compilers. Nothing is built."""
+
+    HERE = platform.machine()
+    OTHER = "x86_64" if HERE == "aarch64" else "aarch64"
+    STATIC = f"{HERE}-unknown-linux-musl"
+    OTHER_STATIC = f"{OTHER}-unknown-linux-musl"
+    OTHER_GNU = f"{OTHER}-unknown-linux-gnu"
+    RUSTC = """#!/bin/sh
+case "$*" in
+    -vV) echo "host: {host}" ;;
+    *target-libdir*) for target; do :; done; echo "{folder}/$target" ;;
+    *) exit 1 ;;
+esac
+"""
+
+    @contextlib.contextmanager
+    def machine(self, libraries=(), programs=(), **variables):
+        """The environment of a machine with these `TARGET/CRATE`s of the standard library and these compilers."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            rustc = self.RUSTC.format(host=f"{self.HERE}-unknown-linux-gnu", folder=folder)
+            for name, text in [("rustc", rustc), *((it, "") for it in programs)]:
+                (folder / name).write_text(text)
+                (folder / name).chmod(0o755)
+            for library in libraries:
+                target, _, crate = library.partition("/")
+                (folder / target).mkdir(exist_ok=True)
+                (folder / target / f"lib{crate}-0123.rlib").touch()
+            yield {"PATH": str(folder), **variables}
+
+    def refusal(self, *arguments, **machine):
+        """The last line that the script prints when it ends with these arguments."""
+        with self.machine(**machine) as environment:
+            command = [sys.executable, ROOT / "scripts/release", "--dirty", *arguments]
+            result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        self.assertNotIn(result.returncode, (0, None))
+        self.assertNotIn("Traceback", result.stderr)
+        return result.stderr.splitlines()[-1]
+
+    def release(self):
+        """The script as a module."""
+        loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "scripts/release"))
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
+        loader.exec_module(module)
+        return module
+
+    def test_arguments_that_contradict_each_other_are_refused(self):
+        two = ("--target", self.STATIC, "--target", f"{self.HERE}-unknown-linux-gnu")
+        both = ("--target", self.STATIC, "--target", self.OTHER_STATIC)
+        for arguments, told in [
+            (two, "the same machine"),
+            ((*both, "--profile", __file__), "the folder"),
+            ((*both, "--program", __file__), "for one target"),
+            (("--profile", __file__, "--no-profile"), "not allowed with"),
+            (("--target", "riscv64gc-unknown-linux-gnu"), "invalid choice"),
+        ]:
+            self.assertIn(told, self.refusal(*arguments))
+
+    def test_what_is_missing_is_named_before_anything_is_built(self):
+        target = ("--target", self.OTHER_STATIC)
+        self.assertIn(f"`rustup target add {self.OTHER_STATIC}`", self.refusal(*target))
+        machine = {"libraries": [f"{self.OTHER_STATIC}/std"]}
+        told = self.refusal(*target, **machine)
+        self.assertIn(f"no {self.OTHER}-linux-musl-gcc", told)
+        self.assertIn(f"gcc-{self.OTHER.replace('_', '-')}-linux-gnu", told)
+        self.assertIn("musl-dev:", told)
+        machine["programs"] = [f"{self.OTHER}-linux-musl-gcc", f"{self.OTHER}-linux-gnu-gcc"]
+        variable = f"CARGO_TARGET_{self.OTHER_STATIC.upper().replace('-', '_')}_RUNNER"
+        self.assertIn(variable, self.refusal(*target, **machine))
+        machine[variable] = "emulator"
+        self.assertIn("profiler_builtins", self.refusal(*target, **machine))
+
+    def test_a_static_program_is_built_if_it_can_be(self):
+        release = self.release()
+        for libraries, expected in [([f"{self.STATIC}/std"], "musl"), ([], "gnu")]:
+            with self.machine(libraries=libraries) as environment, mock.patch.dict(os.environ, environment):
+                said = io.StringIO()
+                with contextlib.redirect_stdout(said):
+                    self.assertEqual(release.default_target(), f"{self.HERE}-unknown-linux-{expected}")
+                self.assertEqual(len(said.getvalue().splitlines()), 0 if expected == "musl" else 1)
+
+    def test_c_code_is_compiled_for_the_target(self):
+        release = self.release()
+        musl, gnu = f"{self.OTHER}-linux-musl-gcc", f"{self.OTHER}-linux-gnu-gcc"
+        with self.machine(programs=[musl, gnu, "musl-gcc"]) as environment, mock.patch.dict(os.environ, environment):
+            tools = {it: sorted(release.Target(it).tools().values()) for it in release.TARGETS}
+        self.assertEqual(tools[f"{self.HERE}-unknown-linux-gnu"], [])
+        self.assertEqual(tools[self.STATIC], ["musl-gcc"])
+        self.assertEqual(tools[self.OTHER_STATIC], [gnu, musl])
+        self.assertEqual(tools[self.OTHER_GNU], [gnu, gnu])
+
+    def test_a_compiler_that_the_caller_names_is_used(self):
+        name = f"CC_{self.STATIC.replace('-', '_')}"
+        with self.machine(**{name: "clang"}) as environment, mock.patch.dict(os.environ, environment):
+            self.assertEqual(self.release().Target(self.STATIC).tools(), {name: "clang"})
+
+    def test_each_target_has_its_own_profile(self):
+        release = self.release()
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            target, other = release.Target(self.STATIC), release.Target(self.OTHER_STATIC)
+            profile = folder / release.profile_name(target)
+            profile.touch()
+            self.assertEqual(release.recorded_before(folder, target), profile.resolve())
+            self.assertEqual(release.recorded_before(profile, other), profile.resolve())
+            with self.assertRaises(SystemExit):
+                release.recorded_before(folder, other)
 
 
 class BillOfMaterials(unittest.TestCase):

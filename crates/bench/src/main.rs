@@ -54,11 +54,11 @@ enum Command {
     Load(load::Args),
     /// Fills a store with wallets, keys, entries, tasks and a million calls.
     Fill(fill::Args),
-    /// Times every read of the admin API on such a store, and calls while these reads run.
+    /// Times every read of the admin API on a filled store, and calls while these reads run.
     Admin(admin::Args),
-    /// Compares calls on such a store with calls on a small one.
+    /// Compares calls on a filled store with calls on a small one.
     Growth(growth::Args),
-    /// Moves such a store to `PostgreSQL`, and compares both ends.
+    /// Fills a store, moves it to `PostgreSQL`, and compares the source with the target.
     Move(transfer::Args),
     /// Opens streams or sessions and keeps them open until the process is killed.
     Hold(load::HoldArgs),

@@ -35,7 +35,6 @@ pub(crate) fn nanos(stamp: Stamp) -> Option<u64> {
     str::from_utf8(&stamp).ok()?.parse().ok()
 }
 
-/// The kind of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionKind {
     /// Audio in both directions, in JSON.

@@ -201,7 +201,8 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     paths
 }
 
-/// The path without its version. Checks that search our answers for upstream URLs would mistake the full path for one.
+/// The path without its version. The tests for leaks take `/v1/` in an answer for a part of an upstream's URL
+/// (`server/tests/it/secrecy/leaks.rs`).
 fn without_version(path: &'static str) -> &'static str {
     let below = path
         .strip_prefix("/v1/")

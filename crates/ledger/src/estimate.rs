@@ -19,8 +19,8 @@ pub struct TextBound {
 /// `reserve_tokens` of output are reserved; 0 reserves the whole bound.
 ///
 /// `max_tokens: 128000` must not freeze a small wallet, so the reservation starts small and grows
-/// with the observed output. An unbounded call that reserves its whole bound reserves more than any
-/// wallet has.
+/// with the observed output. With `reserve_tokens` 0, a call without an output bound reserves more
+/// than any wallet has.
 pub fn bound_meter(bound: &TextBound, reserve_tokens: u64) -> Meter {
     let one = bound.output_tokens_max.unwrap_or(u64::MAX);
     let whole = one.saturating_mul(u64::from(bound.choices.max(1)));

@@ -237,7 +237,7 @@ impl ErrorBody {
             .as_str()
             .or_else(|| text("message"))
             .or_else(|| text("detail"));
-        // If `error` is the message itself, the words that classify it are members beside it.
+        // If `error` is the message itself, the words that classify it are members next to it.
         let around = if error.is_string() { &value } else { error };
         let mut words = Vec::new();
         for name in ["type", "code", "status"] {

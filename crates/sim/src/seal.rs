@@ -10,7 +10,6 @@ const MAGIC: &[u8] = b"sim\xfb\xef\xff";
 const CHECK_BYTES: usize = 8;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Seals a text.
 pub(crate) fn seal(kind: &str, model: &str, text: &str) -> String {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&check(kind, model, text.as_bytes()));

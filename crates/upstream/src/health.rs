@@ -29,7 +29,6 @@ struct Watched {
 struct CacheAligned<T>(T);
 
 impl Health {
-    /// The state of the breaker.
     pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         if !self.is_open.load(Ordering::Relaxed) {
             return BreakerState::Closed;

@@ -25,7 +25,6 @@ pub(crate) struct Pool<C> {
     runtimes: Mutex<Vec<RuntimeConnections<C>>>,
 }
 
-/// The connections of one runtime.
 struct RuntimeConnections<C> {
     runtime: Id,
     idle: VecDeque<(Instant, C)>,

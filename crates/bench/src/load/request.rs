@@ -51,7 +51,6 @@ impl Shape {
     }
 }
 
-/// The dialect of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Chat,

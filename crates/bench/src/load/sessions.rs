@@ -18,7 +18,6 @@ use crate::session_frames::SessionKind;
 /// The maximum number of concurrent handshakes.
 const OPENING_MAX: usize = 16;
 
-/// Running sessions.
 pub(super) struct RunningSessions {
     tally: Arc<Tally>,
     pub(super) listeners: JoinSet<()>,

@@ -280,8 +280,8 @@ mod tests {
     }
 
     proptest! {
-        /// Naming one more value never makes a call cheaper than any single value does, and the grade in an answer
-        /// never lowers the price of the requested grade.
+        /// A call that names several values costs at least as much as a call that names only one of them. The grade in
+        /// an answer never lowers the price of the requested grade.
         #[test]
         fn no_further_word_lowers_the_price(card in any_card(), requested in any_grade(), reported in any_grade()) {
             let none = PriceGrade::default();

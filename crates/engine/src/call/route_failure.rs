@@ -14,7 +14,6 @@ use crate::failures::{no_memory_for, retry_after_upstream};
 /// The maximum number of bytes that are read of an upstream's error body.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The failure of one route.
 #[derive(Debug)]
 pub(crate) struct RouteFailure {
     /// The failure that the client gets if no other route answers.

@@ -119,8 +119,8 @@ impl<K: CallKind> Call<K> {
     }
 
     /// Encodes the request for its first route. A request that the route cannot serve is refused before money moves.
-    /// The share of the route's limits is taken last, because encoding may have to fetch pictures for a caller without
-    /// credits.
+    /// A share of the route's limits is taken only after that: encoding may have to fetch pictures, and the caller may
+    /// have no credits.
     async fn choose_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         loop {
             match self.encode_for_first().await {

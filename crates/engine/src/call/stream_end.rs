@@ -41,7 +41,6 @@ impl Closing {
         }
     }
 
-    /// The summary, and the outcome for the client.
     pub(super) fn into_parts(self) -> (AnswerSummary, ClientOutcome) {
         match self {
             Self::Complete(summary) => (summary, ClientOutcome::done()),

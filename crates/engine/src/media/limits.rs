@@ -51,7 +51,6 @@ impl MediaLimits {
         }
     }
 
-    /// The limits of a fetch.
     pub(super) fn of_fetch(self, kind: MediaKind) -> FetchLimits {
         FetchLimits {
             times: Timeouts {

@@ -223,7 +223,6 @@ impl Collector for CallTallies {
     }
 }
 
-/// Reads one of the counts of a wallet.
 type ReadCount = fn(&WalletCounts) -> &AtomicU64;
 
 impl WalletTallies {

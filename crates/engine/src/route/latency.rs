@@ -19,7 +19,6 @@ const STALE_MS: i64 = 10_000;
 /// One call in this many is used to measure a stale route.
 const EXPLORES_ONE_IN: u64 = 20;
 
-/// The latencies of one route.
 #[derive(Debug, Default)]
 pub(crate) struct RouteLatency {
     stream: Average,

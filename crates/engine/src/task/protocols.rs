@@ -36,7 +36,6 @@ impl VideoEndpoint {
         video_protocols(base).contains(&self.protocol())
     }
 
-    /// Reads the request.
     pub(super) fn read(&self, body: &Bytes) -> Result<Box<dyn CreationRequest>, Failure> {
         Ok(match self {
             Self::VideoA(operation) => Box::new(video_a::read_request(body, *operation)?),

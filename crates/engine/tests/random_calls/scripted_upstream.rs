@@ -94,7 +94,7 @@ impl Script {
 pub(crate) async fn serve(mut listener: MemoryListener, script: Arc<Script>) {
     while let Some(connection) = listener.accept().await {
         let script = Arc::clone(&script);
-        // Broken connections are a part of the plan.
+        // The plan breaks some connections on purpose, so errors are ignored.
         tokio::spawn(async move {
             let _ = answer_all(connection, &script).await;
         });

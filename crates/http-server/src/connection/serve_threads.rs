@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The maximum number of streams by which a thread may be ahead of the thread with the fewest. It is not smaller,
-/// because waking another thread for a stream takes longer than a small call should wait.
+/// The maximum number of streams by which a thread may be ahead of the thread with the fewest. With a
+/// lower limit, more streams would go to another thread, and waking that takes longer than a small call should wait.
 const STREAMS_AHEAD_MAX: usize = 8;
 
 /// The serving threads of a node. Dropping this stops them and aborts their remaining work.

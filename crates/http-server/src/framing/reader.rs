@@ -14,8 +14,8 @@ const ENCODING: &[u8] = b"transfer-encoding:";
 const HOST: &[u8] = b"host:";
 /// The first line of every HTTP/2 connection.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0";
-/// The number of bytes that are kept of the start of a line that arrives in several reads. A longer line counts as
-/// long.
+/// The number of bytes that are kept of the start of a line that arrives in several reads. For a line with more bytes,
+/// `is_long` is set.
 const LINE_BYTES_MAX: usize = 64;
 /// The number of bytes that are kept of the end of a request line: its version and a carriage return.
 const TAIL_BYTES: usize = 9;

@@ -55,7 +55,7 @@ impl Cors {
         Some(Self::Listed(values.filter_map(Result::ok).collect()))
     }
 
-    /// Decides the permission that the answer to this request gives.
+    /// Decides what the answer to this request permits.
     pub(crate) fn grant(&self, method: &Method, headers: &HeaderMap) -> Grant {
         let origin = match self {
             // Set even if the request has no origin, because a cache may reuse the answer for a request that has one.

@@ -168,7 +168,7 @@ fn happen(event: Event, wallet: &mut Wallet, key: &mut Key, open: &mut Open, lim
             }
         }
         Event::Step(which, used) => {
-            // A call without exposure is a session.
+            // A hold without exposure is treated as that of a session.
             let session = open
                 .get_mut(which)
                 .filter(|(held, _)| held.exposure == Micro::ZERO);

@@ -67,7 +67,7 @@ impl<'a> ListAnswer<'a> {
     }
 }
 
-/// Calls a function with each vector of a list, and removes members beside the vectors that
+/// Calls a function with each vector of a list, and removes members next to the vectors that
 /// identify the upstream. Spans count from the start of the whole text.
 pub(super) fn each_vector<'a>(
     data: Raw<'a>,

@@ -16,7 +16,7 @@ const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     text: &["system_instruction", "tools", "generation_config"],
 };
 
-/// Reads the head of a request. The path holds the model, and whether the answer is a stream.
+/// Reads the head of a request. The path names the model and says whether the answer is streamed.
 /// Members that the gateway reads must have the right type. The upstream checks their ranges.
 pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
     guard::model_id(model)?;

@@ -1,7 +1,7 @@
 //! The Generate Content dialect, `POST /v1beta/models/{model}:generateContent` and its streaming
 //! form.
 //!
-//! The path holds the model, and whether the answer is a stream, so requests are read by
+//! The path names the model and says whether the answer is streamed, so requests are read by
 //! [`crate::native::read_named_head`]. Names of members may be in snake case or in camel case.
 
 mod answer_layout;

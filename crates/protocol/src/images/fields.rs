@@ -16,7 +16,6 @@ pub(super) enum Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// A text.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         match self {
             Self::Json(members) => members.string(name),
@@ -32,7 +31,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A boolean.
     pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         match self {
             Self::Json(members) => members.boolean(name),

@@ -9,7 +9,6 @@ pub(crate) const KEYS_MAX: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {at}")]
 pub(crate) struct SyntaxError {
-    /// The kind of error.
     pub(crate) kind: SyntaxErrorKind,
     /// The position in the text.
     pub(crate) at: usize,

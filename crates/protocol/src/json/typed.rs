@@ -76,7 +76,6 @@ pub(crate) fn string<'a>(
     }
 }
 
-/// A boolean.
 pub(crate) fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, ValueError> {
     if null(cursor)? {
         return Ok(None);
@@ -116,7 +115,6 @@ pub(crate) fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>,
     }
 }
 
-/// A number.
 pub(crate) fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, ValueError> {
     if null(cursor)? {
         return Ok(None);

@@ -104,7 +104,6 @@ impl Object<'_> {
         }
     }
 
-    /// A number.
     pub(crate) fn number(&mut self, name: &str, value: impl Number) -> &mut Self {
         self.value(name, |out| value.write(out))
     }
@@ -114,7 +113,6 @@ impl Object<'_> {
         self.word(name, if value { "true" } else { "false" })
     }
 
-    /// `null`.
     pub(crate) fn null(&mut self, name: &str) -> &mut Self {
         self.word(name, "null")
     }
@@ -128,12 +126,10 @@ impl Object<'_> {
         self.value(name, |out| raw(out, json))
     }
 
-    /// An object.
     pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.value(name, |out| object(out, write))
     }
 
-    /// An array.
     pub(crate) fn array(&mut self, name: &str, write: impl FnOnce(&mut Array<'_>)) -> &mut Self {
         self.value(name, |out| array(out, write))
     }
@@ -164,7 +160,6 @@ impl Array<'_> {
         self.value(|out| raw(out, json))
     }
 
-    /// An object.
     pub(crate) fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.value(|out| object(out, write))
     }

@@ -22,7 +22,6 @@ pub(super) struct Movie {
     pub(super) dimensions: Option<(u32, u32)>,
 }
 
-/// The values found so far.
 #[derive(Default)]
 struct FoundValues {
     header: Option<(u32, Option<u64>)>,

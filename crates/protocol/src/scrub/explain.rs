@@ -21,7 +21,7 @@ const INDEX_DIGITS_MAX: usize = 4;
 const SEARCHES_MAX: u32 = 32;
 /// Longer paths are not searched for in the request.
 const PATH_PARTS_MAX: usize = 8;
-/// A message with fewer known words beside a cut explains nothing.
+/// If words were cut, a message with fewer known words than this explains nothing.
 const KEPT_MIN: usize = 2;
 /// Longer codes are not passed on.
 const CODE_BYTES_MAX: usize = 96;
@@ -118,7 +118,6 @@ enum WordDecision {
     Cut(&'static str),
 }
 
-/// The text that is shown.
 #[derive(Default)]
 struct ShownText {
     text: String,

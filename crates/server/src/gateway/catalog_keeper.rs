@@ -329,7 +329,6 @@ impl InForce {
         Entries::of(&self.config.text)
     }
 
-    /// The version of the entries.
     pub(crate) fn version(&self) -> Result<u64, EntriesError> {
         match self.config.admin.config {
             CatalogLocation::File => Ok(self.entries()?.digest_version()),

@@ -81,7 +81,6 @@ impl Stamps {
     }
 }
 
-/// The result of a reload.
 enum Reloaded {
     Done,
     /// The file has problems. It is read again when it changes.

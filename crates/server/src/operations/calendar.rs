@@ -15,7 +15,6 @@ pub(crate) fn month_start(time: UnixMs) -> UnixMs {
     Month::of(time).map_or_else(|| day_start(time), Month::start)
 }
 
-/// A month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Month(Date);
 

@@ -41,7 +41,6 @@ enum Stage {
     End,
 }
 
-/// One chunk of a choice.
 pub(super) struct ChoiceChunk {
     pub(super) delta: Delta,
     pub(super) logprobs: Option<Logprobs>,

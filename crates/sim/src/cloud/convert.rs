@@ -118,7 +118,6 @@ pub(super) fn bearer(parts: &Parts) -> Option<&str> {
     value.strip_prefix("Bearer ")
 }
 
-/// The value of a header.
 pub(super) fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     parts.headers.get(name)?.to_str().ok()
 }

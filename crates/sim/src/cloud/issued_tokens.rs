@@ -18,7 +18,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) const TOKEN_MODEL: &str = "token";
 const LIFE: Duration = Duration::from_secs(3600);
 
-/// The issuer of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Issuer {
     Azure,

@@ -32,7 +32,6 @@ pub(crate) fn task_path(path: &str) -> Option<TaskPath<'_>> {
     }
 }
 
-/// One task.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) id: String,

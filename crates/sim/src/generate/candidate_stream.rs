@@ -19,7 +19,6 @@ enum Stage {
     End,
 }
 
-/// One event of a candidate.
 pub(super) enum CandidateEvent {
     /// Carries a part of the answer.
     Part(Candidate),

@@ -32,7 +32,6 @@ pub(super) struct Answer {
     pub(super) counts: TokenCounts,
 }
 
-/// One block of an answer.
 #[derive(Debug)]
 pub(super) enum AnswerBlock {
     Thinking {

@@ -179,7 +179,6 @@ impl Refusal {
     }
 }
 
-/// The refusal of an image.
 pub(crate) fn bad_image(error: MediaError, path: impl Into<String>) -> Refusal {
     match error {
         MediaError::NoUrl => Refusal::invalid(

@@ -8,12 +8,10 @@ use crate::error::StoreError;
 use crate::records::access::{NewSignInCode, NewToken, SessionRow, TokenRow};
 use crate::records::ids::TokenId;
 
-/// Checks a new token.
 pub(crate) fn checked_token(new: &NewToken) -> Result<(), StoreError> {
     checked_name("token", &new.name)
 }
 
-/// Checks a new sign-in code.
 pub(crate) fn checked_code(new: &NewSignInCode) -> Result<(), StoreError> {
     checked_name("sign-in code", &new.name)
 }

@@ -57,7 +57,6 @@ impl ImportedWallet {
         Ok(WalletOpening { wallet, entries })
     }
 
-    /// The row of a wallet with this opening.
     pub(crate) fn row(&self, opening: &WalletOpening, now: UnixMs) -> WalletRow {
         WalletRow {
             id: self.id,

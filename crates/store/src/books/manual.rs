@@ -137,14 +137,12 @@ impl From<ManualError> for StoreError {
 
 /// Lookups of manual entries that were decided in this batch and are not in the table yet.
 impl Books {
-    /// The pending entry of a wallet with this reference.
     pub(crate) fn pending_reference(&self, wallet: i64, reference: &str) -> Option<FoundEntry> {
         self.pending_manual(wallet)
             .find(|(_, origin)| origin.reference.as_deref() == Some(reference))
             .map(|(posting, origin)| found(posting, origin))
     }
 
-    /// The pending entry of a wallet with this number.
     pub(crate) fn pending_entry(&self, wallet: i64, seq: i64) -> Option<FoundEntry> {
         self.pending_manual(wallet)
             .find(|(posting, _)| posting.seq == seq)

@@ -57,7 +57,6 @@ impl BookKey {
     }
 }
 
-/// An open hold.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenHold {
     pub(crate) wallet: i64,

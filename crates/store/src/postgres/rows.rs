@@ -155,7 +155,6 @@ pub(super) fn held(row: &Row) -> Read<Reservation> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
-/// Reads the columns of an entry.
 pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
     Ok(EntryColumns {
         wallet: row.try_get(0)?,

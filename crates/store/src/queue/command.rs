@@ -253,7 +253,6 @@ impl AccessChanged {
     }
 }
 
-/// A change of a wallet.
 #[derive(Debug, Clone)]
 pub(crate) enum WalletChange {
     Manual(NewEntry),

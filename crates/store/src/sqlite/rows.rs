@@ -156,7 +156,6 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, reference, refund_of, actor, cost, cost_version";
 
-/// Reads the columns of an entry.
 pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
     let text = |column| -> rusqlite::Result<Option<&'a str>> {
         Ok(row.get_ref(column)?.as_str_or_null()?)

@@ -77,7 +77,7 @@ impl Totals {
         (self.costed_requests > 0).then_some(self.cost)
     }
 
-    /// The charge minus the cost of the calls whose cost is known.
+    /// The charges of the calls whose cost is known, minus these costs. `None` if no call has a known cost.
     pub fn margin(&self) -> Option<Micro> {
         let margin = self.costed_charge.get().saturating_sub(self.cost.get());
         (self.costed_requests > 0).then_some(Micro::new(margin))

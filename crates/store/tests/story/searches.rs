@@ -52,7 +52,8 @@ pub(crate) async fn a_slow_list_of_a_wallets_tasks_delays_no_lookup(database: &T
     delay_no_lookup(&store, || store.tasks(of_wallet.clone())).await;
 }
 
-/// Runs searches that never end, and checks that they are ended and that keys can be looked up meanwhile.
+/// Runs searches that would never finish. Checks that the time limit ends them and that keys can be looked up
+/// meanwhile.
 async fn delay_no_lookup<T, F>(store: &Store, search: impl Fn() -> F)
 where
     T: std::fmt::Debug,

@@ -20,7 +20,6 @@ impl Account {
         self.0.contains_key(name)
     }
 
-    /// All values.
     pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
         self.0.values().map(Secret::expose)
     }

@@ -22,7 +22,6 @@ pub struct ExternalUrl {
     port: u16,
 }
 
-/// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UrlHost {
     /// A lower-case name without a trailing dot.

@@ -58,7 +58,7 @@ pub(crate) fn take(
         };
         let status = answer.code.unwrap_or_default();
         let head = match status {
-            // The caller checks this value against its key.
+            // The caller checks `accept` against its key.
             101 => {
                 let head = read(status, true, answer.headers)?;
                 let switched = head.accept.is_some();

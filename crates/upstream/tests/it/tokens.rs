@@ -1,5 +1,5 @@
-//! Tests of channels that authorise their requests by tokens. The upstream and the token endpoint run in this process,
-//! in virtual time.
+//! Tests of channels that authorise their requests with tokens. The upstream and the token endpoint run in this
+//! process, in virtual time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

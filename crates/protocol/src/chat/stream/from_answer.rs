@@ -50,7 +50,7 @@ pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(
     events.end(END_MARK.frame)
 }
 
-/// The members beside the choices. Only the first chunk has all of them.
+/// The members next to the choices. Only the first chunk has all of them.
 struct Head<'h, 'a> {
     created: Option<u64>,
     members: Option<&'h RawObject<'a>>,

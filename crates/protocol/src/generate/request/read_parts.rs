@@ -59,7 +59,7 @@ pub(in crate::generate) struct FunctionResult {
     pub(in crate::generate) is_error: bool,
 }
 
-/// Members beside the data of a part.
+/// Members next to the data of a part.
 #[derive(Default)]
 pub(in crate::generate) struct PartExtras {
     pub(in crate::generate) thought: bool,
@@ -133,7 +133,7 @@ impl Parts {
         Ok(data.map(|data| (data, extras)))
     }
 
-    /// Reports members that have no meaning beside this kind of data.
+    /// Reports members that have no meaning next to this kind of data.
     pub(in crate::generate) fn note_unused_extras(&mut self, path: Path, extras: &PartExtras) {
         if extras.opaque.is_some() {
             note_unknown(&mut self.unknown, format!("{path}.thoughtSignature"));

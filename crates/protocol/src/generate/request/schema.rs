@@ -73,7 +73,6 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Reads the value of a member.
 fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, ValueError> {
     let mut written = Vec::new();
     match (name, cursor.shape()?) {

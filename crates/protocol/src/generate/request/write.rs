@@ -1,5 +1,5 @@
-//! Writes a request of the common form for a Generate Content upstream. The path holds the model,
-//! and whether the answer is a stream, so the body holds neither.
+//! Writes a request of the common form for a Generate Content upstream. The path names the model
+//! and says whether the answer is streamed, so the body does neither.
 
 use super::schema::write_schema;
 use super::write_config::{STOP_MAX, write_config};

@@ -19,7 +19,7 @@ use crate::sse::{Data, Frame};
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
-/// Reads a stream.
+/// Reads the chunks of one answer.
 #[derive(Debug)]
 pub struct Reader {
     model: Box<str>,

@@ -13,7 +13,7 @@ use crate::generate::response::write::write_last;
 use crate::json::write::object;
 use crate::json::write_string;
 
-/// Writes a stream.
+/// Writes the stream of one answer.
 #[derive(Debug)]
 pub struct Writer {
     context: AnswerContext,

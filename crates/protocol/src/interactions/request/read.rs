@@ -34,7 +34,7 @@ struct Reader {
     request: Request,
     steps: Steps,
     system: Vec<(Path, Part)>,
-    /// `response_mime_type`, which an older revision had beside the schema.
+    /// `response_mime_type`, which an older revision had next to the schema.
     mime: Option<String>,
 }
 

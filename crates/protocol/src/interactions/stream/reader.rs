@@ -21,7 +21,7 @@ use crate::unusable_answer::UnusableAnswer;
 /// The maximum number of steps that are open at the same time.
 const STEPS_MAX: usize = 256;
 
-/// Reads a stream.
+/// Reads the stream of one answer.
 #[derive(Debug)]
 pub struct Reader {
     model: Box<str>,

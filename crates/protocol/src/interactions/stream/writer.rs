@@ -11,7 +11,7 @@ use crate::interactions::usage::write_usage;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
 
-/// Writes a stream.
+/// Writes the stream of one answer.
 #[derive(Debug)]
 pub struct Writer {
     context: AnswerContext,

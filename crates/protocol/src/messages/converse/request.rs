@@ -93,7 +93,7 @@ fn convert(
     let Some(mut request) = Fields::read(&mut cursor)? else {
         return Err(Failure::invalid("The body must be an object."));
     };
-    // The path of the request contains the model and whether to stream.
+    // The path of the request names the model and says whether to stream.
     let model = request.string("model").unwrap_or_default();
     request.take("stream");
     let mut content = Content::new(dropped);

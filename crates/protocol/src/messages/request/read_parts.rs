@@ -204,7 +204,7 @@ impl Blocks {
         }
         source.report_rest(&format_args!("{place}.source"), &mut self.unknown);
         if let Some(mut citations) = citations {
-            // Some clients send the default explicitly.
+            // Only `true` is reported, because some clients send the default, `false`.
             if citations.boolean("enabled") == Some(true) {
                 note_unknown(&mut self.unknown, format!("{place}.citations.enabled"));
             }

@@ -10,7 +10,6 @@ use crate::json::typed;
 use crate::json::{Cursor, Shape, utf8};
 use crate::shared::request_member::{count, has_members, text};
 
-/// The path of the instructions.
 pub(in crate::responses) const INSTRUCTIONS: Path = Path::first("instructions");
 
 /// Reads a request that [`native::read_head`](crate::native::read_head) has accepted. `null` means

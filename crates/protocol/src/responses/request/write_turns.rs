@@ -12,7 +12,7 @@ use crate::json::write::{Array, Object};
 
 /// The maximum length of a call id that upstreams accept.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// The name for a file that has none. Upstreams require a name beside the data.
+/// The name for a file that has none. Upstreams require a name along with the data.
 const FILE_NAME: &str = "document.pdf";
 
 /// Writes the items of these turns.

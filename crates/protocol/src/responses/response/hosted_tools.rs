@@ -1,4 +1,5 @@
-//! Counts calls of tools that the upstream ran, from output items and from the report beside usage.
+//! Counts calls of tools that the upstream ran, from output items and from the report next to the
+//! usage.
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;

@@ -237,7 +237,7 @@ impl Stream<'_, '_> {
     }
 
     /// Sends a text as one delta and as a whole, then its annotations. The members named in
-    /// `beside` are repeated beside the whole text.
+    /// `beside` are repeated next to the whole text.
     fn send_text(
         &mut self,
         text_member: &TextMember,

@@ -48,7 +48,6 @@ impl Items {
         }
     }
 
-    /// The number of items.
     pub(super) fn count(&self) -> usize {
         self.states.len()
     }

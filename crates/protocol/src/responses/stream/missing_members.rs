@@ -55,7 +55,6 @@ struct EventPosition<'a> {
     part: Option<u64>,
 }
 
-/// The id of an item.
 pub(crate) fn item_id(item: Raw<'_>) -> Option<Text<'_>> {
     if item.shape() != Shape::Object {
         return None;

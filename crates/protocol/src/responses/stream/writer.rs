@@ -30,7 +30,6 @@ pub struct Writer {
     said: ContentKinds,
 }
 
-/// The open item.
 #[derive(Debug)]
 enum OpenItem {
     Nothing,

@@ -90,7 +90,7 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> CreationResult
         }
         said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
     }
-    // A text beside a clip describes the clip. It is not the reason why the clip has no data.
+    // A text next to a clip describes the clip. It is not the reason why the clip has no data.
     let message = error_message.or(said.filter(|_| !has_clip));
     let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
     CreationResult::Ended(write_ended(task, "failed", (code, &message), &usage))

@@ -522,7 +522,7 @@ fn every_state_of_ours_has_its_snapshot() {
     insta::assert_snapshot!(snapshots.join("\n"));
 }
 
-/// The text beside a clip describes the clip. A clip without data is not charged.
+/// The text next to a clip describes the clip. A clip without data is not charged.
 #[test]
 fn a_clip_without_data_is_not_a_result() {
     for video in [

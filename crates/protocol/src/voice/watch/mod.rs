@@ -1,4 +1,4 @@
-//! Meters WebSocket sessions beside the relay.
+//! Meters WebSocket sessions alongside the relay.
 //!
 //! A [`Watch`] sees every frame and the time since the session started. It decides what to do with
 //! the frame and how much has been used. It owns no socket and no clock, so tests describe whole

@@ -88,7 +88,6 @@ fn signed(origin: Dialect, text: &str) -> Event {
     Event::Delta(Delta::Opaque(opaque(origin, text)))
 }
 
-/// Events of every kind.
 fn events_of_every_kind() -> Vec<Event> {
     let source = |start, end| {
         Event::Delta(Delta::Citation {

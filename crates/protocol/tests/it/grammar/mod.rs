@@ -27,7 +27,6 @@ pub(crate) struct ClientAnswer {
     pub(crate) opaque: Vec<String>,
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) id: String,
@@ -51,7 +50,6 @@ pub(crate) enum End {
 /// The reason why a client would fail.
 pub(crate) type ClientError = String;
 
-/// Reads a stream.
 pub(crate) fn read_stream(dialect: Dialect, stream: &str) -> Result<ClientAnswer, ClientError> {
     for careless in ['\u{85}', '\u{2028}', '\u{2029}', '\r'] {
         ensure(!stream.contains(careless), || {

@@ -248,7 +248,7 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
         ",",
     );
     assert_eq!(sent(&lone), gone);
-    // An id beside a thought may carry data, too.
+    // An id next to a thought may carry data, too.
     let carried = IdPayload {
         opaque: Some(foreign),
         ..IdPayload::default()

@@ -200,7 +200,7 @@ fn members_that_name_the_server_are_taken_out() {
     assert!(!relayed.contains("Acme"), "{relayed}");
 }
 
-/// Routers name the server beside the message and inside it, even if the value is empty.
+/// Routers name the server next to the message and inside it, even if the value is empty.
 #[test]
 fn choices_do_not_name_the_server() {
     let choice = |message: &str| {

@@ -218,7 +218,6 @@ impl TaskState {
     }
 }
 
-/// The event of a call.
 pub(crate) fn call_event(entry: &JournalEntry, names: &AccountNames) -> Event {
     let position = entry.cursor.get();
     Event::new("call", Some(position), &CallView::of(&entry.row, names)).at(position)

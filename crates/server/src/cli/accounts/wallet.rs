@@ -271,7 +271,6 @@ async fn list(store: &Store, context: &mut Context) -> Result<(), CommandError> 
     }
 }
 
-/// Finds a wallet by its name or id.
 pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, CommandError> {
     let found = store.find_wallet(name_or_id).await?;
     found.ok_or_else(|| CommandError::message(format!("no wallet `{name_or_id}`")))

@@ -176,7 +176,6 @@ fn show(known: &KnownModels, id: &str, context: &mut Context) -> Result<(), Comm
     context.out.line(format!("\nfrom {from}"))
 }
 
-/// Shows the result of a comparison.
 fn show_comparison(
     merged: &Merged,
     is_written: bool,

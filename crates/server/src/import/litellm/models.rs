@@ -243,7 +243,6 @@ impl Channels {
     }
 }
 
-/// The preset of a provider.
 fn preset(provider: &str, address: Option<&str>) -> Result<Preset, String> {
     if provider == "openai" || provider == "custom_openai" {
         let is_other = address.is_some_and(|url| !url.contains("api.openai.com"));

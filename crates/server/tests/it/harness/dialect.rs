@@ -1,4 +1,4 @@
-//! The five text dialects from the view of their clients. This file shares no code with the gateway.
+//! The five text dialects as their clients see them. This file shares no code with the gateway.
 
 use serde_json::{Value, json};
 

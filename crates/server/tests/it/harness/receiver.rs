@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use super::request::read_request;
 use super::wait::eventually;
 
-/// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Delivery {
     /// The request line and the headers, in lower case.

@@ -43,7 +43,6 @@ fn with_collector(collector: &Receiver) -> GatewayBuilder {
     GatewayBuilder::default().setting("telemetry", &url)
 }
 
-/// The spans in a delivery.
 fn spans(delivery: &Delivery) -> Vec<Value> {
     assert!(
         delivery.head.starts_with("post /v1/traces http/1.1\r\n"),

@@ -9,7 +9,6 @@ use crate::records::catalog::CatalogDocument;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The latest catalog.
 pub(crate) async fn latest(on: Arc<Client>) -> Read<Option<CatalogDocument>> {
     let select =
         "SELECT version, document, made_by, made_at FROM catalogs ORDER BY version DESC LIMIT 1";

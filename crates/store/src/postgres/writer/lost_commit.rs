@@ -25,7 +25,6 @@ pub(crate) struct LostCommit {
     served_by: Option<ServedBy>,
 }
 
-/// The outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommitOutcome {
     Committed,

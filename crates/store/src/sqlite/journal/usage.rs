@@ -153,7 +153,6 @@ pub(crate) fn add_pending(on: &Connection, now: UnixMs) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// Reads the pending counts.
 pub(super) fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> {
     let mut counts = NumberedCounts::default();
     let mut select = on.prepare_cached("SELECT counts FROM usage_pending")?;

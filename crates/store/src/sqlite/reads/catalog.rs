@@ -5,7 +5,6 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::records::catalog::CatalogDocument;
 
-/// The latest catalog.
 pub(crate) fn latest(on: &Connection) -> rusqlite::Result<Option<CatalogDocument>> {
     let select =
         "SELECT version, document, made_by, made_at FROM catalogs ORDER BY version DESC LIMIT 1";

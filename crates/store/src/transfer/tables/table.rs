@@ -1,6 +1,5 @@
 //! Describes a table and its columns, and where the databases store a column differently.
 
-/// A table.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// The name in `PostgreSQL` and in messages.
@@ -23,7 +22,6 @@ pub(crate) enum File {
     Journal,
 }
 
-/// A column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -134,7 +132,6 @@ pub(super) const fn table(
 }
 
 impl Table {
-    /// The name in `SQLite`.
     pub(crate) fn sqlite_name(&self) -> &'static str {
         let mut words = self.sqlite_from.split(' ');
         words.next().unwrap_or(self.name)
@@ -150,7 +147,6 @@ impl Table {
         self
     }
 
-    /// The columns of the key.
     pub(crate) fn key_columns(&self) -> impl Iterator<Item = &'static Column> {
         self.columns.iter().take(self.key)
     }

@@ -44,7 +44,6 @@ fn compare(before: &Value, after: &Value, path: &str, places: &mut BTreeSet<Stri
     }
 }
 
-/// The path of a member.
 pub(super) fn member(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

@@ -40,7 +40,6 @@ async fn gateway() -> (TestGateway, Key) {
     GatewayBuilder::default().entries(ENTRIES).funded().await
 }
 
-/// A test gateway with one key and this balance.
 async fn gateway_with_balance(balance: &str) -> (TestGateway, Key) {
     let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
     gateway.wallet("w", &["--balance", balance]).await;

@@ -12,7 +12,6 @@ use crate::load::Measured;
 use crate::process::{ServerProcess, output_of};
 use crate::run::{CONFIG, config, free_addresses, serve};
 
-/// The admin token.
 pub(crate) const TOKEN: &str = "bench-admin-token-0123456789";
 const TOKEN_VARIABLE: &str = "TOLLGATE_BENCH_ADMIN_TOKEN";
 

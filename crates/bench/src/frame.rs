@@ -15,7 +15,6 @@ const MASKED: u8 = 0x80;
 const IN_TWO: u8 = 0x7e;
 const IN_EIGHT: u8 = 0x7f;
 
-/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -31,7 +30,6 @@ pub(crate) enum Sender {
     Server,
 }
 
-/// Writes a frame.
 pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
     let opcode = match kind {
         Kind::Text => 1,

@@ -16,7 +16,6 @@ use tokio::time::timeout;
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const LISTENING: &str = "listening on ";
 
-/// A running server process.
 pub(crate) struct ServerProcess {
     pub(crate) pid: u32,
     pub(crate) address: SocketAddr,

@@ -91,7 +91,6 @@ pub(crate) fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     lines(head).find_map(|line| value_of(line, name))
 }
 
-/// The target of a request.
 pub(crate) fn target(head: &[u8]) -> &[u8] {
     head.split(|&byte| byte == b' ').nth(1).unwrap_or_default()
 }

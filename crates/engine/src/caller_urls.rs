@@ -69,7 +69,6 @@ struct Picture {
     share: MemoryShare,
 }
 
-/// The reason why a picture could not be fetched.
 #[derive(Debug)]
 enum FetchFailure {
     Fetch(FetchError),
@@ -182,7 +181,6 @@ impl CallerUrls {
     }
 }
 
-/// The fetch of one picture.
 struct Fetch {
     guarded: Arc<Guarded>,
     budget: MemoryBudget,

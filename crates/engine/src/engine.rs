@@ -160,7 +160,6 @@ impl Engine {
         &self.metrics
     }
 
-    /// The callers of this node.
     pub(crate) fn callers(&self) -> &Callers {
         self.keyring.callers()
     }

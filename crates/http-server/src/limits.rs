@@ -60,7 +60,6 @@ pub struct Limits {
     pub trusted_callers: Vec<Network>,
 }
 
-/// The limits of one request body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimits {
     pub(crate) bytes_max: usize,
@@ -93,7 +92,6 @@ impl Limits {
         trusted.any(|network| network.contains(address))
     }
 
-    /// The maximum number of connections from this address.
     pub(crate) fn connections_max_of(&self, address: IpAddr) -> usize {
         match self.limited_address(address) {
             Some(_) => self.connections_per_address_max,

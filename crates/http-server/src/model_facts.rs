@@ -54,7 +54,6 @@ impl<'a> ModelFacts<'a> {
     }
 }
 
-/// The input and output modalities of a model.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Modalities {
     pub(crate) input_modalities: Vec<&'static str>,

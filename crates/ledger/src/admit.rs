@@ -91,7 +91,6 @@ pub enum Refusal {
 const ZERO_LIMIT_WAIT_MS: u64 = 60_000;
 
 impl Reservation {
-    /// An empty reservation.
     const NOTHING: Self = Self {
         hold: Micro::ZERO,
         exposure: Micro::ZERO,
@@ -99,7 +98,6 @@ impl Reservation {
         counts_in_flight: false,
     };
 
-    /// The maximum that the call may cost.
     fn worst_case(&self) -> i128 {
         to_i128(self.hold) + to_i128(self.exposure)
     }

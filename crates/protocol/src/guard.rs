@@ -23,9 +23,7 @@ pub(crate) const ROUTING: [&str; 6] = [
 /// Tiers without an extra charge.
 const FREE_TIERS: [&str; 4] = ["auto", "default", "standard", "standard_only"];
 
-/// The maximum length of a model id.
 const MODEL_BYTES_MAX: usize = 256;
-/// The maximum length of a voice's name.
 const VOICE_BYTES_MAX: usize = 256;
 
 /// Refuses client routing controls (`docs/api/README.md`).

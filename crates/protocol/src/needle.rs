@@ -20,7 +20,6 @@ impl Needle {
         }
     }
 
-    /// Whether the bytes contain the string.
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         let finder = self.finder.get_or_init(|| Finder::new(self.text));
         finder.find(bytes).is_some()

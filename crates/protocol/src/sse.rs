@@ -84,7 +84,6 @@ impl Frame {
         self.bytes.get(data_in(&self.bytes, 0..self.lines.first)?)
     }
 
-    /// Whether the frame is a single line.
     pub(crate) fn is_one_line(&self) -> bool {
         self.lines.count == 1
     }
@@ -239,7 +238,6 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
         .filter(|span| !span.is_empty())
 }
 
-/// The state of the splitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     #[default]

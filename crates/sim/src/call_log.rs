@@ -64,7 +64,6 @@ pub enum CallEnd {
     Broken,
 }
 
-/// Limits of the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) calls: usize,

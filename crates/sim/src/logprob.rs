@@ -32,7 +32,6 @@ impl Logprob {
     }
 }
 
-/// Splits a text into its tokens.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -5,7 +5,6 @@ use crate::model::{Media, MediaKind, Source};
 /// The number of bytes at the start of a file that are needed to detect its type and dimensions.
 const HEAD_BYTES: usize = 64;
 
-/// The reason for refusing media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaError {
     /// Neither a link nor a data URI.

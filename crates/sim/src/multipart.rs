@@ -1,6 +1,5 @@
 //! Parses multipart forms. The simulator has its own parser, so that it checks the gateway's forms independently.
 
-/// One part of a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,

@@ -11,7 +11,6 @@ use http::StatusCode;
 use http::request::Parts;
 use std::sync::Arc;
 
-/// A received call.
 #[derive(Debug)]
 pub(crate) struct IncomingCall<'a> {
     pub(crate) parts: &'a Parts,

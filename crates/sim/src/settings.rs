@@ -49,7 +49,6 @@ impl Settings {
         self.refused_keys.iter().any(|refused| refused == key)
     }
 
-    /// Whether the account of a key has no credit.
     pub(crate) fn has_no_credit(&self, key: &str) -> bool {
         self.keys_without_credit.iter().any(|poor| poor == key)
     }

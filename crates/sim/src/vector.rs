@@ -7,7 +7,6 @@ use crate::seed::Seed;
 const WORD_WEIGHT: f32 = 2.0;
 const TRIGRAM: usize = 3;
 
-/// The vector of a text.
 pub(crate) fn of_text(text: &str, dimensions: usize) -> Vec<f32> {
     let text = text.to_lowercase();
     let mut sum = vec![0.0; dimensions];
@@ -27,7 +26,6 @@ pub(crate) fn of_text(text: &str, dimensions: usize) -> Vec<f32> {
     unit(sum)
 }
 
-/// The vector of a list of tokens.
 pub(crate) fn of_tokens(tokens: &[u64], dimensions: usize) -> Vec<f32> {
     let mut sum = vec![0.0; dimensions];
     for token in tokens {

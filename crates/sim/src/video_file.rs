@@ -2,7 +2,6 @@
 
 use crate::picture;
 
-/// The container format of a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
     Mp4,

@@ -19,7 +19,6 @@ pub(crate) use embedded_migrations;
 /// The names of migrations, with their SQL.
 pub(crate) type EmbeddedMigrations = &'static [(&'static str, &'static str)];
 
-/// A runner of these migrations.
 pub(crate) fn runner(embedded: EmbeddedMigrations) -> Runner {
     let migrations = embedded.iter().map(|(name, sql)| {
         Migration::unapplied(name, sql).expect("the name of a migration is a version and a title")

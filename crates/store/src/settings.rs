@@ -68,7 +68,6 @@ impl Settings {
         }
     }
 
-    /// The limits of the ledger's books.
     pub(crate) fn book_limits(&self) -> Limits {
         Limits {
             cached_rows_max: self.cached_rows_max,
@@ -76,7 +75,6 @@ impl Settings {
         }
     }
 
-    /// The limits of the journal's queue.
     pub(crate) fn journal_bounds(&self) -> JournalBounds {
         JournalBounds {
             rows_max: self.journal_queue_max,

@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of consecutive failures that opens the breaker.
 const CONSECUTIVE_FAILURES_MAX: u32 = 5;
 /// The length of the window in which the failure ratio is measured.
 const WINDOW: Duration = Duration::from_secs(30);

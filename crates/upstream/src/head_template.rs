@@ -65,7 +65,6 @@ pub(crate) struct HeadTemplate {
 #[derive(Debug)]
 struct Target {
     path: Box<str>,
-    /// The part after the model's name.
     after_model: Option<Box<str>>,
 }
 

@@ -2,7 +2,6 @@
 
 use http::HeaderValue;
 
-/// The value of our `user-agent` header.
 pub(crate) const USER_AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
 pub(crate) fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {

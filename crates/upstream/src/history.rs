@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use crate::breaker::CallOutcome;
 
-/// The number of minutes that are kept.
 const MINUTES: usize = 60;
 
 /// The outcomes of the calls of one minute.

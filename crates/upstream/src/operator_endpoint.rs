@@ -14,7 +14,6 @@ use crate::header_line::{USER_AGENT, write_line};
 use crate::response::Body;
 use crate::wire::{Connection, Connector};
 
-/// The maximum size of an answer.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Sends documents by POST. The rules for calls to upstreams apply: deadlines, public root certificates, no redirects.

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// The number of bytes per read.
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// A file that is sent from its beginning. A second attempt reads it again.

@@ -17,7 +17,6 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Finds a value by its name.
 pub(crate) fn find<T: Copy>(
     name: &str,
     all: &[T],

@@ -14,14 +14,12 @@ use serde_json::Value;
 
 use crate::filled_gateway::TOKEN;
 
-/// A client of the admin API.
 #[derive(Clone)]
 pub(super) struct AdminClient {
     http: Client<HttpConnector, Empty<Bytes>>,
     address: SocketAddr,
 }
 
-/// The measured time of a read.
 pub(super) struct Timed {
     pub(super) median_ms: f64,
     pub(super) max_ms: f64,

@@ -29,7 +29,6 @@ pub(crate) struct Accounts {
     /// The keys are spread over the wallets: key n belongs to wallet n modulo the number of
     /// wallets.
     pub(crate) keys: Vec<KeyRow>,
-    /// The secrets of the keys.
     pub(crate) secrets: Vec<String>,
 }
 

@@ -50,7 +50,6 @@ pub(super) async fn append(store: &Store, accounts: &Accounts, size: Size) -> io
     Ok(began.elapsed())
 }
 
-/// The request id of a row.
 pub(crate) fn request_id(number: usize) -> String {
     format!(
         "req_{:08x}{number:018}",

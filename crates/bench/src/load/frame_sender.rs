@@ -24,7 +24,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(1);
 /// If the thread is late by more than this, the whole schedule shifts.
 const LATE_MAX: Duration = Duration::from_micros(500);
 
-/// The writing side of a session.
 pub(super) struct SessionWriter {
     pub(super) socket: OwnedWriteHalf,
     pub(super) counts: Arc<Counts>,

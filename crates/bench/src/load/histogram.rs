@@ -31,7 +31,6 @@ impl Histogram {
             .sum()
     }
 
-    /// Clears all counts.
     pub(crate) fn clear(&self) {
         for bucket in &self.buckets {
             bucket.store(0, Ordering::Relaxed);

@@ -52,7 +52,6 @@ impl Window {
     }
 }
 
-/// The results of one measurement.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Answered calls, or frames of a session.

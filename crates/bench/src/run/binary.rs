@@ -54,7 +54,6 @@ impl Program {
     }
 }
 
-/// The folder of the running program.
 fn own_folder() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().unwrap_or(Path::new(".")).to_owned())

@@ -18,7 +18,6 @@ use super::target::Target;
 use super::{disk, table};
 use crate::process::ServerProcess;
 
-/// The results of a run.
 #[derive(Serialize)]
 struct Findings {
     cores: usize,

@@ -156,7 +156,6 @@ pub(super) fn judge(
     floors
 }
 
-/// The floors of sessions.
 fn sessions(results: &[ScenarioResults], session_bytes: Option<u64>) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for result in results

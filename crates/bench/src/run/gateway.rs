@@ -64,7 +64,6 @@ pub(super) struct KeyFiles {
     pub(super) all: PathBuf,
 }
 
-/// A running gateway and its folder.
 pub(super) struct Gateway {
     pub(super) process: ServerProcess,
     folder: PathBuf,

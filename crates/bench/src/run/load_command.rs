@@ -9,7 +9,6 @@ use super::scenario::Scenario;
 use super::target::Target;
 use crate::process::ServerProcess;
 
-/// A target and its process.
 pub(super) struct MeasuredTarget<'p> {
     pub(super) target: Target,
     pub(super) process: &'p ServerProcess,

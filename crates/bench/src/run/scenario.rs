@@ -83,7 +83,6 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// The extent of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Extent {

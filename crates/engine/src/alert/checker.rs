@@ -63,7 +63,6 @@ fn lease(check_every: Duration) -> Duration {
     LEASE.max(check_every * 3)
 }
 
-/// The pause after a check that lasted `took`.
 fn pause_after(took: Duration, check_every: Duration) -> Duration {
     let longest = lease(check_every) / PAUSES_PER_LEASE;
     check_every.max(longest.min(took.saturating_mul(PAUSE_PER_CHECK)))

@@ -10,7 +10,6 @@ use super::error_rate::{CallCounts, unusual_errors};
 /// The percentages of a limit at which an alert begins.
 const SHARES: [i64; 2] = [80, 100];
 
-/// A condition that an alert reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) kind: AlertKind,

@@ -6,7 +6,6 @@ use store::AlertRow;
 
 use super::conditions::Condition;
 
-/// The alerts to begin and to end.
 #[derive(Debug, Default)]
 pub(super) struct Decision {
     pub(super) begin: Vec<Condition>,

@@ -7,7 +7,6 @@ use protocol::{ToolCalls, Usage};
 
 use crate::billing::picture_tier;
 
-/// How the usage of a call is measured.
 #[derive(Debug, Clone)]
 pub(crate) enum Metering {
     /// Tokens: the upstream's report, otherwise our own count.
@@ -87,9 +86,7 @@ impl Metering {
 /// card prices and the answer reports is used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PictureMetering {
-    /// Tokens of the prompt.
     pub(crate) prompt_tokens: u64,
-    /// Tokens of the source pictures.
     pub(crate) source_tokens: u64,
     /// The maximum number of tokens that one picture costs; 0 if pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,

@@ -78,7 +78,6 @@ impl RefusedAdmission {
         matches!(self.failed.failure.status(), 402 | 429)
     }
 
-    /// Journals the refusal.
     pub(crate) fn journal(self) -> FailedCall {
         self.record.refuse(self.failed)
     }
@@ -202,7 +201,6 @@ impl Admission {
         self.route_cost.as_ref().and_then(|cost| cost.of(meter))
     }
 
-    /// Changes the journal row.
     pub(crate) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
         self.record.update_record(update);
     }

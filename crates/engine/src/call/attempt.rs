@@ -65,7 +65,6 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// An attempt on a route of a model.
     pub(crate) fn over(route: &'c Route) -> Self {
         let route_breaker = &route.state.breaker;
         route_breaker.attempt(Instant::now);
@@ -81,7 +80,6 @@ impl<'c> Attempt<'c> {
         self
     }
 
-    /// The request id of the call, for log lines.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.request_id.as_ref().map(RequestId::as_str)
     }

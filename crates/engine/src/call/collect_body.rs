@@ -8,12 +8,10 @@ use crate::memory_budget::MemoryBudget;
 /// Answers, and events of streams, up to this size are not charged to the memory budget.
 pub(crate) const FREE_BYTES: usize = 256 << 10;
 
-/// The reason why an answer could not be collected.
 #[derive(Debug)]
 pub(crate) enum CollectError {
     /// The connection to the upstream broke off.
     Lost(CallError),
-    /// The body is larger than its limit.
     TooLarge,
     /// The node does not have enough memory for the body.
     NoMemory,

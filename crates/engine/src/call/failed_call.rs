@@ -36,7 +36,6 @@ impl From<&AdmitError> for FailedCall {
 }
 
 impl FailedCall {
-    /// The failure of a call that was admitted.
     pub(crate) fn admitted(failure: Failure, rates: Rates) -> Self {
         Self {
             failure,

@@ -19,7 +19,6 @@ use crate::settings::Settings;
 /// A request that has been read and accepted. It can be encoded for an upstream, and the upstream's answer can be
 /// translated for the client.
 pub(crate) trait CallKind: Send + Sync + 'static {
-    /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
 
     /// Encodes the request for a route, and fetches the media that the upstream cannot fetch itself.
@@ -63,7 +62,6 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         None
     }
 
-    /// The size limit of a whole answer.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.answer_bytes_max
     }

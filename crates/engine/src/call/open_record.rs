@@ -23,7 +23,6 @@ pub(crate) struct OpenRecord {
 }
 
 impl OpenRecord {
-    /// Begins the record of a call.
     pub(crate) fn begin(progress: Arc<Progress>, arrival: &Arrival) -> Self {
         Self {
             progress,

@@ -27,7 +27,6 @@ pub const FALLBACK: &str = "fallback: ";
 /// The code of calls whose client left.
 const CLIENT_GONE: &str = "client_gone";
 
-/// The outcome of a call as the client saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientOutcome {
     status: u16,
@@ -145,7 +144,6 @@ impl Record {
         self.row.request_id
     }
 
-    /// Records the model that the request names.
     pub(crate) fn set_model(&mut self, model: impl Into<Arc<str>>, stream: bool) {
         self.row.model = model.into();
         self.row.stream = stream;

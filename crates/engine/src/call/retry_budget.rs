@@ -6,7 +6,6 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const PER_RETRY: i64 = 10;
-/// The maximum number of retries that the budget can hold.
 const RETRIES_MAX: i64 = 100;
 
 /// The node's retry budget, in tenths of a retry.

@@ -258,7 +258,6 @@ impl RoutePlan {
         &self.model
     }
 
-    /// The route that is tried first.
     pub(crate) fn first(&self) -> Option<&Arc<Route>> {
         self.route(0)
     }
@@ -284,7 +283,6 @@ fn cost_rank(route: &Route, meter: &Meter) -> u64 {
     })
 }
 
-/// The shorter of two waits.
 fn sooner(one: Option<Wait>, other: Wait) -> Wait {
     match (one, other) {
         (Some(Wait::Ms(one)), Wait::Ms(other)) => Wait::Ms(one.min(other)),

@@ -23,7 +23,6 @@ impl Shutdown {
         self.has_begun.load(Ordering::Acquire)
     }
 
-    /// Waits until the shutdown begins.
     pub(crate) async fn wait(&self) {
         self.signal.cancelled().await;
     }

@@ -34,7 +34,6 @@ impl Closing {
         matches!(self, Self::Broken(..))
     }
 
-    /// The summary of the stream.
     pub(super) fn summary(&self) -> &AnswerSummary {
         match self {
             Self::Complete(summary) | Self::Broken(summary, _) => summary,

@@ -37,7 +37,6 @@ const SHARD_UNKNOWN_MAX: usize = 1024;
 const UNSEEN_AT_ONCE: usize = 16;
 const UNSEEN_WAITING_MAX: usize = 4096;
 
-/// The reason why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyLookupError {
     /// The key is unknown, disabled or expired.
@@ -100,7 +99,6 @@ struct Query {
     found: OnceCell<Option<CachedKey>>,
 }
 
-/// The state of a key in the cache.
 enum CacheLookup {
     Live(CachedKey),
     Unknown,
@@ -125,7 +123,6 @@ impl Keyring {
         self.callers.note_change(key);
     }
 
-    /// The callers of this node.
     pub(crate) fn callers(&self) -> &Callers {
         &self.callers
     }

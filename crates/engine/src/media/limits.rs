@@ -43,7 +43,6 @@ impl Default for MediaLimits {
 }
 
 impl MediaLimits {
-    /// The size limit of a kind of file.
     pub(super) fn bytes_max(self, kind: MediaKind) -> u64 {
         match kind {
             MediaKind::Mp4 | MediaKind::Mov => self.video_bytes_max,

@@ -22,7 +22,6 @@ const SHARDS: usize = 16;
 /// loaded many configurations, calls beyond it are counted without a channel.
 const SERIES_MAX: usize = 256;
 
-/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Served,
@@ -66,7 +65,6 @@ struct Series {
 /// Series by model. The name is empty if the request names no model or an unknown one.
 type Shard = HashMap<Arc<str>, Vec<Series>>;
 
-/// The call counts of a node.
 #[derive(Debug, Default)]
 pub(crate) struct CallTallies {
     shards: [Padded; SHARDS],
@@ -140,7 +138,6 @@ fn count_among(series: &mut Vec<Series>, row: &JournalRow, outcome: Outcome) {
     });
 }
 
-/// Calls and charges by wallet.
 #[derive(Debug, Default)]
 struct WalletTallies {
     wallets_max: usize,

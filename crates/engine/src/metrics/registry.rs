@@ -257,7 +257,6 @@ struct StoreValues {
     counters: Vec<(Counter, ReadStat)>,
 }
 
-/// Reads one of the store's values.
 type ReadStat = fn(&Stats) -> u64;
 
 impl StoreValues {

@@ -100,7 +100,6 @@ impl EndpointCounts {
 /// One bucket for each bound, and one for values above all bounds.
 const BUCKETS: usize = LATENCY_BOUNDS.len() + 1;
 
-/// A histogram of latencies.
 #[derive(Debug, Default)]
 struct Latencies {
     counts: [u64; BUCKETS],
@@ -170,12 +169,10 @@ struct ByEndpoint {
     endpoint: &'static str,
 }
 
-/// All tallies of a node.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTallies(Mutex<Vec<Arc<Tally>>>);
 
 impl RequestTallies {
-    /// Adds a new tally.
     pub(crate) fn tally(&self) -> Arc<Tally> {
         let tally = Arc::new(Tally::default());
         self.0.lock().push(Arc::clone(&tally));
@@ -213,7 +210,6 @@ impl RequestTallies {
     }
 }
 
-/// The declaration of a histogram.
 struct HistogramOfEndpoint {
     name: &'static str,
     about: &'static str,

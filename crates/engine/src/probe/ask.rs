@@ -13,14 +13,12 @@ pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// The maximum number of characters of an error text that are shown.
 const TEXT_CHARS_MAX: usize = 500;
 
-/// An answer and the time it took.
 pub(super) struct TimedAnswer {
     /// Status and body of a successful answer.
     pub(super) outcome: Result<(u16, Bytes), AskError>,
     pub(super) total: Duration,
 }
 
-/// The reason why there is no successful answer.
 pub(super) struct AskError {
     /// The status of the upstream's answer, if there was one.
     pub(super) status: Option<u16>,

@@ -16,7 +16,6 @@ pub(crate) struct RouteBreaker {
 }
 
 impl RouteBreaker {
-    /// The state of the route.
     pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         if !self.is_noticed.load(Ordering::Relaxed) {
             return BreakerState::Closed;

@@ -19,7 +19,6 @@ impl RouteLimits {
     }
 }
 
-/// How much of its limits a route has used.
 #[derive(Debug, Default)]
 pub(crate) struct RouteUsage(Mutex<Buckets>);
 

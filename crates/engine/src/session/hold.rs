@@ -36,7 +36,6 @@ pub(super) struct SessionHold {
     is_ledger_down: bool,
 }
 
-/// A step that the ledger has been asked for.
 struct RequestedStep {
     urgency: Urgency,
     answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
@@ -155,7 +154,6 @@ impl SessionHold {
         }
     }
 
-    /// Settles all usage.
     pub(super) fn settle(mut self, reading: MeterReading, outcome: &ClientOutcome) {
         let used = self.pricing.meter(reading.ended(), HoldAhead::Used);
         self.admission.set_session_usage(used);

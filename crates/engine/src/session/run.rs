@@ -30,7 +30,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum length of a reason in a close frame.
 const REASON_BYTES_MAX: usize = 123;
 
-/// The reason why a session ends.
 #[derive(Debug)]
 enum SessionEnd {
     /// The client closed the session. The frame is passed on to the upstream.
@@ -131,7 +130,6 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    /// Handles an event on one side.
     fn take(&mut self, event: SocketEvent) -> Option<SessionEnd> {
         match event {
             SocketEvent::Message(Side::Client, message) => self.on_client_message(message),

@@ -19,7 +19,6 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::failures::no_memory_for;
 
-/// The size limit of a list of voices.
 const VOICES_BYTES_MAX: usize = 4 << 20;
 
 /// A request for the voices of a model, or for one of them.

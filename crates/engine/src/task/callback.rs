@@ -27,7 +27,6 @@ const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The deliveries that are in progress.
 #[derive(Debug, Default)]
 struct ActiveDeliveries {
     hosts: HashMap<String, usize>,

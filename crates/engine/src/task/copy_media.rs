@@ -31,7 +31,6 @@ struct StoredMedium {
     is_optional: bool,
 }
 
-/// The result of copying a delivery.
 enum CopyOutcome {
     All(Vec<Option<HostedMedium>>),
     Later,

@@ -17,10 +17,8 @@ use crate::engine::Engine;
 /// The maximum number of attempts, if the task keeps changing in the meantime.
 const LOOKS_MAX: u32 = 3;
 
-/// The outcome of a cancellation.
 enum CancelOutcome {
     Cancelled,
-    /// The task has started.
     Running,
     /// The task has changed its state in the meantime.
     Changed,
@@ -183,7 +181,6 @@ impl Engine {
         }
     }
 
-    /// Continues a claimed task in the background.
     fn continue_in_background(
         self: &Arc<Self>,
         mut row: TaskRow,

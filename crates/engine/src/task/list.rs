@@ -11,7 +11,6 @@ use crate::engine::Engine;
 /// The maximum page size, and the page size if the request sets none.
 const PAGE_SIZE_MAX: u32 = 500;
 const PAGE_SIZE: u32 = 10;
-/// The highest page number that can be requested.
 const PAGE_MAX: u32 = 500;
 
 /// The filters of a list request, in the protocol's own parameters.

@@ -19,7 +19,6 @@ use crate::call::collect_body::CollectError;
 use crate::clock;
 use crate::engine::Engine;
 
-/// The maximum number of concurrent polls.
 const POLLS_MAX: usize = 256;
 /// The maximum number of tasks that are claimed at a time. A claim blocks the ledger writer.
 const CLAIMS_MAX: u32 = 64;
@@ -54,7 +53,6 @@ impl PollReport {
     }
 }
 
-/// The result of one request about a task.
 pub(super) enum TaskReply {
     /// The status, the requested pause and the body of an answer.
     Answered(u16, Option<Duration>, PollAnswer),
@@ -114,7 +112,6 @@ impl Engine {
         }
     }
 
-    /// Performs one step of a claimed task.
     async fn run_step(&self, mut row: TaskRow) {
         let Some(protocol) = TaskProtocol::find(&row.protocol) else {
             tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
@@ -136,7 +133,6 @@ impl Engine {
         self.apply_poll(&mut row, protocol, report).await;
     }
 
-    /// Applies the result of a poll to a claimed task.
     pub(super) async fn apply_poll(
         &self,
         row: &mut TaskRow,
@@ -280,7 +276,6 @@ impl Engine {
         }
     }
 
-    /// Tries to cancel a task at the upstream.
     async fn cancel_upstream(&self, row: &TaskRow, protocol: TaskProtocol) {
         if let (Some(upstream), Some(endpoint)) = (&row.upstream, protocol.cancel) {
             let status = self.ask(endpoint, upstream).await.status();

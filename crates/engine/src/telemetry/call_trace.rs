@@ -11,7 +11,6 @@ use crate::catalog::Route;
 /// counted.
 const NOTES_MAX: usize = 64;
 
-/// The trace of a call that is running.
 #[derive(Debug)]
 pub(crate) struct CallTrace {
     pub(super) context: TraceContext,

@@ -24,14 +24,12 @@ const PAUSES: [Duration; 5] = [
 /// The longest pause that a collector can ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A batch that could not be delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undelivered {
     pub(super) reason: DropReason,
     pub(super) error: String,
 }
 
-/// The outcome of one attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// The collector has accepted the batch, except for this many items.

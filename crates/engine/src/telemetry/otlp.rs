@@ -107,7 +107,6 @@ impl Status {
     }
 }
 
-/// A name and its value.
 #[derive(Debug, Serialize)]
 pub(super) struct Attribute<'a> {
     key: &'a str,
@@ -141,7 +140,6 @@ impl<'a> Attribute<'a> {
         Self { key, value }
     }
 
-    /// A label of a metric.
     pub(super) fn label(key: &'a str, value: String) -> Self {
         Self {
             key,

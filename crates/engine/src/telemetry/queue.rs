@@ -89,7 +89,6 @@ impl Telemetry {
         self.counts.sent(spans);
     }
 
-    /// Counts spans that are dropped.
     pub(super) fn dropped(&self, reason: DropReason, spans: u64) {
         self.pending.fetch_sub(spans, Ordering::Relaxed);
         self.counts.dropped(reason, spans);

@@ -38,7 +38,6 @@ pub(crate) struct View {
     pub(crate) words: u64,
 }
 
-/// The request id of a call.
 pub(crate) fn request_id(number: u64) -> String {
     format!("req_{number}")
 }

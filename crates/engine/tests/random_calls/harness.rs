@@ -48,7 +48,6 @@ pub(crate) fn in_virtual_time(work: impl Future<Output = ()>) {
     });
 }
 
-/// The results of a wave.
 pub(crate) struct Wave {
     pub(crate) script: Arc<Script>,
     pub(crate) seen: BTreeMap<u64, View>,

@@ -35,7 +35,6 @@ pub(crate) enum ClientDialect {
     Messages,
 }
 
-/// The plan of one call.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) number: u64,
@@ -61,7 +60,6 @@ pub(crate) enum Act {
     Status(u16),
     /// Closes the connection without an answer.
     HangUp,
-    /// Never answers.
     Silence,
     /// Answers with status 200 and a body that is not a valid answer.
     Nonsense,
@@ -80,7 +78,6 @@ pub(crate) struct Reply {
     pub(crate) end: ReplyEnd,
 }
 
-/// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyEnd {
     Regular,

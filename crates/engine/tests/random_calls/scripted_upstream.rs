@@ -69,7 +69,6 @@ impl Script {
         sent.get(&number).copied().unwrap_or(0)
     }
 
-    /// Decides what to do with this request.
     fn plan_answer(&self, request: &Value) -> PlannedAnswer<'_> {
         let messages = request["messages"].as_array().unwrap();
         let content = &messages.last().unwrap()["content"];

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Milliseconds since the listener started, advanced once per sweep.
-/// The value is never zero, so that zero can stand for "not waiting".
-/// It never reads zero, so that users can store zero for "not waiting".
+/// Milliseconds since the listener started, advanced once per sweep. The value is never zero, so that zero can stand
+/// for "not waiting".
 #[derive(Debug)]
 pub(crate) struct CoarseClock {
     start: Instant,

@@ -52,7 +52,6 @@ impl StreamTimer {
     }
 }
 
-/// The open streams of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct OpenStreams {
     next_id: AtomicU64,

@@ -15,7 +15,6 @@ use crate::framing::{FramingReader, RefusedRequests};
 /// vectored write: 3 % of a small call with commits before the answer (`docs/decisions/079`).
 const JOINED_BYTES_MAX: usize = 4 * 1024;
 
-/// The socket of a connection.
 #[derive(Debug)]
 pub(crate) struct MonitoredSocket<S> {
     socket: S,

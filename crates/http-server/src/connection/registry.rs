@@ -83,7 +83,6 @@ impl OpenConnections {
     }
 }
 
-/// When a connection must close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Close {
     AfterRequest,
@@ -131,7 +130,6 @@ impl ConnectionSlot {
         self.address
     }
 
-    /// Waits until the connection must close.
     pub(crate) async fn told_to_close(&self) -> Close {
         self.close.received().await
     }

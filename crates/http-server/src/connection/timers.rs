@@ -85,7 +85,6 @@ impl ConnectionTimers {
         }
     }
 
-    /// Whether a wait of the connection has exceeded its limit.
     pub(crate) fn is_overdue(&self, limits: &WaitLimits) -> bool {
         let waited = |since: &AtomicU64, limit: Duration| {
             self.clock.is_past(since.load(Ordering::Relaxed), limit)

@@ -23,7 +23,6 @@ pub(super) enum ChunkedBody {
     EndLf,
 }
 
-/// The result of reading a piece of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The body continues.

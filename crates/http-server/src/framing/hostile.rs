@@ -300,7 +300,6 @@ mod tests {
         "Connection: close\r\n",
     ];
 
-    /// A small seeded random generator.
     struct SeededRandom(u64);
 
     impl SeededRandom {

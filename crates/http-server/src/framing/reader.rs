@@ -20,7 +20,6 @@ const LINE_BYTES_MAX: usize = 64;
 /// The number of bytes that are kept of the end of a request line: its version and a carriage return.
 const TAIL_BYTES: usize = 9;
 
-/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FramingError {
@@ -50,7 +49,6 @@ impl FramingError {
         Self::ALL.into_iter().find(|it| *it as u8 == number)
     }
 
-    /// The error message for the client.
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::LengthAndCoding => {

@@ -32,7 +32,6 @@ pub(crate) enum MediaReply {
     RangeNotSatisfiable(u64),
 }
 
-/// A file, or a part of it.
 #[derive(Debug)]
 pub(crate) struct MediaFile {
     pub(crate) status: StatusCode,

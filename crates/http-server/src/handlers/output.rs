@@ -5,7 +5,6 @@ use super::websocket::WebSocketUpgrade;
 
 /// The result of a handler, which `response` turns into an answer.
 pub(crate) enum Output {
-    /// A JSON document.
     Document(Vec<u8>),
     /// An answer of the engine, which may be a stream.
     Answer(engine::Answer),

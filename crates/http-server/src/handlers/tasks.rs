@@ -12,7 +12,6 @@ use super::output::Output;
 use crate::context::RequestContext;
 use crate::request::{Query, body, headers};
 
-/// Creates a video task.
 pub(super) async fn create(
     context: &RequestContext,
     caller: &Caller,

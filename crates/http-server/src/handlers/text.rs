@@ -33,7 +33,6 @@ pub(super) async fn text(
     context.engine().text(call).await.map(Output::Answer)
 }
 
-/// Counts the tokens of a text request.
 pub(super) async fn token_count(
     context: &RequestContext,
     caller: &Caller,

@@ -18,7 +18,6 @@ pub(crate) fn description() -> &'static Asset {
     &DESCRIPTION
 }
 
-/// The document as text.
 pub(super) fn text() -> String {
     const TAGS: [&str; 8] = [
         "text",

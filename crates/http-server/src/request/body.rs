@@ -27,7 +27,6 @@ const RESERVE_GROWTH: usize = 4;
 const SPOOLED_FROM_BYTES: usize = 1 << 20;
 const SPOOL_PIECE_BYTES: usize = 256 << 10;
 
-/// Reads the whole body.
 pub(crate) async fn read(
     mut body: Incoming,
     limits: BodyLimits,

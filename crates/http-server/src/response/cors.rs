@@ -55,7 +55,6 @@ impl Cors {
         Some(Self::Listed(values.filter_map(Result::ok).collect()))
     }
 
-    /// Decides what the answer to this request permits.
     pub(crate) fn grant(&self, method: &Method, headers: &HeaderMap) -> Grant {
         let origin = match self {
             // Set even if the request has no origin, because a cache may reuse the answer for a request that has one.
@@ -83,7 +82,6 @@ impl Grant {
         self.preflight
     }
 
-    /// Writes the headers of the answer.
     pub(crate) fn write(self, answer: &mut HeaderMap) {
         if self.varies {
             answer.append(VARY, HeaderValue::from_static("origin"));

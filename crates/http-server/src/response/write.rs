@@ -13,7 +13,6 @@ use super::headers::{self, JSON};
 use crate::context::RequestContext;
 use crate::handlers::{MediaReply, WebSocketUpgrade};
 
-/// An answer of the engine.
 pub(crate) fn answer(context: RequestContext, answer: Answer) -> Response<ResponseBody> {
     let mut response = build(context, StatusCode::OK, answer.content_type, answer.body);
     headers::write_rates(response.headers_mut(), &answer.rates);
@@ -57,7 +56,6 @@ pub(crate) fn json(context: RequestContext, document: Vec<u8>) -> Response<Respo
     build(context, StatusCode::OK, JSON, buffered(document))
 }
 
-/// An answer without content.
 pub(crate) fn no_content(context: RequestContext) -> Response<ResponseBody> {
     let mut response = build(context, StatusCode::NO_CONTENT, JSON, buffered(Vec::new()));
     response.headers_mut().remove(CONTENT_TYPE);

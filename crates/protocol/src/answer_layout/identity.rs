@@ -31,7 +31,6 @@ pub(crate) enum IdentityMember {
     Usage,
 }
 
-/// A set of identity members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct IdentitySet(u8);
 

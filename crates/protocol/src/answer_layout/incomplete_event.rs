@@ -27,11 +27,9 @@ pub(crate) struct IncompleteEvent<'a> {
     pub(crate) before: Vec<u8>,
 }
 
-/// Fills in the missing members of an event.
 pub(crate) type FillIn = fn(&mut IncompleteEvent<'_>, &mut Vec<Edit>) -> Result<(), SyntaxError>;
 
 impl IncompleteEvent<'_> {
-    /// Whether the event lacks this member.
     pub(crate) fn lacks(&self, member: MemberSet) -> bool {
         self.output.required.has(member) && !self.output.present.has(member)
     }
@@ -97,7 +95,6 @@ pub(crate) fn fill_index(
 #[derive(Debug, Default)]
 pub(crate) struct Items(pub(crate) Vec<Item>);
 
-/// One output item.
 #[derive(Debug, Default)]
 pub(crate) struct Item {
     pub(crate) id: Box<str>,

@@ -15,17 +15,17 @@ pub(crate) struct AnswerLayout {
     /// Members whose content may also say who served the answer: the envelope, or the lists and
     /// objects of the output.
     pub(crate) nested: &'static [&'static str],
-    /// The response id.
+    /// The member with the response id.
     pub(crate) id: &'static str,
     /// Another member that repeats the response id, if there is one.
     pub(crate) id_again: Option<&'static str>,
-    /// The model.
+    /// The member that names the model.
     pub(crate) model: &'static str,
-    /// The time at which the answer was created, in Unix seconds, if the dialect has it.
+    /// The member with the creation time in Unix seconds, if the dialect has one.
     pub(crate) created: Option<&'static str>,
     /// A member that is set to the same value in every answer.
     pub(crate) fixed: Option<FixedMember>,
-    /// The usage report.
+    /// The member with the usage report.
     pub(crate) usage: &'static str,
     /// Reads the value at the cursor as a usage report. The second argument is the report before it,
     /// which a later report may only increase. Returns `None` if the report cannot be used for
@@ -63,20 +63,17 @@ impl AnswerLayout {
         ]
     }
 
-    /// The identity members that every answer must have.
     pub(crate) fn required_identity(&self) -> IdentitySet {
         let members = self.identity_members().into_iter();
         let required = members.filter(|(_, member)| member.is_some());
         required.fold(IdentitySet::default(), |all, (name, _)| all.with(name))
     }
 
-    /// Whether this data is the end mark of a stream.
     pub(crate) fn is_end_mark(&self, data: &[u8]) -> bool {
         let end_mark = self.end_mark.map(|mark| mark.data.as_bytes());
         end_mark.is_some_and(|end_mark| data.trim_ascii() == end_mark)
     }
 
-    /// The identity member that has this name.
     pub(crate) fn identity(&self, name: Text<'_>) -> Option<IdentityMember> {
         if name.is(self.id) || self.id_again.is_some_and(|again| name.is(again)) {
             Some(IdentityMember::Id)
@@ -92,7 +89,6 @@ impl AnswerLayout {
     }
 }
 
-/// The event that ends a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndMark {
     /// Its data, which identifies it.

@@ -11,15 +11,12 @@ impl MemberSet {
     pub(crate) const SEQUENCE: Self = Self(1);
     /// The index of the item, block or step.
     pub(crate) const INDEX: Self = Self(1 << 1);
-    /// The id of the item.
     pub(crate) const ITEM_ID: Self = Self(1 << 2);
     /// The index of the part within its item.
     pub(crate) const PART: Self = Self(1 << 3);
-    /// The list of items.
     pub(crate) const ITEMS: Self = Self(1 << 4);
     /// The object that contains the members of the answer.
     pub(crate) const ENVELOPE: Self = Self(1 << 5);
-    /// The type of the event.
     pub(crate) const TYPE: Self = Self(1 << 6);
     /// Not a member: whether an earlier event has started the part to which this event adds.
     pub(crate) const PART_STARTED: Self = Self(1 << 7);

@@ -38,7 +38,6 @@ pub(crate) struct Output {
     pub(crate) items: usize,
     /// Whether the current event or answer has a list of items.
     pub(crate) has_items: bool,
-    /// Whether the items of the current event have any content.
     pub(crate) event_has_content: bool,
     /// Whether an item of the current event has the members that clients read in every item.
     pub(crate) has_complete_item: bool,
@@ -68,7 +67,6 @@ pub(crate) struct Output {
     pub(crate) end: StreamEnd,
     /// Whether the usage reports so far are interim. Our own count may then be higher.
     pub(crate) usage_is_interim: bool,
-    /// The usage so far.
     pub(crate) usage: Option<Usage>,
     /// Calls of built-in tools in the output. A usage report may have a better count.
     pub(crate) tools: ToolCalls,
@@ -143,7 +141,6 @@ impl Output {
             .map_or(&[], |words| &words.edits)
     }
 
-    /// The text that was withheld so far.
     pub(crate) fn withheld(&self) -> Option<&str> {
         self.upstream_text.as_ref()?.withheld()
     }

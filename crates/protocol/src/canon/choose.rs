@@ -10,7 +10,6 @@ use super::request::{Request, ToolChoice};
 use crate::failure::Failure;
 use crate::profile::Profile;
 
-/// Whether the model may, must or must not call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolCalling {
     May,
@@ -80,7 +79,6 @@ pub fn accepted_sampling<'a>(
     None
 }
 
-/// Whether the request asks for the default verbosity.
 pub(crate) fn is_usual_verbosity(request: &Request) -> bool {
     let verbosity = request.verbosity.as_deref();
     verbosity.is_none_or(|verbosity| verbosity == "medium")

@@ -7,7 +7,6 @@ use super::path::Path;
 use super::request::{Logprobs, Reasoning, SignedAt, ToolCall};
 use crate::dialect::Dialect;
 
-/// The maximum length of the header's value.
 const HEADER_BYTES_MAX: usize = 2048;
 /// Names beyond this number are only counted, because the header could not hold them.
 const NAMES_MAX: usize = 512;

@@ -50,7 +50,6 @@ pub enum Block {
 }
 
 impl Block {
-    /// Whether it holds a picture.
     pub(crate) fn is_picture(&self) -> bool {
         matches!(self, Self::Image { .. })
     }

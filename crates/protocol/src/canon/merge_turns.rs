@@ -67,7 +67,6 @@ pub(crate) fn merge_turns<'a>(
     Ok(merged)
 }
 
-/// Whether a turn of this role can contain this part.
 fn can_contain(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bool {
     match (role, part) {
         (_, Part::Text(_)) => true,

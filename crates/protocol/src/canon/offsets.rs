@@ -5,7 +5,7 @@
 /// texts are dropped, unless every character is one byte.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// The text of a block so far.
+/// Converts offsets into the text of one block.
 #[derive(Debug, Default)]
 pub(crate) struct OffsetConverter {
     bytes: usize,
@@ -16,12 +16,10 @@ pub(crate) struct OffsetConverter {
 }
 
 impl OffsetConverter {
-    /// An empty text.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Appends a piece.
     pub(crate) fn push(&mut self, piece: &str) {
         self.bytes = self.bytes.saturating_add(piece.len());
         self.wide |= !piece.is_ascii();

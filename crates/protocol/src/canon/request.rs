@@ -324,7 +324,6 @@ impl Effort {
         }
     }
 
-    /// The effort that corresponds to a budget.
     pub(crate) const fn of_budget(tokens: u64) -> Self {
         match tokens {
             0 => Self::None,

@@ -5,7 +5,6 @@ use crate::json::Raw;
 /// The maximum number of names that are kept. The header could not report more.
 const UNKNOWN_MAX: usize = 1024;
 
-/// Records the name of a member.
 pub(crate) fn note_unknown(unknown: &mut Vec<String>, name: impl Into<String>) {
     if unknown.len() < UNKNOWN_MAX {
         unknown.push(name.into());

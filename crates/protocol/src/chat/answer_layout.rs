@@ -11,7 +11,6 @@ use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError, Text};
 use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
 
-/// The event that ends a stream.
 pub(super) const END_MARK: EndMark = EndMark {
     data: "[DONE]",
     frame: "data: [DONE]\n\n",

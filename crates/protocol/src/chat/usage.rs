@@ -52,7 +52,6 @@ pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
     Ok(Some(report.into()))
 }
 
-/// Writes a usage object.
 pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
     it.number("prompt_tokens", usage.input_total());
     it.number("completion_tokens", usage.output_total());

@@ -55,7 +55,6 @@ pub(super) fn read_response(
     }
 }
 
-/// Writes a whole answer.
 pub(super) fn write_response(
     dialect: Dialect,
     response: &Response,

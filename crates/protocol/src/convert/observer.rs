@@ -10,7 +10,6 @@ pub(super) struct Observer {
     counter: Counter,
     /// Whether there was any output.
     pub(super) content: bool,
-    /// The number of images.
     pub(super) pictures: u64,
     /// The last usage report.
     pub(super) usage: Option<Usage>,

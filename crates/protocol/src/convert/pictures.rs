@@ -2,7 +2,6 @@
 
 use crate::dialect::Dialect;
 
-/// Whether answers of this dialect can contain images.
 pub(super) fn can_contain_images(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Generate | Dialect::Interactions)
 }

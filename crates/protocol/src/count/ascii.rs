@@ -13,7 +13,6 @@ use fearless_simd::{Simd, SimdBase as _, SimdMask as _, u8x64};
 use super::text::cost;
 use crate::json::Backslashes;
 
-/// The number of bytes in a block.
 const BLOCK_BYTES: usize = 64;
 
 /// Spaces and lower-case letters are counted together, so they must cost the same.
@@ -55,7 +54,6 @@ pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word:
     counts.run_to(text.len() - rest.len() + stop.unwrap_or(rest.len()))
 }
 
-/// The counts of the blocks so far.
 struct Counts<const ESCAPES: bool> {
     parts: u64,
     backslashes: Backslashes,

@@ -31,7 +31,6 @@ pub struct InputCount {
 }
 
 impl InputCount {
-    /// The sum of both inputs.
     pub(crate) fn plus(self, other: Self) -> Self {
         let most = self.tokens_max.zip(other.tokens_max);
         Self {
@@ -62,7 +61,6 @@ pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
     counter.finish(value.text().len())
 }
 
-/// How the model uses a member of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum MemberUse {
     /// The model reads its text, and it can contain media.
@@ -93,7 +91,6 @@ pub(crate) struct JsonCounter<'a> {
 }
 
 impl<'a> JsonCounter<'a> {
-    /// Starts a member of this kind.
     pub(crate) fn begin(&mut self, member_use: MemberUse) {
         self.member_use = member_use;
         self.media.begin(member_use == MemberUse::Conversation);

@@ -29,7 +29,6 @@ const PARTS_MAX: usize = 4;
 /// Follows a JSON value and finds the media in it.
 #[derive(Debug, Default)]
 pub(super) struct MediaFinder<'a> {
-    /// Whether the value can contain media.
     has_media: bool,
     /// The number of open containers.
     depth: usize,
@@ -54,7 +53,6 @@ enum Level {
 }
 
 impl<'a> MediaFinder<'a> {
-    /// Starts a new value.
     pub(super) fn begin(&mut self, has_media: bool) {
         // Entries of `levels` and `parts` are written when a container opens, and not read before.
         self.has_media = has_media;

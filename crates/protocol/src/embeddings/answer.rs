@@ -15,7 +15,6 @@ use crate::native::{Answer, UnusableAnswer};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
-/// The form that the client expects.
 pub(super) struct ExpectedAnswer<'a> {
     pub(super) encoding: Encoding,
     /// The public model id.

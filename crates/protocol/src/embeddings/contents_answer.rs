@@ -6,7 +6,6 @@ use crate::rejection;
 use crate::scrub::Ids;
 use crate::unusable_answer::UnusableAnswer;
 
-/// The members of an answer in the contents form.
 pub(super) struct ContentsAnswer<'a> {
     pub(super) vectors: Vec<Raw<'a>>,
     pub(super) usage: Option<Raw<'a>>,

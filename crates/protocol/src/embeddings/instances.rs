@@ -9,7 +9,6 @@ use super::request::{Contents, Form};
 use crate::json::write::object;
 use crate::unusable_answer::UnusableAnswer;
 
-/// Writes a request.
 pub(super) fn write(contents: &Contents) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |it| {

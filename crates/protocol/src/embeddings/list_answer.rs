@@ -7,7 +7,6 @@ use crate::scrub::Ids;
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::{self, Usage};
 
-/// The members of an answer in the list form.
 #[derive(Default)]
 pub(super) struct ListAnswer<'a> {
     /// Edits that remove the upstream's identity.

@@ -6,7 +6,6 @@ use crate::canon::base64;
 use crate::json::{Cursor, Raw, Shape};
 use crate::unusable_answer::UnusableAnswer;
 
-/// Base64 of an array of numbers.
 pub(super) fn to_base64(numbers: Raw<'_>) -> Result<Vec<u8>, UnusableAnswer> {
     let mut encoder = base64::Encoder::default();
     Cursor::new(numbers.text()).array(|cursor| {

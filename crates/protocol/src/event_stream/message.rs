@@ -12,7 +12,6 @@ const PRELUDE_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
 /// The maximum size of a message. It is that of an event, because a payload becomes an event.
 const MESSAGE_BYTES_MAX: usize = EVENT_BYTES_MAX;
-/// The maximum size of a message's headers.
 const HEADER_BYTES_MAX: usize = 128 << 10;
 
 /// The maximum number of headers per message. Real messages have three or four.

@@ -17,7 +17,6 @@ const NAMES: CountNames = CountNames {
     tokens: "tokenCount",
 };
 
-/// Reads a usage object.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     separate_thoughts::read_usage(usage, &NAMES)
 }

@@ -107,7 +107,6 @@ impl Request {
     }
 }
 
-/// The members of an answer.
 #[derive(Default)]
 struct AnswerFields<'a> {
     model: Option<Raw<'a>>,
@@ -224,7 +223,6 @@ impl<'a> AnswerFields<'a> {
     }
 }
 
-/// The grade that an answer or an event reports.
 pub(super) fn reported_grade(
     quality: Option<Raw<'_>>,
     resolution: Option<Raw<'_>>,

@@ -24,7 +24,6 @@ pub(super) enum DeliveryForm {
 }
 
 impl DeliveryForm {
-    /// The form that a request to this family asks for.
     pub(super) fn of(options: &Options, family: Family) -> Self {
         match (family, options.response_format.as_deref()) {
             // This family always answers with base64 (`docs/api/images.md`).
@@ -108,7 +107,6 @@ impl<'a> SentImage<'a> {
     }
 }
 
-/// An image in the form for the client.
 #[derive(Debug)]
 pub(super) struct ClientImage<'a> {
     /// The member that holds it.
@@ -143,7 +141,6 @@ impl ClientImage<'_> {
         edits
     }
 
-    /// The member for the client.
     pub(super) fn member(&self) -> Vec<u8> {
         let kept = self.text.raw().get(self.cut..).unwrap_or_default();
         format!("\"{}\":\"{}{kept}\"", self.name, self.put).into_bytes()

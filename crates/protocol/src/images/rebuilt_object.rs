@@ -5,7 +5,6 @@ use bytes::Bytes;
 use crate::byte_queue::ByteQueue;
 use crate::json::write_string;
 
-/// An object being built.
 pub(super) struct RebuiltObject<'b> {
     body: &'b Bytes,
     out: ByteQueue,
@@ -35,13 +34,11 @@ impl<'b> RebuiltObject<'b> {
         self
     }
 
-    /// Writes bytes.
     pub(super) fn text(&mut self, text: &[u8]) -> &mut Self {
         self.out.copy(text);
         self
     }
 
-    /// Writes a string.
     pub(super) fn string(&mut self, value: &str) -> &mut Self {
         let mut text = Vec::with_capacity(value.len() + 2);
         write_string(&mut text, value);

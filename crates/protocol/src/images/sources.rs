@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 
-/// The source of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) kind: Kind,
@@ -23,7 +22,6 @@ pub(super) enum Kind {
     File,
 }
 
-/// The JSON notation of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
     /// `"…"`

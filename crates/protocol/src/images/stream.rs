@@ -48,7 +48,6 @@ pub struct Rewriter {
     summary: AnswerSummary,
 }
 
-/// The members of one event.
 #[derive(Default)]
 struct Event<'a> {
     kind: Option<Raw<'a>>,
@@ -263,7 +262,6 @@ impl Rewriter {
         }
     }
 
-    /// Records the content of an event.
     fn note(&mut self, event: &Event<'_>, kind: &str, picture: Option<&ClientImage<'_>>) {
         let completed = kind.ends_with(".completed");
         let is_result = completed || kind.ends_with(".partial_succeeded");

@@ -5,7 +5,6 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::ToolCalls;
 use crate::usage::{InclusiveCounts, Usage, count};
 
-/// The content of a usage object.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UsageReport {
     /// Tokens, if they are reported.

@@ -8,7 +8,6 @@ use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
 use crate::usage;
 
-/// The event that ends a stream.
 pub(super) const END_MARK: EndMark = EndMark {
     data: "[DONE]",
     frame: "event: done\ndata: [DONE]\n\n",

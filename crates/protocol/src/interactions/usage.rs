@@ -17,12 +17,10 @@ const NAMES: CountNames = CountNames {
     tokens: "tokens",
 };
 
-/// Reads a usage object.
 pub(crate) fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     separate_thoughts::read_usage(usage, &NAMES)
 }
 
-/// Writes a usage object.
 pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
     object(out, |it| {
         it.number("total_input_tokens", usage.input_total());

@@ -10,7 +10,6 @@ use fearless_simd::{Level, Simd, SimdBase as _, SimdMask as _, dispatch, u8x16, 
 use super::backslashes::Backslashes;
 use super::syntax::{SyntaxError, SyntaxErrorKind};
 
-/// Bytes per block.
 const BLOCK_BYTES: usize = 64;
 /// Bytes that one comparison covers.
 const PART_BYTES: usize = 16;
@@ -181,7 +180,6 @@ fn escape_marks(part: &[u8; PART_BYTES]) -> u64 {
     special_marks(part) | odd
 }
 
-/// The end of the escape whose backslash is at `backslash`.
 fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, SyntaxError> {
     let after = bytes.get(backslash + 1..).unwrap_or_default();
     let length = match after {

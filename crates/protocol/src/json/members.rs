@@ -13,13 +13,11 @@ use crate::failure::Failure;
 /// Whether the name of a member may be written in more than one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// Names have one spelling.
     One,
     /// `max_tokens` and `maxTokens` are the same member.
     SnakeOrCamel,
 }
 
-/// A member of an object.
 #[derive(Debug, Clone)]
 pub(crate) struct Member<'a> {
     /// The name, unescaped.
@@ -36,13 +34,10 @@ impl Member<'_> {
     }
 }
 
-/// An error from reading the members of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MembersError {
-    /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// JSON, but not an object.
     #[error("it must be a JSON object")]
     NotObject,
     /// A name that contains a lone surrogate, so that it cannot be decoded.
@@ -57,7 +52,6 @@ pub(crate) enum MembersError {
 /// Lists up to this length are searched linearly, which is faster than a binary search.
 const SHORT: usize = 16;
 
-/// All members of one object.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     list: Vec<Member<'a>>,
@@ -207,7 +201,6 @@ impl<'a> Members<'a> {
         list.get(*order.get(found.ok()?)?)
     }
 
-    /// Whether the object has no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -293,7 +286,6 @@ impl<'a> Members<'a> {
         Ok(self.find(name)?.filter(|value| !value.is_null()))
     }
 
-    /// A boolean member.
     #[inline]
     pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         self.typed(name, "a boolean", |value| value.boolean())
@@ -311,7 +303,6 @@ impl<'a> Members<'a> {
         self.typed(name, "a string", |value| value.string()?.decode().ok())
     }
 
-    /// An array member.
     #[inline]
     pub(crate) fn array(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an array", |value| {
@@ -319,7 +310,6 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// An object member.
     #[inline]
     pub(crate) fn object(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         self.typed(name, "an object", |value| {
@@ -439,7 +429,6 @@ fn is_camel(found: &str, snake: &str) -> bool {
     found.next().is_none()
 }
 
-/// The camel-case spelling of a name in snake case.
 pub(crate) fn camel(snake: &str) -> Cow<'_, str> {
     if !snake.contains('_') {
         return Cow::Borrowed(snake);

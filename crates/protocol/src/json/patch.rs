@@ -20,7 +20,6 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Replaces `span` with `text`.
     pub(crate) fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
         Self {
             span,
@@ -33,7 +32,6 @@ impl Edit {
         Self::replace(at..at, text)
     }
 
-    /// Removes `span`.
     pub(crate) fn remove(span: Range<usize>) -> Self {
         Self::replace(span, &b""[..])
     }

@@ -20,16 +20,13 @@ const SHORT_DIGITS: usize = 19;
 /// An integer. Values that do not fit into `u64` are only classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Integer {
-    /// Below zero.
     Negative,
-    /// Within `u64`.
     Value(u64),
     /// Above `u64`.
     Huge,
 }
 
 impl Integer {
-    /// The number, limited to the range of `u64`.
     pub(crate) fn saturating(self) -> u64 {
         match self {
             Self::Negative => 0,
@@ -57,12 +54,10 @@ impl<'a> Raw<'a> {
         self.text
     }
 
-    /// Its position.
     pub(crate) fn span(&self) -> Range<usize> {
         self.at..self.at.saturating_add(self.text.len())
     }
 
-    /// The kind of the value.
     pub(crate) fn shape(&self) -> Shape {
         let first = self.text.bytes().next();
         first.and_then(Shape::of).unwrap_or(Shape::Null)
@@ -88,7 +83,6 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The value of a boolean.
     pub(crate) fn boolean(&self) -> Option<bool> {
         match self.text {
             "true" => Some(true),

@@ -28,7 +28,6 @@ impl<'a> RawObject<'a> {
         Some(Self(members))
     }
 
-    /// The object without members that are `null`.
     #[must_use]
     pub(crate) fn without_nulls(mut self) -> Self {
         self.0.retain(|(_, value)| !value.is_null());
@@ -43,7 +42,6 @@ impl<'a> RawObject<'a> {
             .filter(|value| !value.is_null())
     }
 
-    /// A member that is a string.
     pub(crate) fn string(&self, name: &str) -> Option<Text<'a>> {
         self.get(name)?.string()
     }

@@ -13,17 +13,11 @@ use super::text::Text;
 /// The kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// `{…}`
     Object,
-    /// `[…]`
     Array,
-    /// `"…"`
     String,
-    /// `-1.5e3`
     Number,
-    /// `true` or `false`
     Boolean,
-    /// `null`
     Null,
 }
 
@@ -49,7 +43,6 @@ pub(crate) trait ContentVisitor<'a> {
     fn string(&mut self, text: Text<'a>);
     /// A number, a boolean or `null`.
     fn scalar(&mut self, _raw: &'a str) {}
-    /// An object or an array begins.
     fn opened(&mut self, _is_object: bool) {}
     /// The innermost object or array ends.
     fn closed(&mut self) {}
@@ -70,7 +63,6 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The position before the first byte of `text`.
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -131,7 +123,6 @@ impl<'a> Cursor<'a> {
         Ok(Raw::new(self.slice(start..self.at), start, escaped))
     }
 
-    /// Reads a string.
     pub(crate) fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
         self.skip_space();
         if self.peek() != Some(b'"') {

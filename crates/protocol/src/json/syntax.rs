@@ -10,11 +10,9 @@ pub(crate) const KEYS_MAX: usize = 10_000;
 #[error("{kind} at byte {at}")]
 pub(crate) struct SyntaxError {
     pub(crate) kind: SyntaxErrorKind,
-    /// The position in the text.
     pub(crate) at: usize,
 }
 
-/// The ways in which a text can be invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SyntaxErrorKind {
     #[error("a value is missing")]

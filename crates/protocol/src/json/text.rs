@@ -33,7 +33,6 @@ impl<'a> Text<'a> {
         self.at..self.at.saturating_add(self.raw.len())
     }
 
-    /// Whether there is nothing between the quotes.
     pub(crate) fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }

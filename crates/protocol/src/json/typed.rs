@@ -10,18 +10,14 @@ use super::scan::{Cursor, Shape};
 use super::syntax::SyntaxError;
 use crate::failure::Failure;
 
-/// An error from reading a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
-    /// Not JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// JSON of the wrong type.
     #[error("`{name}` must be {wanted}")]
     Type {
         /// The name of the member in the client's request.
         name: Box<str>,
-        /// The expected type.
         wanted: &'static str,
     },
 }
@@ -105,7 +101,6 @@ pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, 
     }
 }
 
-/// An integer of either sign.
 pub(crate) fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, ValueError> {
     let number = number(cursor, name)?;
     let whole = number.as_ref().map(Number::as_i64);
@@ -146,7 +141,6 @@ pub(crate) fn json(
         .map_err(|_| ValueError::wanted(name, "an object"))
 }
 
-/// A list of strings.
 pub(crate) fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, ValueError> {
     let mut list = Vec::new();
     array(cursor, name, |cursor, _| {

@@ -7,14 +7,12 @@ use std::io::Write as _;
 
 use super::text::write_string;
 
-/// Writes an object.
 pub(crate) fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
     out.push(b'{');
     write(&mut Object { out, first: true });
     out.push(b'}');
 }
 
-/// Writes an array.
 pub(crate) fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
     out.push(b'[');
     write(&mut Array { out, first: true });
@@ -42,9 +40,7 @@ pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     }
 }
 
-/// A type that is written as a JSON number.
 pub(crate) trait Number {
-    /// Writes its digits.
     fn write(self, out: &mut Vec<u8>);
 }
 
@@ -91,12 +87,10 @@ impl Object<'_> {
         self
     }
 
-    /// A string.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.value(name, |out| write_string(out, value))
     }
 
-    /// A string, or `null`.
     pub(crate) fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
@@ -108,7 +102,6 @@ impl Object<'_> {
         self.value(name, |out| value.write(out))
     }
 
-    /// `true` or `false`.
     pub(crate) fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
         self.word(name, if value { "true" } else { "false" })
     }
@@ -135,7 +128,6 @@ impl Object<'_> {
     }
 }
 
-/// An array being written.
 #[derive(Debug)]
 pub(crate) struct Array<'o> {
     out: &'o mut Vec<u8>,
@@ -150,7 +142,6 @@ impl Array<'_> {
         self
     }
 
-    /// A string.
     pub(crate) fn text(&mut self, value: &str) -> &mut Self {
         self.value(|out| write_string(out, value))
     }
@@ -164,7 +155,6 @@ impl Array<'_> {
         self.value(|out| object(out, write))
     }
 
-    /// Whether nothing has been written yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.first
     }

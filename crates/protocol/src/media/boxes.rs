@@ -5,7 +5,6 @@ use super::file_error::Invalid;
 /// The longest header: size, type, and the size again in 64 bits.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
 
-/// The header of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BoxHead {
     pub(super) kind: [u8; 4],
@@ -48,7 +47,6 @@ pub(super) struct Boxes<'b> {
 }
 
 impl<'b> Boxes<'b> {
-    /// The boxes of a payload, at most `count_max`.
     pub(super) fn of(payload: &'b [u8], count_max: usize) -> Self {
         Self {
             rest: payload,

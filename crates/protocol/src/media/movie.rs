@@ -38,7 +38,6 @@ struct Track {
 }
 
 impl Movie {
-    /// Reads the payload of `moov`.
     pub(super) fn read(payload: &[u8]) -> Result<Self, Invalid> {
         let mut found = FoundValues::default();
         walk(*b"moov", payload, 1, &mut found)?;

@@ -36,14 +36,12 @@ impl<'a> Fields<'a> {
         Self::read(&mut Cursor::new(value.text())).ok().flatten()
     }
 
-    /// An object with one member.
     pub(super) fn with_one_member(name: &'static str, value: Raw<'a>) -> Self {
         Self {
             list: vec![(Cow::Borrowed(name), value)],
         }
     }
 
-    /// Takes a member.
     pub(super) fn take(&mut self, name: &str) -> Option<Raw<'a>> {
         let place = self.list.iter().position(|(known, _)| known == name)?;
         Some(self.list.remove(place).1)

@@ -22,7 +22,6 @@ const THREAD: Detail = Detail {
     unsupported: &["thread"],
 };
 
-/// Whether `max_tokens` is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MaxTokensRule {
     Required,

@@ -72,7 +72,6 @@ fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long:
     report.cache_write = total - report.cache_write_1h;
 }
 
-/// Writes the members of a usage object.
 pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
     // This dialect counts images and audio as input tokens.
     let input = usage.input.saturating_add(usage.image_input);

@@ -121,7 +121,6 @@ pub(super) fn inspect_answer<'a>(
     Ok((inspection, output))
 }
 
-/// Inspects a whole answer.
 fn inspect<'a>(
     layout: &AnswerLayout,
     text: &'a str,

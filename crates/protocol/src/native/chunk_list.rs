@@ -29,7 +29,6 @@ enum ListPosition {
 }
 
 impl ChunkList {
-    /// Whether the list has ended.
     pub(super) fn is_complete(&self) -> bool {
         self.at == ListPosition::End
     }

@@ -8,7 +8,6 @@ use crate::interactions;
 use crate::messages;
 use crate::responses;
 
-/// The `AnswerLayout` of a dialect.
 pub(super) fn layout_of(dialect: Dialect) -> &'static AnswerLayout {
     match dialect {
         Dialect::Chat => &chat::ANSWER_LAYOUT,

@@ -7,7 +7,6 @@ use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
 use crate::tool::ToolCalls;
 
-/// Whether this data is the end mark of a stream.
 pub(crate) fn is_end_mark(dialect: Dialect, data: &[u8]) -> bool {
     layout_of(dialect).is_end_mark(data)
 }

@@ -14,7 +14,7 @@ use crate::usage::{Usage, count};
 /// know.
 const SPANS_MAX: usize = 8;
 
-/// The result of a search.
+/// What a search found in one answer or event.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -29,7 +29,6 @@ pub(super) struct Inspection<'a> {
     pub(super) usage_malformed: bool,
     /// An error instead of an answer.
     pub(super) error: Option<Raw<'a>>,
-    /// Whether the object has any member at all.
     pub(super) has_members: bool,
     /// The end of the first member that is not part of the identity.
     other_member_end: Option<usize>,
@@ -45,7 +44,6 @@ pub(super) struct Inspection<'a> {
     pub(super) found_in_start: IdentitySet,
 }
 
-/// The role of an inspected object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     /// A whole answer.
@@ -55,7 +53,6 @@ pub(super) enum ObjectKind {
 }
 
 impl<'a> Inspection<'a> {
-    /// Inspects a whole object.
     pub(super) fn of_object(
         layout: &AnswerLayout,
         form: ObjectKind,

@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::sse::EVENT_BYTES_MAX;
 use crate::unusable_answer::UnusableAnswer;
 
-/// The format of the body.
+/// The format of an upstream's stream, once its first bytes show it.
 #[derive(Debug, Default)]
 pub(crate) enum StreamBody {
     /// Only white space so far.
@@ -62,7 +62,6 @@ impl StreamBody {
         }
     }
 
-    /// The number of bytes that are kept.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Answer(answer) => answer.len(),

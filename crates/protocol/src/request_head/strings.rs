@@ -63,7 +63,6 @@ pub(crate) fn read_members<'a>(
     Ok((members, strings))
 }
 
-/// The relevant strings of a request.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,

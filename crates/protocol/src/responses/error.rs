@@ -68,7 +68,6 @@ pub(crate) fn write_first_failure(failure: &Failure, sequence: u64) -> Vec<u8> {
     event
 }
 
-/// The error of a failed response.
 fn write_error(out: &mut Vec<u8>, failure: &Failure) {
     out.extend_from_slice(b"{\"code\":");
     write_string(out, failure.code.as_str());

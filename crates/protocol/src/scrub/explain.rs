@@ -217,7 +217,6 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// The words of a camel-case name.
 fn camel_case_words(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {

@@ -38,7 +38,6 @@ pub(crate) struct Ids<'m> {
     model: &'m [u8],
     /// The start of the object in the whole text.
     offset: usize,
-    /// Whether a member was kept.
     any_kept: bool,
     /// The end of the last member.
     end: usize,
@@ -47,7 +46,6 @@ pub(crate) struct Ids<'m> {
 }
 
 impl<'m> Ids<'m> {
-    /// For an object that starts at `offset`.
     pub(crate) fn new(model: &'m [u8], offset: usize) -> Self {
         Self {
             model,
@@ -79,7 +77,6 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// Ends the object.
     pub(crate) fn end(self, edits: &mut Vec<Edit>) {
         if let Some(start) = self.leading {
             edits.push(Edit::remove(start..self.end));

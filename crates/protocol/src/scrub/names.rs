@@ -55,7 +55,6 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Whether a part of a word identifies the channel.
     pub(super) fn identifies_channel(&self, part: &str) -> bool {
         self.hidden
             .iter()

@@ -5,7 +5,6 @@ use crate::json::typed::{self, ValueError};
 use crate::json::write::{Array, Object};
 use crate::json::{Cursor, Integer};
 
-/// Reads a list of tokens.
 pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, ValueError> {
     let mut tokens = Vec::new();
     typed::array(cursor, "logprobs", |cursor, _| {
@@ -59,7 +58,6 @@ fn read_bytes(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ValueError> {
     Ok(bytes)
 }
 
-/// Writes a list of tokens.
 pub(crate) fn write(list: &mut Array<'_>, tokens: &[Token]) {
     for token in tokens {
         list.object(|it| {

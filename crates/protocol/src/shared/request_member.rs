@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use crate::json::typed::{self, ValueError};
 use crate::json::{Cursor, Integer};
 
-/// Reads a string.
 pub(crate) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, ValueError> {
     Ok(typed::string(cursor, name)?.map(Cow::into_owned))
 }
@@ -23,7 +22,6 @@ pub(crate) fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, 
     }
 }
 
-/// Whether a JSON object is not empty.
 pub(crate) fn has_members(json: &Json) -> bool {
     json.get().contains(':')
 }

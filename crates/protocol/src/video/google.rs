@@ -60,7 +60,6 @@ fn code_of_number(number: i64) -> Option<i64> {
     }
 }
 
-/// The code for a status label.
 fn code_of_label(label: &str) -> Option<i64> {
     const LABELS: [(&str, i64); 6] = [
         ("INVALID_ARGUMENT", INVALID_ARGUMENT),

@@ -129,7 +129,6 @@ fn clean(
     }
 }
 
-/// The answer, without the upstream's identity.
 fn without_identity(body: &Bytes, public_model: &str) -> Answer {
     let mut pieces = ByteQueue::new();
     let value = utf8(body).and_then(|text| Cursor::new(text).value());

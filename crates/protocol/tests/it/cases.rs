@@ -68,7 +68,6 @@ pub(crate) fn sent(request: Result<Request, Failure>, caller: Dialect, write: Wr
     }
 }
 
-/// The frames of a byte stream.
 pub(crate) fn frames(stream: &[u8]) -> Vec<Frame> {
     let mut splitter = Splitter::default();
     splitter.push(Bytes::copy_from_slice(stream));
@@ -101,7 +100,6 @@ pub(crate) fn describe_events(events: &[Event], result: &Result<(), UnusableAnsw
     text
 }
 
-/// Builds the response from the events of a whole answer.
 pub(crate) fn build_response(events: Vec<Event>) -> Option<Result<Response, Failure>> {
     let mut builder = ResponseBuilder::default();
     events.into_iter().find_map(|event| builder.push(event))
@@ -129,7 +127,6 @@ pub(crate) fn check_grammar(events: &[Event], ended: bool) {
     assert_eq!(over, ended, "{events:?}");
 }
 
-/// A request whose client wants to see thoughts.
 pub(crate) fn asking_for_thoughts() -> Request {
     Request {
         reasoning: Some(Reasoning {

@@ -19,7 +19,6 @@ use any::{any_nonsense, any_request, any_response, cut};
 
 const BOTH: [Dialect; 2] = [Dialect::Generate, Dialect::Interactions];
 
-/// The stream reader of a dialect.
 enum Reader {
     Generate(generate::Reader),
     Interactions(interactions::Reader),

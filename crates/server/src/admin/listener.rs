@@ -21,7 +21,6 @@ use super::api::state::AdminState;
 use super::router::router;
 use super::write_timeout_socket::WriteTimeoutSocket;
 
-/// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
 struct ClientTimeouts {
     /// The time limit for the head of a request, and between two requests.
@@ -103,7 +102,6 @@ impl AdminListener {
     }
 }
 
-/// Serves one connection until it ends.
 async fn serve<S>(socket: S, peer: SocketAddr, router: Router, timeouts: ClientTimeouts)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,

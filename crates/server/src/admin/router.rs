@@ -61,7 +61,6 @@ fn resources() -> OpenApiRouter<AdminState> {
         .merge(proposed_channels::router())
 }
 
-/// All endpoints of the listener.
 pub(crate) fn router(state: AdminState) -> Router {
     let (api, _) = api();
     api.merge(health::router())

@@ -12,7 +12,6 @@ use tokio::time::{Instant, Sleep};
 /// forever.
 const PROGRESS_BYTES: usize = 64 * 1024;
 
-/// A socket with a deadline for writes.
 #[derive(Debug)]
 pub(super) struct WriteTimeoutSocket<S> {
     socket: S,

@@ -76,7 +76,6 @@ impl Context {
         Ok(Store::attach(&self.store_settings()?)?)
     }
 
-    /// The settings to open the store.
     pub(super) fn store_settings(&self) -> Result<Settings, CommandError> {
         let file = self.config_file();
         if self.config.is_none() && !file.exists() {

@@ -17,7 +17,6 @@ struct Operator {
     folder: TempDir,
 }
 
-/// A buffer for the output of a command.
 #[derive(Clone, Default)]
 struct OutputBuffer(Arc<Mutex<Vec<u8>>>);
 

@@ -23,7 +23,6 @@ use crate::known_models::KnownModels;
 pub struct Config {
     /// The file that was read, if the configuration comes from one.
     pub file: Option<PathBuf>,
-    /// The text of the file.
     pub(crate) text: Arc<str>,
     pub server: Server,
     pub admin: Admin,

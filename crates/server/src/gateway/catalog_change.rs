@@ -5,7 +5,6 @@ use store::AuditAction;
 use super::catalog_keeper::ReplaceError;
 use crate::config::Entries;
 
-/// A change of the entries.
 #[derive(Debug)]
 pub(super) enum Change {
     /// Replaces the entries, if their version is still this one.
@@ -39,7 +38,6 @@ impl Change {
         }
     }
 
-    /// The audit row of the change.
     pub(super) fn action(&self, before: &Entries, after: &Entries) -> AuditAction {
         match self {
             Self::Replace { .. } => entries_action("config.replace", "config", before, after),

@@ -44,7 +44,6 @@ pub(crate) struct InForce {
     pub(crate) unlisted: Vec<(String, String)>,
 }
 
-/// Why a catalog was not replaced.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplaceError {
     #[error("The configuration has changed since it was read. Read it again.")]
@@ -96,7 +95,6 @@ impl CatalogKeeper {
         }
     }
 
-    /// The configuration in force.
     pub(crate) fn in_force(&self) -> Arc<InForce> {
         self.in_force.load_full()
     }
@@ -346,7 +344,6 @@ impl InForce {
         models.map(|model| model.id.clone()).collect()
     }
 
-    /// The reason why a channel cannot be used.
     pub(crate) fn idle_reason(&self, channel: &str) -> Option<&str> {
         let found = self.idle.iter().find(|(name, _)| name == channel);
         found.map(|(_, reason)| reason.as_str())

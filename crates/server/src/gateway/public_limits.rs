@@ -4,7 +4,6 @@ use http_server::{Limits, WaitLimits};
 
 use crate::config::Config;
 
-/// The limits of the public listener in this configuration.
 pub(super) fn public_limits(config: &Config) -> Limits {
     let Config {
         limits, timeouts, ..

@@ -19,7 +19,6 @@ use super::{open_store, reload};
 use crate::admin::{Access, AdminListener, AdminState};
 use crate::config::{self, CatalogLocation, Config, Tls};
 
-/// A running gateway.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     engine: Arc<Engine>,
@@ -120,12 +119,10 @@ impl Gateway {
         })
     }
 
-    /// The address of the public listener.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of the admin listener.
     pub(crate) fn admin_address(&self) -> SocketAddr {
         self.admin_address
     }

@@ -9,7 +9,6 @@ use store::{MediaOpenError, OpenError};
 use super::catalog_keeper::ReplaceError;
 use crate::config::Problem;
 
-/// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error("the configuration has {} problem(s)", .0.len())]

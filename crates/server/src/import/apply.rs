@@ -46,7 +46,6 @@ pub(crate) struct Comparison {
     pub(crate) outcome: Outcome,
 }
 
-/// A key to create.
 #[derive(Debug)]
 struct NewImportedKey {
     key: ImportedKey,
@@ -377,7 +376,6 @@ fn shown_name(name: &str) -> String {
     printable.take(TEXT_CHARS_MAX).collect()
 }
 
-/// A name for the wallet that no other wallet has.
 fn free_name(planned: &PlannedWallet, source: &str, taken: &HashSet<String>) -> String {
     let name = shown_name(&planned.name);
     let is_usable = !name.is_empty() && !name.starts_with(WalletId::PREFIX);

@@ -59,7 +59,6 @@ pub(crate) struct DraftModel {
     pub(crate) comments: Vec<String>,
 }
 
-/// A route of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DraftRoute {
     pub(crate) channel: String,
@@ -254,7 +253,6 @@ fn public_id(maker: &str, name: &str) -> String {
     }
 }
 
-/// Quotes a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }

@@ -6,7 +6,6 @@ use std::ops::{Add, Neg, Sub};
 
 use ledger::Micro;
 
-/// The number of decimals of an [`Amount`].
 const AMOUNT_DECIMALS: u32 = 12;
 /// 10^6: one micro-credit in units of an [`Amount`].
 const UNITS_PER_MICRO: i128 = 1_000_000;
@@ -52,7 +51,6 @@ impl Decimal {
         Some(Self { digits, scale }.shortened())
     }
 
-    /// A whole number.
     pub(crate) fn integer(number: i64) -> Self {
         Self {
             digits: number.into(),

@@ -28,7 +28,6 @@ pub(crate) struct ImportPlan {
     pub(crate) catalog: CatalogDraft,
 }
 
-/// A wallet to create.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedWallet {
     /// The table and the id in the other system: `users:17`.
@@ -41,7 +40,6 @@ pub(crate) struct PlannedWallet {
     pub(crate) credit_limit: Micro,
 }
 
-/// A key to create.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedKey {
     /// The table and the id in the other system: `tokens:5`.
@@ -56,7 +54,6 @@ pub(crate) struct PlannedKey {
     pub(crate) limits: KeyLimits,
 }
 
-/// The secret of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum PlannedSecret {
     /// The existing secret keeps working.

@@ -14,7 +14,6 @@ use upstream::{Preset, Protocol};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KnownModel {
-    /// The public id.
     pub(crate) id: String,
     pub(crate) kind: Kind,
     /// When the vendor published it.
@@ -54,7 +53,6 @@ impl KnownModel {
     }
 }
 
-/// The offer of a vendor for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Offer {

@@ -14,7 +14,6 @@ use super::entry::{Day, KnownModel};
 
 const BUILT_IN: &str = include_str!("../../../../catalog/models.toml");
 
-/// The origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The catalog that is built into the program.
@@ -23,7 +22,6 @@ pub(crate) enum Origin {
     File,
 }
 
-/// Known models by id.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownModels {
     pub(crate) version: String,
@@ -32,7 +30,6 @@ pub(crate) struct KnownModels {
     by_id: BTreeMap<String, usize>,
 }
 
-/// The contents of a catalog file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CatalogFile {
@@ -43,7 +40,6 @@ struct CatalogFile {
 }
 
 impl KnownModels {
-    /// The models that are built into the program.
     pub(crate) fn built_in() -> &'static Self {
         static BUILT_IN_MODELS: LazyLock<KnownModels> =
             LazyLock::new(|| match KnownModels::parse(BUILT_IN, Origin::BuiltIn) {
@@ -97,7 +93,6 @@ impl KnownModels {
         }
     }
 
-    /// The model with this id.
     pub(crate) fn find(&self, id: &str) -> Option<(&KnownModel, Origin)> {
         let (model, origin) = self.entries.get(*self.by_id.get(id)?)?;
         Some((model, *origin))

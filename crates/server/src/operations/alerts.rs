@@ -9,7 +9,6 @@ use upstream::{FetchError, Guarded};
 /// The prefix of every webhook secret, by which scanners recognise a leaked one.
 const PREFIX: &str = "whsec_";
 
-/// The settings of a new rule.
 #[derive(Debug)]
 pub(crate) struct RuleRequest {
     pub(crate) kinds: Vec<AlertKind>,
@@ -18,7 +17,6 @@ pub(crate) struct RuleRequest {
     pub(crate) below: Option<Micro>,
 }
 
-/// Why a rule was not created.
 #[derive(Debug)]
 pub(crate) enum RuleError {
     /// The URL cannot be called.

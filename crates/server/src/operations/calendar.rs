@@ -5,12 +5,10 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use ledger::{DAY_MS, UnixMs};
 
-/// The start of the day that contains a time.
 pub(crate) fn day_start(time: UnixMs) -> UnixMs {
     UnixMs::new(time.get().div_euclid(DAY_MS).saturating_mul(DAY_MS))
 }
 
-/// The start of the month that contains a time.
 pub(crate) fn month_start(time: UnixMs) -> UnixMs {
     Month::of(time).map_or_else(|| day_start(time), Month::start)
 }
@@ -25,7 +23,6 @@ impl Month {
         Some(Self(time.to_zoned(TimeZone::UTC).date().first_of_month()))
     }
 
-    /// The month after this one.
     pub(crate) fn next(self) -> Option<Self> {
         self.0.checked_add(1.month()).ok().map(Self)
     }

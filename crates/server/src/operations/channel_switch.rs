@@ -8,7 +8,6 @@ use store::{Actor, Store, StoreError};
 use crate::config::{CatalogLocation, Config, Entries, EntriesError, FileDraft, Problem};
 use crate::gateway::switch_action;
 
-/// Why a channel was not switched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SwitchError {
     #[error("there is no channel {0}")]
@@ -37,7 +36,6 @@ pub(crate) struct EntriesInForce {
 }
 
 impl EntriesInForce {
-    /// Reads the entries in force.
     pub(crate) async fn read(config: Config, store: &Store) -> Result<Self, SwitchError> {
         let stored = match config.admin.config {
             CatalogLocation::File => None,

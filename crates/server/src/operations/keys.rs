@@ -7,7 +7,6 @@ use store::{
 
 use super::secret;
 
-/// A key to create.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyDraft {
     pub(crate) wallet: WalletId,

@@ -16,7 +16,6 @@ use crate::config::{Config, Plan};
 /// The time limit for the store and for the media storage. Channels have their own time limit.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The results of the check.
 #[derive(Debug)]
 pub(crate) struct LiveReport {
     /// The live channels, in the order of the file.
@@ -70,7 +69,6 @@ impl Finding {
     }
 }
 
-/// The result for a channel.
 #[derive(Debug)]
 pub(crate) struct ChannelFinding {
     pub(crate) name: String,

@@ -6,13 +6,11 @@ use store::{BalancePoint, StatementEntry, StatementRange, Store, StoreError, Wal
 use super::calendar::{Month, day_start};
 use super::views::{BalanceView, EntryView, MonthView};
 
-/// The maximum number of months in a statement.
 const MONTHS_MAX: usize = 240;
 
 /// The maximum number of days in a history.
 const HISTORY_DAYS: i64 = 366;
 
-/// The heading of the CSV table.
 pub(crate) const CSV_HEADING: &str = "entry,time,kind,amount,balance_after,paid_after,gift_after,credit_used_after,reference,refund_of,note,actor,key,key_name,request_id\r\n";
 
 /// The sums of each month of a range. Months without entries are left out.

@@ -20,7 +20,6 @@ pub(crate) struct Converse {
     streamed: bool,
 }
 
-/// Whether the path belongs to this protocol.
 pub(crate) fn is_converse(path: &str) -> bool {
     target(path).is_some()
 }

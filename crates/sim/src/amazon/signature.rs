@@ -70,7 +70,6 @@ pub(crate) fn check_signature(
     Ok(Some(checked))
 }
 
-/// The members of the `authorization` header.
 struct Authorization<'a> {
     key_id: &'a str,
     day: &'a str,

@@ -20,7 +20,6 @@ pub(super) struct ChoiceStream {
     call_ids: VecDeque<String>,
 }
 
-/// The form in which the text is sent.
 enum TextForm {
     Text,
     Refusal,

@@ -149,7 +149,6 @@ impl Delta {
         }
     }
 
-    /// Opens an audio clip.
     pub(super) fn audio_start(id: String) -> Self {
         Self::audio(AudioDelta {
             id: Some(id),

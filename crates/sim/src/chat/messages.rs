@@ -204,7 +204,6 @@ fn past_call(call: &Member<'_>) -> Result<PastCall, Refusal> {
     })
 }
 
-/// The set of content parts that a message may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AllowedParts {
     User,

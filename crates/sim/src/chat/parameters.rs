@@ -7,7 +7,6 @@ use serde_json::Value;
 
 const STOPS_MAX: usize = 4;
 
-/// Whether and how the answer is streamed.
 #[derive(Debug)]
 pub(super) struct Streaming {
     pub(super) wanted: bool,

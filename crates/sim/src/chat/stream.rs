@@ -88,7 +88,6 @@ fn frame(kind: EventKind, json: &[u8]) -> Event {
     }
 }
 
-/// The events of one answer.
 struct Chunks {
     identity: Identity,
     model: String,

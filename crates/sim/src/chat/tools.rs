@@ -170,7 +170,6 @@ fn read_legacy(body: &Member<'_>, functions: &[Value]) -> Result<ToolSettings, R
     })
 }
 
-/// The requested format of the text.
 pub(super) fn read_format(body: &Member<'_>) -> Result<TextFormat, Refusal> {
     let Some(format) = body.child("response_format")? else {
         return Ok(TextFormat::Text);

@@ -36,9 +36,7 @@ pub(super) enum AnswerChange {
 /// The result of passing a request to the clouds.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The request does not belong to a cloud.
     NotForCloud,
-    /// The cloud has refused the request.
     Refused(Box<Reply>),
     /// A token endpoint has answered the request. The script has the faults that are still to be applied.
     TokenAnswer(Box<Reply>, Box<Script>),
@@ -112,7 +110,6 @@ pub(super) fn rewritten_parts(parts: &Parts, path: &str, key_header: &'static st
     rewritten
 }
 
-/// The bearer token of a request.
 pub(super) fn bearer(parts: &Parts) -> Option<&str> {
     let value = parts.headers.get("authorization")?.to_str().ok()?;
     value.strip_prefix("Bearer ")

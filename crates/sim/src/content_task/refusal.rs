@@ -33,7 +33,6 @@ pub(super) fn no_such_task() -> Reply {
     failure(StatusCode::NOT_FOUND, "ResourceNotFound", message, "")
 }
 
-/// Checks the credential of a call.
 pub(super) fn authorise(call: &IncomingCall<'_>) -> Result<(), Reply> {
     let Err(refused) = openai::authorise(&call.parts.headers, call.settings) else {
         return Ok(());

@@ -183,7 +183,6 @@ impl Task {
     }
 }
 
-/// Why a task cannot be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeleteError {
     Missing,

@@ -30,7 +30,6 @@ pub(crate) struct Script {
     pub(crate) habits: Habits,
 }
 
-/// Options of the Google protocols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GoogleOptions {
     /// Whether the answer stops halfway, with a token that the client sends back to request the rest.
@@ -42,7 +41,6 @@ pub(crate) struct GoogleOptions {
     pub(crate) tool_use_tokens: Option<u64>,
 }
 
-/// Delays at several points of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Delays {
     pub(crate) delay: Option<Duration>,
@@ -51,7 +49,6 @@ pub(crate) struct Delays {
     pub(crate) slow_usage: Option<Duration>,
 }
 
-/// How and where an answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BreakOff {
     pub(crate) how: BreakKind,
@@ -74,7 +71,6 @@ pub(crate) enum BreakPoint {
     Byte(u64),
 }
 
-/// A reply that is sent instead of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SubstituteReply {
     Status(Status),
@@ -94,7 +90,6 @@ pub(crate) struct Status {
     pub(crate) retry_after_s: Option<u32>,
 }
 
-/// Faults in the events of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct EventFaults {
     /// The number of content events before the garbage, error or failure event.

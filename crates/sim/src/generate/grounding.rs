@@ -79,7 +79,6 @@ fn queries(searches: u64) -> Vec<String> {
     (1..=searches).map(|n| format!("sim query {n}")).collect()
 }
 
-/// The pages that were fetched for an answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FetchedPages {

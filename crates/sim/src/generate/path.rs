@@ -8,7 +8,6 @@ pub(super) enum Action {
     Stream,
 }
 
-/// The form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,

@@ -145,7 +145,6 @@ fn plan(
 }
 
 impl Ending {
-    /// The candidate with this ending.
     pub(super) fn candidate(&self, index: usize) -> Candidate {
         Candidate {
             finish_reason: Some(self.reason.clone()),

@@ -48,7 +48,6 @@ impl Request {
     }
 }
 
-/// Parses the body.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),

@@ -55,7 +55,6 @@ pub(super) fn stream(
     Ok(reply(form, events))
 }
 
-/// A stream with this value as its only event.
 pub(super) fn single_event(form: Form, value: &Value) -> Reply {
     let mut frames = Frames::new(form);
     let event = frames.event(EventKind::Content, &compact(value));
@@ -110,7 +109,6 @@ impl Frames {
     }
 }
 
-/// The events of one answer.
 struct Events {
     identity: Identity,
     frames: Frames,

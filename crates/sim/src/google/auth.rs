@@ -7,7 +7,6 @@ use http::request::Parts;
 
 const KEY_HEADER: &str = "x-goog-api-key";
 
-/// Checks the credential of a request.
 pub(crate) fn authorise(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
     let key = key_of(parts).ok_or_else(Refusal::no_key)?;
     if settings.refuses(key) {

@@ -43,7 +43,6 @@ impl<'a> Field<'a> {
         Ok(field)
     }
 
-    /// The path of a member.
     pub(crate) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -134,7 +133,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Reads a list of strings.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<&'a str>, Refusal> {
         let list = self.list(name)?.unwrap_or_default();
         let text = |(index, value): (usize, &'a Value)| {
@@ -187,7 +185,6 @@ impl<'a> Field<'a> {
         Ok(Some(number))
     }
 
-    /// Reads a number between two bounds.
     pub(crate) fn decimal(&self, name: &str, min: i32, max: i32) -> Result<Option<f64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);

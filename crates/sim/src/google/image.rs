@@ -18,7 +18,6 @@ const TIERS: &[(&str, u64, u32)] = &[
     ("4K", 2520, 128),
 ];
 
-/// The requested picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Picture {
     width: u32,

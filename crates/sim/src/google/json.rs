@@ -12,13 +12,11 @@ pub(crate) fn compact(value: &impl Serialize) -> Vec<u8> {
     escaped(serde_json::to_vec(value).unwrap_or_default())
 }
 
-/// A reply with indented JSON.
 pub(crate) fn indented(status: StatusCode, value: &impl Serialize) -> Reply {
     let json = serde_json::to_vec_pretty(value).unwrap_or_default();
     Reply::whole(status, CONTENT_TYPE, escaped(json))
 }
 
-/// A reply with JSON on one line.
 pub(crate) fn one_line(status: StatusCode, value: &impl Serialize) -> Reply {
     Reply::whole(status, CONTENT_TYPE, compact(value))
 }

@@ -32,7 +32,6 @@ pub(crate) fn outputs(
     Ok(outputs)
 }
 
-/// The arguments of a call as a JSON value.
 pub(crate) fn arguments(call: &Call) -> Value {
     serde_json::from_str(call.arguments.as_str()).unwrap_or_default()
 }

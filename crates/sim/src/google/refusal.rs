@@ -10,7 +10,6 @@ use crate::reply::Reply;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -24,7 +23,6 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// An invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -195,7 +193,6 @@ impl Refusal {
         }
     }
 
-    /// The envelope for Generate Content.
     pub(crate) fn generate_envelope(&self) -> Value {
         let mut error = json!({
             "code": self.status.as_u16(),

@@ -14,12 +14,10 @@ use serde_json::{Value, json};
 const PREFIX: &str = "/v1beta/files/";
 const DOWNLOAD: &str = ":download";
 
-/// Whether a path names a file.
 pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(PREFIX).is_some_and(|id| !id.is_empty())
 }
 
-/// The download URL of a task's video.
 pub(crate) fn download_uri(host: &str, job: &Job) -> String {
     format!("http://{host}{PREFIX}{}{DOWNLOAD}?alt=media", job.id)
 }

@@ -5,7 +5,6 @@
 use crate::reply::Reply;
 use http::StatusCode;
 
-/// A refusal as one vendor sends it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct VendorRefusal {
     vendor: &'static str,

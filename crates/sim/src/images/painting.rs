@@ -3,7 +3,6 @@
 use super::scene::{Scene, SceneItem};
 use image::{Rgba, RgbaImage, imageops};
 
-/// The background of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Background<'a> {
     Coloured,

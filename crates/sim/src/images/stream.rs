@@ -133,7 +133,6 @@ fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> 
     events
 }
 
-/// A stream with an error as its only event.
 pub(super) fn only_error(model: &str) -> Reply {
     Reply::events(std::iter::once(error_event(model)))
 }

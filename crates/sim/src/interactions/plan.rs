@@ -26,7 +26,6 @@ pub(super) struct Identity {
     updated: String,
 }
 
-/// How an interaction ends.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) status: String,
@@ -35,7 +34,6 @@ pub(super) struct Ending {
     blocked: Option<String>,
 }
 
-/// One step of the answer.
 #[derive(Debug)]
 pub(super) enum PlannedStep {
     Thought {

@@ -42,7 +42,6 @@ pub(super) struct Request {
     pub(super) continued: Option<Continuation>,
 }
 
-/// Parses the body.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     match serde_json::from_slice(body) {
         Ok(value @ Value::Object(_)) => Ok(value),

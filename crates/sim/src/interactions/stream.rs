@@ -43,7 +43,6 @@ pub(super) fn late_failure(refusal: &Refusal) -> Reply {
     reply
 }
 
-/// A stream with an error as its only event.
 pub(super) fn only_error(refusal: &Refusal) -> Reply {
     Reply::events(std::iter::once(error_event(refusal)))
 }
@@ -75,7 +74,6 @@ fn error_event(refusal: &Refusal) -> Event {
     }
 }
 
-/// The events of one answer.
 struct Events {
     identity: Identity,
     ending: Ending,

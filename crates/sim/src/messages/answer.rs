@@ -75,7 +75,6 @@ impl Source {
     }
 }
 
-/// How the answer ends.
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Ending {

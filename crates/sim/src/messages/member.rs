@@ -20,12 +20,10 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The path of the object itself.
     pub(super) fn own_path(&self) -> &str {
         &self.path
     }
 
-    /// The path of a member.
     pub(super) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -34,7 +32,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The refusal of a member.
     pub(super) fn wrong(&self, name: &str, why: impl AsRef<str>) -> Refusal {
         Refusal::at(&self.path(name), why)
     }
@@ -88,7 +85,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Reads an integer that is not below `min`.
     pub(super) fn integer(&self, name: &str, min: u64) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -117,7 +113,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Reads a string of a fixed set.
     pub(super) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {

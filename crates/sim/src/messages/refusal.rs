@@ -13,7 +13,6 @@ const NOT_FOUND: &str = "not_found_error";
 const AUTHENTICATION: &str = "authentication_error";
 const BILLING: &str = "billing_error";
 
-/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -24,7 +23,6 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// The refusal of an invalid request.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, message)
     }

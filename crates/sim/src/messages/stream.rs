@@ -34,7 +34,6 @@ pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
         .chain([Data::MessageStop.write(EventKind::Frame)])
 }
 
-/// The events of one answer.
 struct Events {
     answer: Answer,
     model: String,

@@ -10,7 +10,6 @@ const BUDGET_MIN: u64 = 1024;
 const BUDGET_MEDIUM: u64 = 4096;
 const BUDGET_HIGH: u64 = 16_384;
 
-/// How the model thinks in this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Thinking {
     pub(super) effort: Effort,

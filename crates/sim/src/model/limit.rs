@@ -7,7 +7,6 @@ use crate::tokens::{count_tokens, cut};
 /// The number of tokens of a call in addition to its name and arguments.
 const CALL_TOKENS: u64 = 3;
 
-/// An output before limits are applied.
 #[derive(Debug)]
 pub(super) struct UnlimitedOutput {
     pub(super) reasoning: ChunkedText,

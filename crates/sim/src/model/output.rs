@@ -105,7 +105,6 @@ impl ChunkedText {
         self.text.is_empty()
     }
 
-    /// The pieces that a stream sends.
     pub(crate) fn pieces(&self) -> Pieces {
         Pieces {
             tokens: TokenIterator::new(Arc::clone(&self.text)),

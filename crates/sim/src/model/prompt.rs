@@ -87,7 +87,6 @@ pub(crate) enum ToolUse {
     Named(String),
 }
 
-/// The requested format of the text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum TextFormat {
     #[default]
@@ -133,7 +132,6 @@ pub(crate) enum Source {
 }
 
 impl Prompt {
-    /// The number of tokens of the prompt.
     pub(crate) fn tokens(&self) -> u64 {
         let tools: u64 = self.tools.iter().map(Tool::tokens).sum();
         let format_tokens = match &self.text_format {

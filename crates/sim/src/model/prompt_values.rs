@@ -155,7 +155,6 @@ impl<'a> PromptValues<'a> {
         Some(number)
     }
 
-    /// Whether the text contains a word.
     pub(super) fn mentions(&self, word: &str) -> bool {
         self.position(word).is_some()
     }
@@ -347,7 +346,6 @@ fn numbers(text: &str) -> Vec<Number> {
         .collect()
 }
 
-/// Finds the first JSON object in a text.
 fn first_object(text: &str) -> Option<Map<String, Value>> {
     text.match_indices('{').take(FOUND_MAX).find_map(|(at, _)| {
         let rest = text.get(at..)?;

@@ -24,7 +24,6 @@ pub(super) fn reply_text(prompt: &Prompt, seed: &mut Seed) -> String {
     }
 }
 
-/// Creates the text of the model's reasoning.
 pub(super) fn reasoning_text(prompt: &Prompt, sentences: usize) -> String {
     let (question, _) = prompt.question();
     let subject = echo(question, SUBJECT_WORDS_MAX);

@@ -23,7 +23,6 @@ const TASKS: &[&str] = &[
     "upscale",
 ];
 
-/// The requested video.
 #[derive(Debug)]
 pub(super) struct VideoSpec {
     pub(super) prompt: String,

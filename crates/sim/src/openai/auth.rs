@@ -5,7 +5,6 @@ use crate::settings::Settings;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-/// Checks the credential of a request.
 pub(crate) fn authorise(headers: &HeaderMap, settings: &Settings) -> Result<(), Refusal> {
     let key = headers
         .get(AUTHORIZATION)

@@ -20,7 +20,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The path of a member.
     pub(crate) fn path(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -109,7 +108,6 @@ impl<'a> Member<'a> {
         .code(code))
     }
 
-    /// Reads a number between two bounds.
     pub(crate) fn decimal(&self, name: &str, min: i32, max: i32) -> Result<Option<f64>, Refusal> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -133,7 +131,6 @@ impl<'a> Member<'a> {
         .code(code))
     }
 
-    /// Reads a string of a fixed set.
     pub(crate) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Option<&'a str>, Refusal> {
         match self.text(name)? {
             Some(text) if !allowed.contains(&text) => {
@@ -143,7 +140,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Refuses members that are not in `known`.
     pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.names().find(|name| !known.contains(name)) {
             None => Ok(()),

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 const INVALID_REQUEST: &str = "invalid_request_error";
 
-/// The error with which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -22,7 +21,6 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The refusal of an invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,

@@ -17,7 +17,6 @@ pub(crate) const HOSTED: &str = "x-sim-hosted";
 const TYPE: &str =
     "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse";
 
-/// Whether a path names an operation.
 pub(crate) fn is_operation(path: &str) -> bool {
     path.starts_with(ROOT) && path.contains(MARK)
 }

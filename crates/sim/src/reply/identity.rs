@@ -6,7 +6,6 @@
 use crate::seed::Seed;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The vendor of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vendor {
     OpenAi,

@@ -70,7 +70,6 @@ impl Answer {
     }
 }
 
-/// How the answer ends.
 #[derive(Debug)]
 pub(super) enum Ending {
     Completed,

@@ -64,7 +64,6 @@ impl Item {
     }
 }
 
-/// The wire format of an item.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum WireItem<'a> {

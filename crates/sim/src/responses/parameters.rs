@@ -153,7 +153,6 @@ fn check_state(body: &Member<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reads the requested format of the text.
 pub(super) fn text_format(body: &Member<'_>) -> Result<TextFormat, Refusal> {
     let Some(text) = body.child("text")? else {
         return Ok(TextFormat::Text);

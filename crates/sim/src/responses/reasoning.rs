@@ -9,7 +9,6 @@ const BETWEEN: char = '|';
 /// The number of characters that error messages show from each end of a value.
 const SHOWN: usize = 4;
 
-/// Encrypts the reasoning of an item.
 pub(super) fn encrypt(model: &str, id: &str, reasoning: &str) -> String {
     seal(KIND, model, &format!("{id}{BETWEEN}{reasoning}"))
 }

@@ -41,7 +41,6 @@ pub(super) fn empty_objects() -> impl Iterator<Item = Event> {
     .into_iter()
 }
 
-/// The events of one answer.
 struct Events {
     writer: Writer,
     answer: Answer,

@@ -55,7 +55,6 @@ pub(super) enum NoEndpoint {
     Method,
 }
 
-/// Finds the endpoint of a request.
 pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, NoEndpoint> {
     let path = path.strip_suffix('/').unwrap_or(path);
     if let Some(found) = content_task(method, path) {

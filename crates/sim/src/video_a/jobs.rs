@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 /// The maximum number of stored tasks. The oldest are dropped first.
 const JOBS_MAX: usize = 20_000;
 
-/// One task.
+/// A video task.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) id: String,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// An audio format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Codec {
     Mp3 { bit_rate: u32 },
@@ -30,7 +29,6 @@ impl fmt::Display for Codec {
     }
 }
 
-/// Creates a tone of `millis` milliseconds.
 pub(super) fn tone(codec: Codec, rate: u32, pitch: u32, millis: u64) -> Vec<u8> {
     let samples = u64::from(rate) * millis / 1000;
     match codec {

@@ -16,7 +16,6 @@ pub(crate) fn checked_code(new: &NewSignInCode) -> Result<(), StoreError> {
     checked_name("sign-in code", &new.name)
 }
 
-/// The error for an unknown token id.
 pub(crate) fn no_token(id: TokenId) -> StoreError {
     StoreError::NotFound {
         what: "token",

@@ -25,7 +25,6 @@ pub(crate) fn checked_rule(new: &NewRule, others: usize) -> Result<(), StoreErro
     Ok(())
 }
 
-/// The error for an unknown rule id.
 pub(crate) fn no_rule(id: RuleId) -> StoreError {
     StoreError::NotFound {
         what: "rule",
@@ -33,7 +32,6 @@ pub(crate) fn no_rule(id: RuleId) -> StoreError {
     }
 }
 
-/// The error for a rule whose wallet does not exist.
 pub(crate) fn no_wallet_of_rule(id: WalletId) -> StoreError {
     StoreError::NotFound {
         what: "wallet",

@@ -28,7 +28,6 @@ impl From<AuditAction> for NewAuditRow {
 }
 
 impl NewAuditRow {
-    /// The audit row of a new object.
     pub(crate) fn created(action: &'static str, target: String, after: &Value) -> Self {
         Self {
             action,

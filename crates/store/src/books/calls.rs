@@ -13,10 +13,8 @@ use crate::records::ids::{HoldId, KeyId};
 /// The note of an entry that books the charge of a call without its hold.
 const LOST_HOLD: &str = "the hold was lost with a failed commit";
 
-/// The result of a close.
 #[derive(Debug)]
 pub(crate) enum Closed {
-    /// The close is booked.
     Booked,
     /// The hold was already closed, or never became durable.
     Late,

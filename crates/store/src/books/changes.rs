@@ -58,10 +58,8 @@ pub(crate) fn new_key(
     })
 }
 
-/// The result of a change of a key.
 #[derive(Debug)]
 pub(crate) enum EditedKey {
-    /// The row after the change.
     Changed(KeyRow),
     /// The row already has the requested values. Nothing is written.
     Unchanged(KeyRow),

@@ -13,15 +13,12 @@ use crate::records::manual::NewEntry;
 /// The stored entries that a new manual entry depends on, read inside the transaction that books it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ManualFacts {
-    /// The entry with the same reference.
     pub(crate) same_reference: Option<FoundEntry>,
-    /// The entry to refund.
     pub(crate) refunded: Option<FoundEntry>,
     /// The sum of earlier refunds of that entry: zero or negative.
     pub(crate) refunds: i64,
 }
 
-/// A manual entry that the store has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundEntry {
     pub(crate) seq: i64,
@@ -31,10 +28,8 @@ pub(crate) struct FoundEntry {
     pub(crate) refund_of: Option<i64>,
 }
 
-/// The decision on a manual entry.
 #[derive(Debug)]
 pub(crate) enum ManualDecision {
-    /// The entry must be posted.
     Post(ManualEntry),
     /// An equal entry was posted before, with this number.
     Exists(i64),
@@ -149,7 +144,6 @@ impl Books {
             .map(|(posting, origin)| found(posting, origin))
     }
 
-    /// The sum of the pending refunds of an entry.
     pub(crate) fn pending_refunds(&self, wallet: i64, seq: i64) -> i64 {
         self.pending_manual(wallet)
             .filter(|(_, origin)| origin.refund_of == Some(seq))

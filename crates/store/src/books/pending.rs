@@ -30,7 +30,6 @@ pub(crate) struct Pending {
     pub(crate) postings: Vec<Posting>,
     /// Balances to store, each with the number of its wallet.
     pub(crate) points: Vec<(i64, BalancePoint)>,
-    /// Whether any of the postings is manual.
     pub(crate) has_manual: bool,
     /// Holds that are opened or closed together with the row of a task. If the batch fails, they are not booked again,
     /// because the caller repeats the whole step.
@@ -187,7 +186,6 @@ impl Posting {
         }
     }
 
-    /// When the entry was made.
     fn at(&self) -> UnixMs {
         match &self.source {
             Source::Close { closing, .. } => closing.now,
@@ -196,7 +194,6 @@ impl Posting {
         }
     }
 
-    /// The key of the entry, if it has one.
     pub(super) fn key(&self) -> Option<KeyId> {
         match &self.source {
             Source::Close { hold, .. } => Some(hold.key),
@@ -205,7 +202,6 @@ impl Posting {
         }
     }
 
-    /// The price version of the charge.
     pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
         match &self.source {
             Source::Part { stepping, .. } => Some(&stepping.price_version),
@@ -250,7 +246,6 @@ impl Posting {
         }
     }
 
-    /// The columns of the entry as they are stored.
     pub(crate) fn columns(&self) -> EntryColumns<'_> {
         let mut columns = EntryColumns {
             wallet: self.wallet,

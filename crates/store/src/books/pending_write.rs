@@ -24,7 +24,6 @@ pub(crate) struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// Whether there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

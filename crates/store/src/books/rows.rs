@@ -6,7 +6,6 @@ use crate::chain::Head;
 use crate::records::calendar::Calendar;
 use crate::records::ids::{KeyId, RequestId, WalletId};
 
-/// A wallet's row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BookWallet {
     pub(crate) wallet: Wallet,
@@ -23,7 +22,6 @@ pub(crate) struct BookWallet {
     pub(crate) dirty: bool,
 }
 
-/// A key's row.
 #[derive(Debug)]
 pub(crate) struct BookKey {
     pub(crate) n: i64,
@@ -81,7 +79,6 @@ impl OpenHold {
     }
 }
 
-/// The state of a hold's row in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldRow {
     /// No row yet: the hold was opened in the current batch.
@@ -95,7 +92,6 @@ pub(crate) enum HoldRow {
 }
 
 impl HoldRow {
-    /// Whether there is a row.
     pub(crate) fn is_stored(self) -> bool {
         matches!(self, Self::Same | Self::Stale)
     }

@@ -19,7 +19,6 @@ pub(crate) struct Books {
     pub(crate) keys: GenerationalCache<KeyId, BookKey>,
     pub(crate) holds: IdMap<HoldId, OpenHold>,
     pub(crate) pending: Pending,
-    /// The id of the hold that was opened last.
     pub(crate) last_hold: HoldId,
     /// The difference between two consecutive hold ids.
     pub(crate) hold_step: i64,
@@ -27,11 +26,9 @@ pub(crate) struct Books {
     /// How far below its credit line open calls may take a wallet.
     pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
-    /// The clock of the rate limits.
     pub(crate) rate_clock: RateClock,
 }
 
-/// Limits of the books.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
     /// The maximum number of wallet rows, and of key rows, to cache.
@@ -75,7 +72,6 @@ impl Books {
         self.pending.count(&self.counters);
     }
 
-    /// The rows of a key and its wallet.
     pub(crate) fn rows_of(&mut self, key: KeyId) -> Option<Rows<'_>> {
         let key_row = self.keys.get_mut(key)?;
         let wallet = self.wallets.get_mut(key_row.wallet)?;
@@ -107,7 +103,6 @@ impl Books {
         hold.is_some_and(|hold| self.knows(hold.key))
     }
 
-    /// The state of a key and its wallet at `now`.
     pub(crate) fn balance(&mut self, key: KeyId, now: UnixMs) -> Result<(Wallet, Key), StoreError> {
         match self.rows_at(key, now) {
             Some(rows) => Ok((rows.wallet.wallet, rows.key.key)),
@@ -143,7 +138,6 @@ impl Rows<'_> {
         self.touch_key();
     }
 
-    /// Posts an entry of the wallet.
     pub(crate) fn post(&mut self, posting: Posting) {
         self.wallet.post(posting, self.pending);
     }

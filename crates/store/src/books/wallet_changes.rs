@@ -57,7 +57,6 @@ pub(crate) struct PreparedChange {
     entries: Vec<ManualEntry>,
 }
 
-/// The decision on a change of a wallet.
 #[derive(Debug)]
 pub(crate) enum WalletDecision {
     Change(PreparedChange),

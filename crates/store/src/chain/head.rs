@@ -43,7 +43,6 @@ impl Head {
         encoder.finish()
     }
 
-    /// The head after one more entry.
     pub(crate) fn after(&self, entry: &EntryColumns<'_>, named: ReferencedValues<'_>) -> Self {
         let EntryColumns {
             // The chain's first head covers the wallet's id.

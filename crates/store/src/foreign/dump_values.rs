@@ -10,7 +10,6 @@ pub(super) struct Scanner<'s> {
     at: usize,
 }
 
-/// A value of a row.
 #[derive(Debug)]
 enum DumpedValue {
     Null,
@@ -98,7 +97,6 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// The next value: a number, a text or null.
     fn value(&mut self) -> Option<DumpedValue> {
         let word = loop {
             let first = self.peek()?;

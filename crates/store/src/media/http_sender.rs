@@ -38,9 +38,7 @@ use crate::tls;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// The time limit from the first byte of a request, whose body may be several MiB, to the head of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// The maximum time that a connection stays idle.
 const IDLE_MAX: Duration = Duration::from_secs(10);
-/// The maximum number of idle connections.
 const IDLE_COUNT_MAX: usize = 32;
 
 /// Creates the clients that `object_store` asks for. All of them share one pool of connections.
@@ -52,7 +50,6 @@ pub(super) struct HttpSender {
 
 type Pool = Mutex<Vec<Idle>>;
 
-/// An idle connection.
 struct Idle {
     to: Target,
     sender: SendRequest<HttpRequestBody>,

@@ -52,7 +52,6 @@ impl SpoolPath {
         &self.0
     }
 
-    /// The file name.
     pub(super) fn name(&self) -> &str {
         let name = self.0.file_name().and_then(|name| name.to_str());
         name.unwrap_or_default()
@@ -124,7 +123,6 @@ impl Spooled {
     }
 }
 
-/// A file name that no other file has.
 pub(super) fn fresh_name() -> String {
     format!("{:032x}.{ENDING}", rand::rng().random::<u128>())
 }

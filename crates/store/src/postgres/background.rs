@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
 
-/// The background threads of a store.
 pub(super) struct StoreThreads {
     /// Runs lookups, tasks, the lease and the sweeper.
     pub(super) side: BackgroundThread,

@@ -155,7 +155,6 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<AccessChanged>,
     },
-    /// A change of an alert rule.
     Rule {
         change: Box<RuleChange>,
         now: UnixMs,
@@ -213,7 +212,6 @@ pub(crate) struct CostedRoute {
     pub(crate) card: String,
 }
 
-/// A change of an alert rule.
 #[derive(Debug, Clone)]
 pub(crate) enum RuleChange {
     Create { id: RuleId, new: NewRule },
@@ -235,7 +233,6 @@ pub(crate) enum AccessChange {
     EndSession(Digest),
 }
 
-/// The result of a change of access.
 #[derive(Debug)]
 pub(crate) enum AccessChanged {
     Token(TokenRow),
@@ -259,7 +256,6 @@ pub(crate) enum WalletChange {
     Settings(WalletSettings),
 }
 
-/// A change of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyEdit {
     Limits(KeyChange),

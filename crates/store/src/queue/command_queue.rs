@@ -280,7 +280,6 @@ impl CommandQueue {
         self.length.store(state.queued.len(), Ordering::Release);
     }
 
-    /// Whether no command is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.length.load(Ordering::Acquire) == 0
     }
@@ -413,7 +412,6 @@ impl State {
     }
 }
 
-/// Errors from queuing a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PushError {
     Full,

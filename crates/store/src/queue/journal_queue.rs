@@ -10,7 +10,6 @@ pub(crate) struct JournalBounds {
     pub(crate) bytes_max: usize,
 }
 
-/// The result of queuing a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Whole,

@@ -104,7 +104,6 @@ pub struct SessionRow {
 /// The actor id of sessions that were opened with a sign-in code.
 pub(crate) const SIGN_IN_CODE_ACTOR: &str = "link";
 
-/// The time `lifetime` after `now`.
 pub(crate) fn end_of(now: UnixMs, lifetime: Duration) -> UnixMs {
     now.plus_ms(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX))
 }

@@ -56,7 +56,6 @@ pub enum IfLost {
 }
 
 impl Close {
-    /// The charge of the close, if there is one.
     pub(crate) fn charge(&self) -> Option<Micro> {
         match &self.end {
             End::Settled { charge, .. } => Some(*charge),

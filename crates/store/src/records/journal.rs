@@ -198,7 +198,6 @@ impl JournalQuery {
         is_narrowed && !is_of_account
     }
 
-    /// The maximum number of rows to return.
     pub(crate) fn rows_max(&self) -> u32 {
         const DEFAULT: u32 = 100;
         const MOST: u32 = 1_000;

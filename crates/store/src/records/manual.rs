@@ -40,7 +40,6 @@ pub struct WalletSettings {
     pub alert_below: Option<Option<Micro>>,
 }
 
-/// A wallet after a change.
 #[derive(Debug)]
 pub(crate) struct ChangedWallet {
     pub(crate) row: WalletRow,

@@ -8,12 +8,10 @@ const PAGE_TIME: Duration = Duration::from_millis(50);
 /// than continuing the search.
 const EMPTY_PAGE_TIME: Duration = Duration::from_secs(1);
 
-/// The timer of one page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageTime(Instant);
 
 impl PageTime {
-    /// Starts now.
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

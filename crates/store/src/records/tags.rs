@@ -4,7 +4,6 @@ use crate::error::StoreError;
 
 /// The maximum number of tags per key.
 const TAGS_MAX: usize = 20;
-/// The maximum length of a tag.
 const TAG_CHARS_MAX: usize = 50;
 
 /// Checks tags, and removes duplicates.

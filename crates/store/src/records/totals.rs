@@ -16,7 +16,6 @@ pub(crate) struct TotalKey {
     pub(crate) name: Option<Box<str>>,
 }
 
-/// The sums of a group of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TotalSum {
     entries: i64,

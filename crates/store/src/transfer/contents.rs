@@ -96,7 +96,6 @@ impl StoreContents {
     }
 }
 
-/// Bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a `String` does not fail.

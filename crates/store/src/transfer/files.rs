@@ -77,7 +77,6 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), TransferError> {
         .map_err(TransferError::io(folder))
 }
 
-/// The parent folder of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

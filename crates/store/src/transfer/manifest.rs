@@ -11,7 +11,7 @@ use super::files::digest_of;
 
 /// The version of the backup format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
-/// The names of the files in a backup.
+// The names of the files and the folder in a backup.
 pub(super) const MANIFEST: &str = "backup.json";
 pub(super) const DATABASE: &str = "tollgate.db";
 pub(super) const JOURNAL: &str = "tollgate.db-calls";
@@ -37,7 +37,6 @@ pub(super) struct Manifest {
     pub(super) files: Vec<StoredFile>,
 }
 
-/// A file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredFile {
     pub(super) path: String,
@@ -55,7 +54,6 @@ impl Manifest {
         written.map_err(TransferError::io(path))
     }
 
-    /// Reads the manifest of a folder.
     pub(super) fn read(folder: &Path) -> Result<Self, TransferError> {
         let damaged = |reason: String| TransferError::NoBackup {
             path: folder.to_owned(),

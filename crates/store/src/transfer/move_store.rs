@@ -32,7 +32,6 @@ pub async fn move_store(
 pub(super) struct Transfer {
     source: Side,
     destination: Side,
-    /// The contents of the source.
     contents: StoreContents,
     is_begun: bool,
     already_done: bool,

@@ -138,7 +138,6 @@ impl Side {
         }
     }
 
-    /// How far a table has been copied to this database.
     pub(crate) async fn position(&self, table: &Table) -> Result<Position, TransferError> {
         on!(self, position(table))
     }

@@ -29,7 +29,6 @@ pub(crate) type Row = Vec<Value>;
 pub(crate) struct Position {
     /// The key of the last row that was copied. `None` before the first.
     pub(crate) after: Option<Vec<Value>>,
-    /// The number of rows that have been copied.
     pub(crate) rows: u64,
 }
 

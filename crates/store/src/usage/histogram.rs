@@ -22,7 +22,6 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one duration.
     pub(crate) fn add(&mut self, micros: u64) {
         self.add_count(bucket_of(micros), 1);
     }

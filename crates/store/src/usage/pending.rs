@@ -8,7 +8,6 @@ use super::roll_up::{NumberedCounts, SeriesNumbers};
 use super::totals::Totals;
 use super::varint;
 
-/// Encodes counts for storage.
 pub(crate) fn encode(counts: &NumberedCounts) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (numbers, minute, totals) in counts.iter() {

@@ -75,7 +75,6 @@ impl UsageQuery {
         minutes_kept_since(now)
     }
 
-    /// Whether a series matches the query.
     pub(super) fn matches(&self, series: &Series) -> bool {
         let text =
             |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|text| text == is);
@@ -105,8 +104,9 @@ impl UsageQuery {
 
     /// The roll-ups to read. They do not overlap, and the longest steps come first.
     ///
-    /// `long_steps_since` is the time since which grains exist that earlier versions did not write, as the migration
-    /// recorded it. They are read only from then on. `None` if they are complete.
+    /// Some grains were not written by earlier versions. `long_steps_since` is the time from which these grains are
+    /// complete, as recorded by the migration; before it, other grains are read. `None` if they have always been
+    /// complete.
     pub(crate) fn segments(&self, long_steps_since: Option<UnixMs>) -> Vec<Segment> {
         let dimensions = self.dimensions();
         let of = |dimension: Dimension| dimensions.contains(&dimension);

@@ -22,11 +22,9 @@ pub struct UsageRow {
 /// The maximum number of stored totals that are read for one report, so that it takes about a second at most.
 const TOTALS_MAX: usize = 1_000_000;
 
-/// The result of adding totals to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     Yes,
-    /// The report is too large.
     TooMany,
 }
 

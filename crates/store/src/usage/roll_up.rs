@@ -15,7 +15,6 @@ use crate::records::journal::JournalRow;
 /// How long roll-ups of minutes are kept. All other roll-ups are kept forever.
 const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 
-/// The dimensions of a roll-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RollUpSubject {
     /// Has few series, and serves all queries that do not ask for wallets or keys.
@@ -217,7 +216,6 @@ pub(crate) struct Slot {
 pub(crate) struct UsageCounts(IdMap<(Series, UnixMs), Totals>);
 
 impl UsageCounts {
-    /// Counts the calls of some rows.
     pub(crate) fn of(rows: &[JournalRow]) -> Self {
         let nothing: Arc<str> = Arc::from("");
         let mut counts = Self::default();
@@ -254,7 +252,6 @@ impl UsageCounts {
 pub(crate) struct NumberedCounts(IdMap<(SeriesNumbers, UnixMs), Totals>);
 
 impl NumberedCounts {
-    /// The counts with their numbers and minutes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SeriesNumbers, UnixMs, &Totals)> {
         let counts = self.0.iter();
         counts.map(|((numbers, minute), totals)| (*numbers, *minute, totals))

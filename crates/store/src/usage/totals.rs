@@ -31,7 +31,6 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Counts one call.
     pub(crate) fn add(&mut self, row: &JournalRow) {
         let tokens = tokens_of(row);
         let input = [
@@ -58,7 +57,6 @@ impl Totals {
         }
     }
 
-    /// Adds the sums of other calls.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.requests = self.requests.saturating_add(other.requests);
         self.errors = self.errors.saturating_add(other.errors);

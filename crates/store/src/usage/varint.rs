@@ -1,6 +1,5 @@
 //! Encodes variable-length integers: seven bits in each byte, the lowest bits first.
 
-/// Appends a number.
 pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     loop {
         let low = (number & 0x7f) as u8;

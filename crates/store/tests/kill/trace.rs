@@ -7,7 +7,6 @@ use std::process::Command;
 /// The unit in which a disk writes, in bytes.
 const SECTOR: usize = 512;
 
-/// One operation of the process.
 #[derive(Debug)]
 enum Operation {
     Write {

@@ -64,12 +64,10 @@ impl TestStorage {
         }
     }
 
-    /// Both storages.
     pub(super) async fn all() -> [(&'static str, Self); 2] {
         [("folder", Self::folder()), ("bucket", Self::bucket().await)]
     }
 
-    /// Stores some bytes under a name.
     pub(super) async fn keep(&self, name: MediaName, bytes: &[u8]) -> Result<(), MediaError> {
         keep(&self.media, name, bytes).await
     }

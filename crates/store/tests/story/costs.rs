@@ -23,7 +23,6 @@ pub(crate) fn cost(version: CostVersion, micro: i64) -> Cost {
     Cost { amount, version }
 }
 
-/// Sets the cost of a settlement.
 pub(crate) fn costing(mut close: Close, known: Option<Box<Cost>>) -> Close {
     if let End::Settled { cost, .. } = &mut close.end {
         *cost = known;

@@ -28,7 +28,6 @@ pub(crate) enum Mode {
     CutBefore(&'static [u8]),
 }
 
-/// A running proxy.
 #[derive(Debug)]
 pub(crate) struct FaultyProxy {
     address: SocketAddr,
@@ -77,7 +76,6 @@ impl FaultyProxy {
         self.turned_away.load(Ordering::Relaxed)
     }
 
-    /// The number of answers that were lost.
     pub(crate) fn lost(&self) -> u32 {
         *self.lost.lock()
     }

@@ -337,7 +337,6 @@ pub(crate) async fn assert_counted(store: &Store) {
     assert_eq!(calls, ends.count() as u64, "{settled:?}");
 }
 
-/// The migrations of a database up to this version.
 fn migrations_up_to(folder: &str, version: i32) -> Runner {
     let folder = format!("{}/migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
     let migrations = load_sql_migrations(folder).unwrap();

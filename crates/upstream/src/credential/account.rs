@@ -10,7 +10,6 @@ use crate::secret::Secret;
 pub struct Account(BTreeMap<String, Secret>);
 
 impl Account {
-    /// The value of a setting.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(Secret::expose)
     }

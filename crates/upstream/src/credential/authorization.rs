@@ -32,12 +32,10 @@ pub(crate) enum Authorization {
     Signed(Arc<Signer>),
 }
 
-/// The authorisation of one request.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestAuth {
     /// The header line that is part of every request of the channel.
     Fixed,
-    /// A bearer token.
     Token(Arc<Token>),
     /// A signature that covers the written head and a body with this hash.
     Signed(Arc<Signer>, BodyHash),

@@ -43,7 +43,6 @@ impl CredentialForm {
         names.filter_map(|name| account.get(name))
     }
 
-    /// Whether a credential has this form.
     fn matches(self, account: &Account, credential: &Secret) -> bool {
         match self {
             Self::Key => true,

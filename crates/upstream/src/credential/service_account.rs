@@ -126,7 +126,6 @@ impl ServiceAccount {
     }
 }
 
-/// The signature algorithm RS256.
 const SCHEME: SignatureScheme = SignatureScheme::RSA_PKCS1_SHA256;
 
 impl fmt::Debug for ServiceAccount {

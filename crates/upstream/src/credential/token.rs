@@ -41,7 +41,6 @@ pub enum TokenError {
     Final(String),
 }
 
-/// The answer of a token endpoint.
 #[derive(Deserialize)]
 struct Answer {
     access_token: Option<String>,

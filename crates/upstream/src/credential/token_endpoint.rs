@@ -89,12 +89,10 @@ impl TokenEndpoint {
         })
     }
 
-    /// The address of the endpoint.
     pub(super) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Requests a token.
     pub(super) async fn ask(&self) -> Result<Token, TokenError> {
         let now = SystemTime::now();
         let (form, margin) = match &self.credential {

@@ -48,7 +48,6 @@ impl TokenSource {
         }
     }
 
-    /// The address of the token endpoint.
     pub(super) fn address(&self) -> &Address {
         self.endpoint.address()
     }

@@ -20,9 +20,7 @@ use crate::response::Body;
 use crate::timeouts::Timeouts;
 use crate::wire::{Connection, Connector, Head, Lookups};
 
-/// The maximum number of redirects that a fetch follows.
 const REDIRECTS_MAX: usize = 5;
-/// The maximum size of a response head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// The number of bytes that are read of the response to a delivery. Its content is ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;

@@ -7,7 +7,6 @@ use url::{Host, Url};
 
 use super::error::UrlRefusal;
 
-/// The maximum length of a URL.
 const URL_BYTES_MAX: usize = 2048;
 
 /// Top-level names that stand for this machine or this network. They are refused whatever they

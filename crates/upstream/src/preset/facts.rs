@@ -52,7 +52,6 @@ pub(super) struct Facts {
     pub(super) base_url_env: Vec<String>,
     /// The header that contains nothing but the credential. If absent, the credential is sent as a bearer token.
     pub(super) credential_header: Option<String>,
-    /// The accepted forms of a credential.
     #[serde(default = "key_alone")]
     pub(super) credentials: Vec<CredentialForm>,
     /// How a token is requested, for credentials that are exchanged for one.
@@ -185,7 +184,6 @@ pub(super) struct ContentModels {
     pub(super) except: Vec<String>,
 }
 
-/// How tokens are requested.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenFacts {

@@ -49,7 +49,6 @@ pub(crate) struct Connection {
     open_mark: Option<OpenMark>,
 }
 
-/// The current request.
 #[derive(Debug, Default)]
 struct Request {
     head: Vec<u8>,

@@ -210,7 +210,6 @@ async fn a_key_keeps_its_count_of_requests_when_it_is_asked_for_again() {
     assert!(enter().await.is_ok());
 }
 
-/// Disables the key in the store.
 fn disable(store: &SlowStore, secret: &str) -> KeyId {
     let mut keys = store.keys.lock();
     let head = keys.get_mut(&Digest::of(secret.as_bytes())).unwrap();

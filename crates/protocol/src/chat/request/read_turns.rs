@@ -41,7 +41,6 @@ struct Message {
     name: Option<String>,
 }
 
-/// The name and arguments of a called function.
 #[derive(Default)]
 struct Function {
     name: Option<String>,

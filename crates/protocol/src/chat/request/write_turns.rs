@@ -203,7 +203,6 @@ pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
     });
 }
 
-/// A part of a message's content.
 enum ContentPart<'p> {
     Text(&'p str),
     /// An image, and the detail level to use if it does not set one.

@@ -46,7 +46,6 @@ pub(in crate::chat) fn write_call_head(it: &mut Object<'_>, id: &str, signature:
     }
 }
 
-/// Writes the log probabilities of a choice.
 pub(in crate::chat) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token]) {
     choice.object("logprobs", |it| {
         it.array("content", |list| logprobs::write(list, tokens));

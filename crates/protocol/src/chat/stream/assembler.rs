@@ -125,7 +125,6 @@ impl Assembler {
         }
     }
 
-    /// Ends the answer.
     pub(in crate::chat) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         self.start(out);
         self.close_all(out)?;

@@ -154,7 +154,6 @@ struct IndexedObject<'a> {
 }
 
 impl<'a> IndexedObject<'a> {
-    /// The object at the cursor.
     fn at(cursor: &Cursor<'a>) -> Self {
         Self {
             start: cursor.position(),
@@ -164,7 +163,6 @@ impl<'a> IndexedObject<'a> {
         }
     }
 
-    /// Reads the value of one of its members.
     fn read(&mut self, cursor: &mut Cursor<'a>, name: Text<'a>) -> Result<Raw<'a>, SyntaxError> {
         let value = cursor.value()?;
         self.is_empty = false;

@@ -25,7 +25,6 @@ fn json_is_counted_by_its_strings() {
 
 const BYTES: usize = 1 << 20;
 
-/// A chat message with one part.
 fn message(part: &str) -> String {
     format!(r#"[{{"role":"user","content":[{part}]}}]"#)
 }
@@ -101,7 +100,6 @@ fn media_of_unknown_length_may_fill_the_context() {
     assert!(tokens(&message(result)) < 100);
 }
 
-/// Base64 in places where a model reads it as text.
 #[test]
 fn base64_that_a_model_reads_as_text_is_not_a_medium() {
     let data = "iVBORw0KGgo".repeat(BYTES / 11);

@@ -53,7 +53,6 @@ struct FormatOptions {
     top_logprobs: Option<u32>,
 }
 
-/// The request's settings for function calling.
 #[derive(Default)]
 struct CallingOptions {
     mode: String,

@@ -61,14 +61,12 @@ impl UnansweredCalls {
 }
 
 impl Contents {
-    /// Reads `contents`.
     pub(in crate::generate) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         typed::array(cursor, "contents", |cursor, number| {
             self.content(cursor, Path::item("contents", number))
         })
     }
 
-    /// Whether any part is an image.
     pub(in crate::generate) fn has_pictures(&self) -> bool {
         let mut parts = self.turns.iter().flat_map(|turn| &turn.parts);
         parts.any(|(_, part)| match part {

@@ -11,7 +11,6 @@ use crate::json::write::raw;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 use serde_json::value::RawValue;
 
-/// Reads a schema and converts it to JSON Schema.
 pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
     let mut out = Vec::new();
     write(cursor, &mut out)?;
@@ -19,7 +18,6 @@ pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Jso
     RawValue::from_string(text).map_err(|_| Failure::invalid("A schema is not valid JSON."))
 }
 
-/// A member of a schema.
 struct Member<'a> {
     name: String,
     value: MemberValue<'a>,
@@ -32,7 +30,6 @@ enum MemberValue<'a> {
     Written(Vec<u8>),
 }
 
-/// Whether a schema allows `null`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nullable {
     No,

@@ -135,7 +135,6 @@ fn one_detail(request: &Request, dropped: &mut Dropped) -> Option<&'static str> 
     None
 }
 
-/// All images of the request, with their paths.
 fn pictures(request: &Request) -> impl Iterator<Item = (Path, &Image)> {
     let parts = request.turns.iter().flat_map(|turn| &turn.parts);
     let parts = parts.flat_map(|part| match &part.1 {

@@ -42,7 +42,6 @@ pub(in crate::generate) fn read(reason: &str, calls: bool) -> Result<Stop, Failu
     })
 }
 
-/// The finish reason for a stop.
 pub(in crate::generate) fn reason_for(stop: &Stop) -> &str {
     match stop {
         Stop::End | Stop::Sequence(_) | Stop::ToolCalls | Stop::Paused => "STOP",

@@ -7,7 +7,6 @@ use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw};
 use crate::unusable_answer::UnusableAnswer;
 
-/// The members of a part.
 #[derive(Default)]
 pub(super) struct Part<'a> {
     pub(super) text: Option<Cow<'a, str>>,

@@ -67,7 +67,6 @@ struct Media {
     detail: Option<ImageDetail>,
 }
 
-/// Reads a content block of this type.
 pub(in crate::interactions) fn read_content(
     content: Raw<'_>,
     kind: &str,

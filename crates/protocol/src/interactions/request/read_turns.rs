@@ -68,7 +68,6 @@ impl Steps {
         Ok(())
     }
 
-    /// Reads a message of the user or of the model.
     fn read_message(&mut self, step: Raw<'_>, role: Role, path: Path) -> Result<(), Failure> {
         self.open(role);
         typed::object::<Failure>(&mut Cursor::new(step.text()), "input", |cursor, name| {

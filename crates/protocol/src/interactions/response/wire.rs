@@ -39,7 +39,6 @@ pub(in crate::interactions) enum StepContent {
         start: u64,
         end: u64,
     },
-    /// The step was blocked.
     Blocked,
 }
 

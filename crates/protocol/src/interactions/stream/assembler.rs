@@ -15,7 +15,6 @@ pub(in crate::interactions) struct Assembler {
     /// Arguments that came with the start of a call. Fragments replace them.
     arguments: Option<String>,
     pub(in crate::interactions) usage: Option<Usage>,
-    /// Whether any event was passed on.
     pub(in crate::interactions) has_passed_events: bool,
     /// Whether a step was blocked.
     pub(in crate::interactions) blocked: bool,
@@ -29,7 +28,6 @@ enum OpenBlock {
 }
 
 impl Assembler {
-    /// Passes on a piece of a step.
     pub(in crate::interactions) fn push(
         &mut self,
         step: &Step,

@@ -52,7 +52,6 @@ pub(super) fn write_identity(it: &mut Object<'_>) {
     it.text("role", "assistant").text("model", "");
 }
 
-/// A member of an object.
 fn nested<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
     Fields::of(object?)?.take(name)
 }

@@ -14,7 +14,6 @@ use crate::json::{Cursor, Raw, Shape};
 use crate::messages::call_id::plain_id;
 use crate::messages::fields::Fields;
 
-/// The maximum length of a tool call's id.
 const CALL_ID_BYTES_MAX: usize = 64;
 /// The number of bytes of a longer id that are kept in its replacement.
 const CALL_ID_BYTES_KEPT: usize = 48;
@@ -104,7 +103,6 @@ impl<'d> Content<'d> {
         }
     }
 
-    /// The blocks of the system prompt.
     pub(super) fn system(&mut self, system: Raw<'_>) -> Result<Vec<Vec<u8>>, Failure> {
         self.blocks("system", system, None)
     }

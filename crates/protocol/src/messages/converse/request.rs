@@ -10,7 +10,6 @@ use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::request as messages;
 
-/// Requested settings that Converse cannot express.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct InexpressibleSettings {
     /// The model must not call its tools, which had to be declared because the conversation contains calls.

@@ -191,7 +191,6 @@ impl Events {
     }
 }
 
-/// Writes an event.
 fn send(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name.as_bytes());

@@ -9,7 +9,6 @@ use crate::json::write::{self, Object};
 use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
 
-/// The tool choice of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice<'a> {
     Default,

@@ -71,7 +71,6 @@ pub(super) fn resumes_without_thought(turns: &[MergedTurn<'_>]) -> bool {
 /// The result of the check whether a part can be sent.
 enum PartCheck {
     Sent,
-    /// The part is empty.
     Empty,
     Lost,
 }

@@ -38,7 +38,6 @@ enum Kind {
 }
 
 impl ThinkingOptions {
-    /// Reads `thinking`.
     pub(super) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -244,7 +243,6 @@ impl ThinkingPlan {
         })
     }
 
-    /// Whether the model will think.
     pub(super) fn is_on(&self) -> bool {
         matches!(
             self.thinking,

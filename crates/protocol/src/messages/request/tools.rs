@@ -14,7 +14,6 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::messages::fields::Fields;
 use serde_json::value::RawValue;
 
-/// The schema of a tool without arguments.
 const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Reads the declarations. Tools that the vendor runs are reported by their type.
@@ -146,7 +145,6 @@ impl<'a> UpstreamTools<'a> {
         matches!(self.choice, Choice::Any | Choice::Named(_))
     }
 
-    /// Writes the members of the request.
     pub(super) fn write(&self, it: &mut Object<'_>) {
         if !self.tools.is_empty() || !self.used_in_history.is_empty() {
             it.array("tools", |it| {

@@ -33,7 +33,6 @@ pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
     }
 }
 
-/// Writes `messages`.
 pub(super) fn write_messages(it: &mut Object<'_>, turns: &[MergedTurn<'_>], target: &Target<'_>) {
     let mut conversation = Conversation {
         target,

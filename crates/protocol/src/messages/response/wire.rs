@@ -8,7 +8,6 @@ use crate::messages::fields::Fields;
 use crate::messages::redacted;
 use crate::unusable_answer::UnusableAnswer;
 
-/// A block of an answer.
 #[derive(Debug)]
 pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) block: Block,
@@ -19,7 +18,6 @@ pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) citations: Vec<Source>,
 }
 
-/// A source of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::messages) struct Source {
     pub(in crate::messages) url: String,

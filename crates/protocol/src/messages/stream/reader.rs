@@ -38,7 +38,6 @@ enum State {
     Finished,
 }
 
-/// A block that has started.
 #[derive(Debug)]
 struct OpenBlock {
     index: Option<u64>,

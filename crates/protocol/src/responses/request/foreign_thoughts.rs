@@ -53,7 +53,6 @@ fn moved(span: Range<usize>, offset: usize) -> Range<usize> {
     span.start.saturating_add(offset)..span.end.saturating_add(offset)
 }
 
-/// The wrapped value of an item and its position.
 fn wrapped_value(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
     let mut found = None;
     if item.shape() != Shape::Object {

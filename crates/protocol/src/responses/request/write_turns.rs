@@ -15,7 +15,6 @@ const CALL_ID_BYTES_MAX: usize = 64;
 /// The name for a file that has none. Upstreams require a name along with the data.
 const FILE_NAME: &str = "document.pdf";
 
-/// Writes the items of these turns.
 pub(super) fn write(
     items: &mut Array<'_>,
     turns: &[Turn],

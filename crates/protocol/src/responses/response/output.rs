@@ -113,7 +113,6 @@ pub(in crate::responses) fn summary(out: &mut Vec<u8>, text: &str) {
     });
 }
 
-/// Writes a call of a tool.
 pub(in crate::responses) fn call(
     out: &mut Vec<u8>,
     id: &str,

@@ -10,7 +10,6 @@ use crate::shared::logprobs;
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::Usage;
 
-/// A response object.
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) status: Option<Cow<'a, str>>,

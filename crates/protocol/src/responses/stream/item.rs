@@ -41,7 +41,6 @@ pub(super) enum Source {
     Itself,
 }
 
-/// The state of one item.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) kind: Kind,
@@ -70,7 +69,6 @@ pub(super) struct State {
     pub(super) progress: Progress,
 }
 
-/// The progress of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Running,
@@ -79,7 +77,6 @@ pub(super) enum Progress {
     Over,
 }
 
-/// The open block of an item.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum OpenBlock {
     #[default]
@@ -138,7 +135,6 @@ impl State {
         self.index = self.index.or(address.index);
     }
 
-    /// Whether this item contains a refusal.
     pub(super) fn is_refused(&self) -> bool {
         self.parts_with_text.iter().any(|key| key.is_refusal)
     }

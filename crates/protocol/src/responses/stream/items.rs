@@ -15,7 +15,6 @@ use crate::unusable_answer::UnusableAnswer;
 /// Limit for the items of an answer, because each event searches all of them.
 pub(super) const ITEMS_MAX: usize = 1024;
 
-/// All items of an answer.
 #[derive(Debug)]
 pub(super) struct Items {
     model: Box<str>,
@@ -52,12 +51,10 @@ impl Items {
         self.states.len()
     }
 
-    /// Whether a tool was called.
     pub(super) fn has_calls(&self) -> bool {
         self.states.iter().any(|state| state.has_call)
     }
 
-    /// Whether the model refused.
     pub(super) fn is_refused(&self) -> bool {
         self.states.iter().any(State::is_refused)
     }

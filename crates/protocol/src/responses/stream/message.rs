@@ -45,7 +45,6 @@ impl Message {
         self.part.as_ref().is_some_and(|part| part.is_refusal)
     }
 
-    /// Starts another part.
     pub(super) fn open_part(
         &mut self,
         is_refusal: bool,

@@ -18,7 +18,6 @@ const OF_ITEM: MemberSet = MemberSet::SEQUENCE.union(MemberSet::INDEX);
 const INSIDE_ITEM: MemberSet = OF_ITEM.union(MemberSet::ITEM_ID);
 const OF_PART: MemberSet = INSIDE_ITEM.union(MemberSet::PART);
 
-/// The members that an event of this type must have.
 pub(crate) fn required(kind: &str) -> MemberSet {
     match kind.strip_prefix("response.").unwrap_or_default() {
         "created" | "in_progress" => MemberSet::SEQUENCE.union(MemberSet::ITEMS),

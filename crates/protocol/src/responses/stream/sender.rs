@@ -3,7 +3,6 @@
 use crate::byte_queue::ByteQueue;
 use crate::json::write;
 
-/// Sends the events of one stream.
 #[derive(Debug, Default)]
 pub(super) struct EventSender {
     /// The number of the next event.

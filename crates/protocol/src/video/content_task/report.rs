@@ -137,7 +137,6 @@ pub(super) fn write_delivered(
 /// The code, in the notation of this family, for a failure without an explanation.
 pub(super) const INTERNAL: &str = "InternalServiceError";
 
-/// Whether a memo contains this word.
 pub(super) fn memo_contains(memo: Option<&str>, word: &str) -> bool {
     memo.is_some_and(|memo| memo.split(' ').any(|it| it == word))
 }

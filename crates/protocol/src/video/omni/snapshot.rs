@@ -7,7 +7,6 @@ use crate::shared::iso_time::iso;
 use crate::video::media::HostedMedium;
 use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
-/// A task that is still running.
 pub(super) fn write_running(task: &Task<'_>, status: &'static str) -> RunningState {
     let mut snapshot = Vec::new();
     write::object(&mut snapshot, |object| {

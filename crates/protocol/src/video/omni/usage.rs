@@ -17,7 +17,6 @@ const TOTALS: [&str; 6] = [
 const OUTPUT: usize = 2;
 const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "document"];
 
-/// The token counts that were reported.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     totals: [u64; TOTALS.len()],

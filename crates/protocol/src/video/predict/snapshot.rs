@@ -10,7 +10,6 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     operation(id, |_| {})
 }
 
-/// An operation that is still running.
 pub(super) fn write_running(task: &Task<'_>, progress: Option<u8>) -> RunningState {
     RunningState {
         status: "running",
@@ -49,7 +48,6 @@ pub(super) fn write_filtered(task: &Task<'_>, count: u64, reasons: &[String]) ->
     ended("filtered", false, snapshot)
 }
 
-/// An operation that has expired.
 pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     let message = "The task passed its lifetime.";
     Outcome {

@@ -14,7 +14,6 @@ pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     out
 }
 
-/// A task that is still running.
 pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> RunningState {
     RunningState {
         status: "pending",
@@ -33,7 +32,6 @@ pub(super) fn write_failed(task: &Task<'_>, code: &str, message: &str) -> Outcom
     }
 }
 
-/// A task that has expired.
 pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     let message = "The task passed its lifetime.";
     Outcome {

@@ -51,7 +51,6 @@ impl<'a> Event<'a> {
         Ok(self.get(name)?.and_then(text_of))
     }
 
-    /// The object with this name.
     pub(super) fn object(&self, name: &'static str) -> Result<Option<Members<'a>>, Failure> {
         object_of(self.get(name)?, name)
     }
@@ -77,7 +76,6 @@ pub(super) fn object_of<'a>(
         .transpose()
 }
 
-/// The objects of an array.
 pub(super) fn objects_of<'a>(
     value: Option<Raw<'a>>,
     path: &'static str,

@@ -81,7 +81,6 @@ pub(super) struct TextMeter {
     open: Option<OpenResponse>,
 }
 
-/// The current response.
 #[derive(Debug)]
 struct OpenResponse {
     input: u64,
@@ -99,7 +98,6 @@ impl TextMeter {
         self.asked = self.asked.saturating_add(tokens_in(value));
     }
 
-    /// Takes an event of the upstream.
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {

@@ -134,7 +134,6 @@ pub(super) fn cut(response: Response, at: usize) -> Vec<Event> {
     events
 }
 
-/// A part of a turn.
 fn any_part(own: Dialect, number: usize) -> impl Strategy<Value = Part> {
     let image = prop_oneof![
         Just(ImageSource::Url("https://example.com/a.png".to_owned())),

@@ -13,7 +13,6 @@ mod responses;
 use protocol::Dialect;
 use serde_json::Value;
 
-/// The answer that a client has assembled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ClientAnswer {
     pub(crate) text: String,
@@ -35,7 +34,6 @@ pub(crate) struct Call {
     pub(crate) arguments: Value,
 }
 
-/// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum End {
     /// It did not end.
@@ -81,7 +79,6 @@ fn ensure(holds: bool, wrong: impl FnOnce() -> ClientError) -> Result<(), Client
     if holds { Ok(()) } else { Err(wrong()) }
 }
 
-/// An event in the stream.
 struct Frame<'s> {
     name: Option<&'s str>,
     data: &'s str,

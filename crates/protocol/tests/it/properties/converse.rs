@@ -60,7 +60,6 @@ fn framed(name: &str, payload: &Value) -> Vec<u8> {
     message
 }
 
-/// The stream of an upstream with these events.
 fn upstream_stream(events: &[Event]) -> Vec<u8> {
     let mut stream = framed("messageStart", &json!({ "role": "assistant", "p": "abc" }));
     let mut index = 0;
@@ -173,7 +172,6 @@ proptest! {
         prop_assert!(!relayed.text.contains("abcdef"), "{}", relayed.text);
     }
 
-    /// A whole answer has the same content as its stream.
     #[test]
     fn a_whole_converse_answer_is_the_fold_of_its_stream((to, events) in any_case()) {
         let (stream, _) = decoded(&upstream_stream(&events), &[]);

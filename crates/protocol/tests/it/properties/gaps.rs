@@ -106,7 +106,6 @@ fn drop_members(value: &mut Value, dropped: &[&str], wrong: Option<&Value>) {
     }
 }
 
-/// The stream of an upstream with these gaps.
 pub(super) fn with_gaps(stream: &[u8], gaps: &Gaps) -> String {
     let stream = std::str::from_utf8(stream).unwrap();
     let (mut frames, mut ends) = (Vec::new(), Vec::new());

@@ -57,7 +57,6 @@ fn context(dialect: Dialect, name: &str, model: &str) -> AnswerContext {
     }
 }
 
-/// An upstream's stream with these events.
 fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     let context = context(dialect, "theirs", "up-2026");
     let mut out = ByteQueue::new();
@@ -79,7 +78,6 @@ fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     out.into_bytes().to_vec()
 }
 
-/// An upstream's whole answer with this content.
 fn upstream_answer(dialect: Dialect, response: &Response) -> Vec<u8> {
     let context = context(dialect, "theirs", "up-2026");
     match dialect {

@@ -130,7 +130,6 @@ fn pointer(path: &str) -> String {
     format!("/{}", path.replace('.', "/"))
 }
 
-/// The body without these members.
 fn without<'a>(body: &Value, pointers: impl Iterator<Item = &'a str>) -> Value {
     let mut less = body.clone();
     for pointer in pointers {

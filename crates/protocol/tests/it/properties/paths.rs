@@ -64,7 +64,6 @@ fn nodes(dialect: Dialect) -> Vec<Node> {
     nodes_of(dialect, &WHOLE[dialect.as_str()])
 }
 
-/// The members and items of this request.
 pub(super) fn nodes_of(dialect: Dialect, body: &Value) -> Vec<Node> {
     let mut nodes = Vec::new();
     walk(dialect, body, "", "", &mut nodes);

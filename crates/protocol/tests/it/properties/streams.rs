@@ -267,7 +267,6 @@ proptest! {
         prop_assert_eq!(relay(from, to, &stream, &sizes), relayed);
     }
 
-    /// A whole answer has the same content as its stream.
     #[test]
     fn a_whole_answer_is_the_fold_of_its_stream((from, to, events) in any_case()) {
         let streamed = relay(from, to, &upstream_stream(from, &events), &[]);

@@ -24,7 +24,6 @@ use crate::config::AdminToken;
 /// The maximum number of requests per token and minute.
 const REQUESTS_PER_MINUTE: u32 = 12_000;
 
-/// How long a session lasts.
 pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
 /// The minimum time between two writes of a token's last use.
@@ -36,10 +35,8 @@ const TOKEN_BYTES_MAX: usize = 4096;
 /// The name of the configured token, and its id in the audit.
 const CONFIGURED: &str = "config";
 
-/// Authenticates requests.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// The digest of the configured token.
     configured: Option<Digest>,
     lockout: Lockout,
     rate: RateLimit,

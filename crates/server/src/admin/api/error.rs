@@ -70,7 +70,6 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// The path does not exist.
     pub(crate) fn unknown_path() -> Self {
         let message = "There is no such endpoint.";
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
@@ -110,7 +109,6 @@ impl ApiError {
         }
     }
 
-    /// The database is unavailable.
     pub(crate) fn unavailable() -> Self {
         let message = "The database cannot be used at present. Try again.";
         Self {

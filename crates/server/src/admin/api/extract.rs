@@ -18,7 +18,6 @@ use super::error::ApiError;
 use super::nul::{escapes_nul, names_nul};
 use super::object::Object;
 
-/// The maximum size of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// The time within which a body must arrive.
@@ -91,7 +90,6 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// The query of a request.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 

@@ -142,7 +142,6 @@ impl<'de> Deserialize<'de> for PageLimit {
 pub(crate) struct Cursor(String);
 
 impl Cursor {
-    /// A cursor for a position.
     pub(crate) fn at(position: &impl Serialize) -> Self {
         let json = serde_json::to_vec(position).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))

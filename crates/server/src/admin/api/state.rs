@@ -18,7 +18,6 @@ use crate::gateway::CatalogKeeper;
 #[derive(Debug, Clone)]
 pub(crate) struct AdminState(Arc<AdminParts>);
 
-/// The parts of the state.
 #[derive(Debug)]
 pub(crate) struct AdminParts {
     pub(crate) engine: Arc<Engine>,
@@ -62,7 +61,6 @@ impl AdminParts {
         self.engine.store()
     }
 
-    /// Whether the node is about to stop.
     pub(crate) fn is_draining(&self) -> bool {
         !self.ready.load(Ordering::Relaxed)
     }

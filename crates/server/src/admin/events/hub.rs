@@ -16,7 +16,6 @@ use tokio_util::task::TaskTracker;
 
 use super::poller;
 
-/// The maximum number of listeners at the same time.
 const LISTENERS_MAX: usize = 64;
 /// How long a reconnecting listener waits for the first poll.
 const START_MAX: Duration = Duration::from_secs(2);
@@ -49,7 +48,6 @@ impl Event {
     }
 }
 
-/// Whether the poller runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Polling {
     Off,
@@ -68,7 +66,6 @@ pub(crate) struct EventHub {
     stop: CancellationToken,
 }
 
-/// The subscription of one listener.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     pub(crate) events: broadcast::Receiver<Event>,

@@ -19,7 +19,6 @@ use crate::operations::views::{AlertView, CallView, TaskView, names_of_tasks};
 const PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of calls per poll. If there are more, the newest are sent.
 pub(crate) const CALLS_MAX: u32 = 200;
-/// The maximum number of tasks per poll.
 const TASKS_MAX: u32 = 200;
 /// The maximum number of alerts per query: one query reads the open ones, one the newest.
 const ALERTS_MAX: u32 = 100;

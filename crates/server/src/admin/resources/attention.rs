@@ -20,11 +20,9 @@ const RECENT_MS: i64 = 15 * MINUTE_MS;
 const BASELINE_MS: i64 = 24 * 60 * MINUTE_MS;
 /// The error rate, in percent, from which a notice is severe.
 const ERRORS_BAD: u64 = 25;
-/// The maximum number of open alerts that are listed.
 const ALERTS_MAX: u32 = 20;
 /// The console page that lists failed calls.
 const ERRORS_LINK: &str = "#/requests?status=5xx";
-/// The maximum number of wallets that are listed.
 const WALLETS_MAX: u32 = 5;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {

@@ -5,7 +5,6 @@ use store::{KeyId, Store, WalletId};
 use crate::admin::api::error::ApiError;
 use crate::admin::api::state::AdminState;
 
-/// The maximum length of a search text.
 const TEXT_CHARS_MAX: usize = 200;
 
 /// Treats an empty filter as absent.
@@ -29,7 +28,6 @@ pub(super) async fn wallet(
     Ok(Some(found.ok_or_else(unknown)?.id))
 }
 
-/// Parses the id of a key.
 pub(super) fn key(id: Option<String>) -> Result<Option<KeyId>, ApiError> {
     let key = non_empty(id).map(|id| KeyId::parse(&id)).transpose();
     key.map_err(|error| ApiError::invalid("key", format!("This is not the id of a key: {error}.")))
@@ -46,7 +44,6 @@ pub(super) fn text(text: Option<String>) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// The ids of all models.
 pub(super) fn models(state: &AdminState) -> Vec<String> {
     let catalog = state.engine.catalog();
     catalog.list().map(|model| model.id.to_string()).collect()

@@ -14,7 +14,6 @@ use crate::admin::api::extract::{Json, Query};
 use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 
-/// The maximum number of results.
 const RESULTS_MAX: usize = 20;
 /// The maximum number of results per kind.
 const KIND_MAX: u32 = 6;

@@ -16,7 +16,6 @@ use crate::admin::api::page::Page;
 use crate::admin::api::state::AdminState;
 use crate::operations::views::UsageView;
 
-/// The maximum number of rows in an answer.
 const ROWS_MAX: usize = 20_000;
 /// The length of the time range if `from` is not given.
 const SPAN_MS: i64 = DAY_MS;

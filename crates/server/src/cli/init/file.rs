@@ -8,7 +8,6 @@ use ledger::Markup;
 
 use super::vendors::{FoundCredential, FoundVendor};
 
-/// The values of the configuration.
 #[derive(Debug)]
 pub(super) struct NewConfig<'n> {
     pub(super) listen: SocketAddr,
@@ -117,7 +116,6 @@ spool = {spool}
     }
 }
 
-/// Quotes a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }

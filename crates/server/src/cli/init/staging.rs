@@ -25,7 +25,6 @@ impl Staging {
         Ok(Self { folder })
     }
 
-    /// The folder in which the data is prepared.
     pub(super) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

@@ -17,7 +17,6 @@ pub(super) struct FoundVendor {
     pub(super) models: usize,
 }
 
-/// The source of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FoundCredential {
     /// The variable that contains the key. The value of the key is never kept.
@@ -38,7 +37,6 @@ impl FoundCredential {
     }
 }
 
-/// The vendors that were found in the environment.
 #[derive(Debug, Default)]
 pub(super) struct FoundVendors {
     pub(super) vendors: Vec<FoundVendor>,

@@ -85,7 +85,6 @@ fn report_json(report: &VerifyReport, heads_written: bool) -> serde_json::Value 
     })
 }
 
-/// The differences as JSON.
 pub(crate) fn differences_json(report: &VerifyReport) -> Vec<serde_json::Value> {
     let differences = report.differences.iter().map(|difference| {
         json!({
@@ -99,7 +98,6 @@ pub(crate) fn differences_json(report: &VerifyReport) -> Vec<serde_json::Value> 
     differences.collect()
 }
 
-/// The differences as a table.
 pub(crate) fn differences_table(report: &VerifyReport) -> Table {
     let mut table = Table::new([
         ("WALLET", Side::Left),

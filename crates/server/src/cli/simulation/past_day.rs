@@ -79,7 +79,6 @@ const SHARES: [Share; 6] = [
     },
 ];
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Answered {

@@ -99,7 +99,6 @@ impl Traffic {
     }
 }
 
-/// The request of the call with this number.
 fn request(number: usize) -> (&'static str, &'static str) {
     match number {
         0 => FILM,

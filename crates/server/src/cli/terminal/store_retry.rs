@@ -7,7 +7,6 @@ use store::StoreError;
 
 use super::error::CommandError;
 
-/// The delay between two attempts.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Retries a lookup until the store answers. Reports the start and the end of an outage on standard error.

@@ -55,7 +55,6 @@ pub(crate) fn show(time: UnixMs) -> String {
     )
 }
 
-/// The current time of the wall clock.
 pub(crate) fn now() -> UnixMs {
     engine::clock::now()
 }

@@ -8,7 +8,6 @@ use crate::cli::context::Context;
 use crate::cli::ledger::{differences_json, differences_table};
 use crate::cli::terminal::{CommandError, Side, Table, with_sources};
 
-/// The report as JSON.
 pub(super) fn report_json(report: &TransferReport) -> Value {
     let tables = report.tables.iter();
     let tables: serde_json::Map<String, Value> = tables
@@ -32,7 +31,6 @@ pub(super) fn report_json(report: &TransferReport) -> Value {
     output
 }
 
-/// The totals as JSON.
 pub(super) fn totals_json(totals: &TransferTotals) -> Value {
     json!({
         "wallets": totals.wallets,
@@ -67,7 +65,6 @@ pub(super) fn show(report: &TransferReport, context: &mut Context) -> Result<(),
     Ok(())
 }
 
-/// Prints the totals.
 pub(super) fn show_totals(
     totals: &TransferTotals,
     context: &mut Context,

@@ -8,7 +8,6 @@ use protocol::Kind;
 use super::model::EntryParts;
 use crate::config::document::{At, Log, Section, nearest, value};
 
-/// The maximum number of fallback models per model.
 const FALLBACKS_MAX: usize = 4;
 
 /// Reads `order`, `sticky` and `fallbacks`. Fallbacks are checked after all models have been read.

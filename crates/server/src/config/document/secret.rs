@@ -32,7 +32,6 @@ pub(crate) enum SecretLookup {
     Text(String),
     /// The variable or file does not exist; the text says which.
     Absent(String),
-    /// The secret is empty.
     Empty(String),
 }
 

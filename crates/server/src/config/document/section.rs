@@ -62,7 +62,6 @@ impl<'t> Log<'t> {
 pub(crate) struct At<T> {
     pub(crate) value: T,
     pub(crate) span: Range<usize>,
-    /// The path of the setting.
     pub(crate) key: String,
 }
 
@@ -274,7 +273,6 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             .report(self.span.clone(), self.path.as_str(), message);
     }
 
-    /// Reports unknown settings.
     pub(crate) fn end(self) {
         let Some(table) = self.table else { return };
         for (key, _) in table {

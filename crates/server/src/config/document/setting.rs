@@ -54,17 +54,15 @@ macro_rules! settings {
 }
 pub(crate) use settings;
 
-/// The declaration of one setting.
 pub(crate) struct Setting<T> {
     pub(crate) key: &'static str,
     pub(crate) default: T,
-    /// The value in the example file.
     #[cfg_attr(not(test), expect(dead_code, reason = "only a test writes the file"))]
     pub(crate) example: Example,
     pub(crate) reader: Box<Reader<T>>,
 }
 
-/// Reads the value of a key. Returns the default, which is the last argument, if there is none.
+/// Reads the value of a key. If the table does not have the key, returns the last argument, which is the default.
 type Reader<T> = dyn FnOnce(&mut Section<'_, '_, '_>, &'static str, T) -> T;
 
 /// The value of a setting in the example file.
@@ -102,7 +100,6 @@ impl<T> Setting<T> {
     }
 }
 
-/// A setting with a single value.
 pub(crate) fn single<T: 'static>(
     key: &'static str,
     default: T,
@@ -316,7 +313,6 @@ pub(crate) fn path(key: &'static str, default: &'static str) -> Setting<PathBuf>
     }
 }
 
-/// A path that may be absent.
 pub(crate) fn optional_path(key: &'static str, example: &'static str) -> Setting<Option<PathBuf>> {
     Setting {
         key,

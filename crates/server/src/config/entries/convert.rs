@@ -19,7 +19,6 @@ pub(super) fn to_json(item: &Item) -> Json {
     }
 }
 
-/// A table as a JSON object.
 pub(super) fn table_to_json(table: &dyn TableLike) -> Map<String, Json> {
     let members = table.iter().filter(|(_, item)| !item.is_none());
     members

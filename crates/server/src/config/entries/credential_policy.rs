@@ -15,7 +15,6 @@ use crate::config::document::SecretSource;
 /// Environment variables with this suffix are credentials of upstreams.
 const ENV_SUFFIX: &str = "_API_KEY";
 
-/// The policy of one gateway.
 #[derive(Debug)]
 pub(crate) struct CredentialPolicy<'c> {
     config: &'c Config,

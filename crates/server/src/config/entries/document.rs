@@ -21,7 +21,6 @@ pub(crate) struct Entries {
 pub(crate) struct EntriesError(#[from] toml_edit::TomlError);
 
 impl Entries {
-    /// The entries of a configuration file.
     pub(crate) fn of(text: &str) -> Result<Self, EntriesError> {
         let document: DocumentMut = text.parse()?;
         Ok(Self {

@@ -367,7 +367,6 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reports budgets of levels that have no counterpart here.
     fn report_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
         for (id, row) in &self.users {
             let origin = format!("users:{id}");

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 8;
 pub(super) struct Config {
     pub(super) model_list: Vec<Value>,
     pub(super) credential_list: Vec<Value>,
-    /// Aliases of public names.
+    /// Each alias, with the public name that it stands for.
     pub(super) aliases: Vec<(String, String)>,
     /// The time zone of budgets.
     pub(super) time_zone: Option<String>,

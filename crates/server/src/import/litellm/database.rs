@@ -85,7 +85,6 @@ pub(super) struct Tables {
     pub(super) deprecated: ForeignTable,
 }
 
-/// A database that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]

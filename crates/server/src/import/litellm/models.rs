@@ -39,7 +39,6 @@ pub(super) struct Channels(HashMap<ChannelPlace, String>);
 /// The preset, the address and the variable of the credential.
 type ChannelPlace = (&'static str, Option<String>, Option<String>);
 
-/// Reads one entry.
 pub(super) fn read(
     entry: &Value,
     source: &Source<'_>,

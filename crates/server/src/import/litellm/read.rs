@@ -11,7 +11,6 @@ use super::sealed::SealKey;
 use super::{Choices, SYSTEM, accounts};
 use crate::import::plan::ImportPlan;
 
-/// Why the import could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error(transparent)]

@@ -186,7 +186,6 @@ fn read_token(
     });
 }
 
-/// The models that a token may call.
 fn models(row: ForeignRow<'_>, plan: &ImportPlan) -> Result<Option<ModelList>, String> {
     let names = if row.flag("model_limits_enabled") {
         // A list that is enabled but empty allows no model.

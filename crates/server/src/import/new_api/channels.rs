@@ -37,7 +37,6 @@ pub(super) fn read(tables: &Tables, project: Project, plan: &mut ImportPlan) {
     }
 }
 
-/// An upstream account of a channel.
 struct Account {
     preset: Preset,
     base_url: Option<String>,

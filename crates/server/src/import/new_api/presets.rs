@@ -62,7 +62,6 @@ pub(super) fn target(project: Project, number: i64) -> Target {
     }
 }
 
-/// The preset of this name, if this program has it.
 pub(super) fn find_preset(name: &str) -> Option<Preset> {
     name.parse().ok()
 }

@@ -19,7 +19,6 @@ pub(super) enum Project {
     OneApi,
 }
 
-/// Why the import could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error(transparent)]
@@ -32,7 +31,6 @@ pub(crate) enum ReadError {
     QuotaPerUnit(String),
 }
 
-/// The tables that an import needs.
 pub(super) struct Tables {
     pub(super) users: ForeignTable,
     pub(super) tokens: ForeignTable,

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::known_models::KnownModel;
 
-/// A value that an import changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) id: String,

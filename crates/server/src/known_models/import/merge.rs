@@ -11,7 +11,6 @@ use super::diff::{Change, changes};
 use super::proposal::{ForeignModel, Proposals, card};
 use crate::known_models::{KnownModel, KnownModels, Offer};
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// The entries that are new or differ.

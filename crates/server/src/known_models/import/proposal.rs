@@ -25,7 +25,6 @@ pub(super) struct ForeignModel {
     pub(super) max_output_tokens: Option<u64>,
 }
 
-/// The proposals of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Proposals {
     /// Whole entries, from a catalog in our own format.

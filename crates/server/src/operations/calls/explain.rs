@@ -11,7 +11,6 @@ pub(crate) struct Explanation {
     pub(crate) price: Option<Priced>,
 }
 
-/// The computation of a charge.
 pub(crate) struct Priced {
     pub(crate) version: PriceRow,
     pub(crate) lines: Vec<Line>,

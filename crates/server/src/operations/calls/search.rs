@@ -11,7 +11,6 @@ use store::{
 
 /// The maximum number of wallets, of keys and of models that a text may match.
 const CONDITIONS_MAX: u32 = 8;
-/// The prefix of every request id.
 const REQUEST_PREFIX: &str = "req_";
 
 /// Selects calls. All given conditions must hold.

@@ -1,6 +1,5 @@
 //! Converts durations for views.
 
-/// Converts microseconds to milliseconds.
 #[expect(
     clippy::float_arithmetic,
     clippy::cast_precision_loss,

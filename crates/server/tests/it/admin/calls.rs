@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{AdminClient, assert_refused, with_token};
 use crate::harness::{GatewayBuilder, ask, eventually, expected_cost, with};
 
-/// The request ids of a list.
 fn ids(page: &Value) -> Vec<String> {
     let rows = page["data"].as_array().unwrap().iter();
     rows.map(|row| row["request_id"].as_str().unwrap().to_owned())

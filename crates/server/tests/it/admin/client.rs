@@ -27,7 +27,6 @@ impl<'s> AdminClient<'s> {
         Self::with_token(gateway, TOKEN)
     }
 
-    /// A client with this token.
     pub(crate) fn with_token(gateway: &'s TestGateway, token: &str) -> Self {
         Self {
             gateway,
@@ -35,7 +34,6 @@ impl<'s> AdminClient<'s> {
         }
     }
 
-    /// A client without a token.
     pub(crate) fn without_token(gateway: &'s TestGateway) -> Self {
         Self {
             gateway,

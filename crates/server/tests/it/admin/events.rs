@@ -32,7 +32,6 @@ async fn next(stream: &mut Streaming, name: &str) -> Event {
     }
 }
 
-/// The id of the last event that was received.
 fn last_id(stream: &Streaming) -> String {
     let text = std::str::from_utf8(&stream.raw).unwrap();
     let mut ids = text.lines().filter_map(|line| line.strip_prefix("id: "));

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::connection::BodyEnd;
 
-/// The head of an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -37,7 +36,6 @@ impl Head {
     }
 }
 
-/// A whole answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) head: Head,

@@ -110,7 +110,6 @@ impl CannedUpstream {
         )
     }
 
-    /// The address on which the upstream listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -124,7 +123,6 @@ impl CannedUpstream {
         *self.shared.answer.lock().unwrap() = answer.into_bytes();
     }
 
-    /// Releases all answers.
     pub(crate) fn release_answers(&self) {
         self.shared.is_open.send_replace(true);
     }
@@ -142,7 +140,6 @@ impl CannedUpstream {
             .unwrap();
     }
 
-    /// The bodies of all requests so far.
     pub(crate) fn bodies(&self) -> Vec<Vec<u8>> {
         self.shared.kept.lock().unwrap().clone()
     }

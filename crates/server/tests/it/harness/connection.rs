@@ -18,7 +18,6 @@ pub(crate) enum BodyEnd {
     Truncated,
 }
 
-/// How the bytes of a body are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length(usize),
@@ -26,7 +25,6 @@ enum Framing {
     UntilClose,
 }
 
-/// A connection to a server.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
@@ -77,7 +75,6 @@ impl Connection {
         }
     }
 
-    /// Waits for an interim answer.
     pub(crate) async fn interim(&mut self) {
         while find(&self.buffer, b"\r\n\r\n").is_none() {
             assert!(self.read_more().await, "closed without an interim answer");
@@ -130,7 +127,6 @@ impl Connection {
     }
 }
 
-/// A part of a body.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Data(Vec<u8>),

@@ -208,7 +208,6 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The JSON events of a stream.
 fn events(text: &str) -> Vec<Value> {
     text.lines()
         .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())

@@ -164,7 +164,6 @@ impl DatabaseRole {
         psql(&self.server, &format!("ALTER ROLE {} {change}", self.name)).unwrap();
     }
 
-    /// Ends all sessions of the role.
     pub(crate) fn end_sessions(&self) {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename";
         psql(&self.server, &format!("{end} = '{}'", self.name)).unwrap();

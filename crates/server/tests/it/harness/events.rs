@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::answer::Head;
 use super::connection::{BodyEnd, BodyReader, Connection, Piece};
 
-/// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     /// The value of the `event:` line.

@@ -49,7 +49,6 @@ pub(crate) async fn run_in(
     }
 }
 
-/// Sends the named signal to a process.
 pub(crate) fn signal(name: &str, pid: u32) {
     let sent = Command::new("sh")
         .args(["-c", &format!("kill -{name} {pid}")])
@@ -138,7 +137,6 @@ impl Running {
         self.child.id()
     }
 
-    /// All lines of its output so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }

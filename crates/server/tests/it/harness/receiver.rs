@@ -16,7 +16,6 @@ pub(crate) struct Delivery {
     pub(crate) body: Vec<u8>,
 }
 
-/// How a delivery is answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reply {
     Status(u16),
@@ -51,7 +50,6 @@ impl Receiver {
         }
     }
 
-    /// All deliveries so far.
     pub(crate) fn deliveries(&self) -> Vec<Delivery> {
         self.deliveries.lock().unwrap().clone()
     }

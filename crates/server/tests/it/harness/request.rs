@@ -33,7 +33,6 @@ impl Request {
         Self::new("POST", target)
     }
 
-    /// A chat call.
     pub(crate) fn chat(body: &Value) -> Self {
         Self::post("/v1/chat/completions").json(body)
     }

@@ -33,7 +33,6 @@ pub(crate) struct GatewayBuilder {
 }
 
 impl GatewayBuilder {
-    /// Uses this database.
     pub(crate) fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
         self
@@ -60,7 +59,6 @@ impl GatewayBuilder {
         self
     }
 
-    /// Starts the upstream and the gateway.
     pub(crate) async fn start(self) -> TestGateway {
         let sim = Sim::start("127.0.0.1:0").await.unwrap();
         let folder = TempDir::new().unwrap();
@@ -141,7 +139,6 @@ fn config(
     text.replace("SIM", &upstream.to_string())
 }
 
-/// A running gateway.
 #[derive(Debug)]
 struct Node {
     process: Running,
@@ -256,7 +253,6 @@ impl TestGateway {
         self.running().process.pid()
     }
 
-    /// The log of the running gateway.
     pub(crate) fn log(&self) -> Vec<String> {
         self.running().process.lines()
     }
@@ -334,7 +330,6 @@ impl TestGateway {
         );
     }
 
-    /// Sends a request on a new connection.
     pub(crate) async fn send(&self, request: &Request) -> Answer {
         let mut connection = Connection::open(self.address()).await;
         connection.send(request).await;
@@ -375,17 +370,14 @@ impl TestGateway {
         micro(&self.balance(key).await["wallet"], "frozen")
     }
 
-    /// The number of calls that have reached the upstream.
     pub(crate) fn upstream_calls(&self) -> u64 {
         self.sim.stats().received
     }
 
-    /// Sends a GET to the admin listener.
     pub(crate) async fn admin_get(&self, target: &str) -> Answer {
         self.admin_send(&Request::get(target)).await
     }
 
-    /// Sends a request to the admin listener.
     pub(crate) async fn admin_send(&self, request: &Request) -> Answer {
         let mut connection = Connection::open(self.admin()).await;
         connection.send(request).await;

@@ -15,7 +15,6 @@ pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
     outcome.unwrap_or_else(|_| panic!("{what} took longer than {WAIT_MAX:?}"))
 }
 
-/// Polls until `poll` returns a value.
 pub(crate) async fn eventually<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + WAIT_MAX;
     loop {

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Key, Request, TestGateway, ask, eventually};
 
-/// A multipart form with a member `model` and a file.
 fn form(target: &str, model: &str, file: &str) -> Request {
     let part = |head: &str, value: &str| {
         format!("--b0\r\ncontent-disposition: form-data; name={head}\r\n\r\n{value}\r\n")

@@ -19,7 +19,6 @@ struct Case {
     is_stream: bool,
     entries: [&'static str; 3],
     request: fn(&Key) -> Request,
-    /// The maximum charge.
     charge_max: u64,
 }
 

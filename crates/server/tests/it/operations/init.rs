@@ -9,7 +9,6 @@ use sim::Sim;
 
 use crate::harness::{Channel, Running, eventually, run_in, signal};
 
-/// A port that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()

@@ -37,7 +37,6 @@ fn base(receiver: &Receiver) -> &str {
     url.strip_suffix("/told?token=t").unwrap()
 }
 
-/// A configuration that sends traces to this collector.
 fn with_collector(collector: &Receiver) -> GatewayBuilder {
     let url = format!("otlp_url = \"{}\"", base(collector));
     GatewayBuilder::default().setting("telemetry", &url)
@@ -74,7 +73,6 @@ async fn traced(gateway: &TestGateway, key: &Key, traceparent: &str) -> Answer {
         .await
 }
 
-/// The value of a metric.
 async fn metric(gateway: &TestGateway, name: &str) -> u64 {
     let answer = gateway.admin_get("/metrics").await.ok();
     let text = answer.text();

@@ -26,7 +26,6 @@ const SENTENCES: [&str; 6] = [
     "This request was refused by the content policy of {}",
 ];
 
-/// A random number generator with a fixed seed.
 struct SeededRandom(u64);
 
 impl SeededRandom {

@@ -36,7 +36,7 @@ const FAULTS: [&str; 22] = [
     "content-filter",
     "blocked",
 ];
-/// These disable a channel for a while, so they come last.
+/// Faults that disable a channel for a while. They come last, so that all other calls reach the upstream.
 const LAST: [&str; 2] = ["status=403", "status=401"];
 
 #[tokio::test]

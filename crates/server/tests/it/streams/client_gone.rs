@@ -261,7 +261,7 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
     );
 }
 
-/// Nor does a buffered call whose caller has left.
+/// A buffered call whose caller has left does not count against the key's concurrency either.
 #[tokio::test]
 async fn a_whole_answer_that_nobody_waits_for_does_not_block_the_keys_next_call() {
     let (gateway, _) = TestGateway::funded().await;

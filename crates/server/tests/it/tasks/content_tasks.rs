@@ -61,7 +61,6 @@ async fn post(gateway: &TestGateway, key: &Key, body: &Value) -> Answer {
     gateway.send(&request).await
 }
 
-/// Creates a task and returns its id.
 pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
     let answer = post(gateway, key, body).await.ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();

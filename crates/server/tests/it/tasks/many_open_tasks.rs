@@ -32,7 +32,6 @@ impl Measurements {
         Self(figures)
     }
 
-    /// The value at a percentile.
     fn at(&self, percent: usize) -> u64 {
         self.0[(self.0.len() - 1) * percent / 100]
     }

@@ -53,7 +53,6 @@ fn call(key: &Key, body: &Value) -> Request {
         .header("x-goog-api-key", &key.secret)
 }
 
-/// Creates a task and returns its id.
 pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
     let shown = gateway.send(&call(key, body)).await.ok().json();
     assert_eq!(

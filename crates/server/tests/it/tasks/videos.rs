@@ -36,7 +36,6 @@ pub(crate) async fn post(gateway: &TestGateway, key: &Key, path: &str, body: &Va
     gateway.send(&request).await
 }
 
-/// Creates a task and returns its id.
 pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> String {
     let answer = post(gateway, key, "/v1/videos/generations", body)
         .await

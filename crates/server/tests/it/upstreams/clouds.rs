@@ -94,7 +94,6 @@ credential = { file = "account.json" }"#,
     ),
 ];
 
-/// The public id of the model of a channel.
 fn model_of(channel: &str) -> String {
     format!("maker/{channel}")
 }

@@ -46,7 +46,6 @@ impl Path {
     }
 }
 
-/// An accepted session.
 #[derive(Debug)]
 pub(crate) struct Session {
     path: Path,

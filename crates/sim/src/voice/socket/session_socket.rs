@@ -10,14 +10,12 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// A message from the peer.
 pub(super) enum PeerMessage {
     Event(Value),
     /// Audio, of this many bytes.
     Audio(usize),
 }
 
-/// The error for a session that has ended.
 pub(super) struct SessionOver;
 
 pub(super) struct SessionSocket<S> {
@@ -35,7 +33,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         }
     }
 
-    /// Waits for the next message from the peer.
     pub(super) async fn next(&mut self) -> Result<PeerMessage, SessionOver> {
         loop {
             match self.socket.next().await {

@@ -24,7 +24,6 @@ pub(super) const ALERT: &str =
      (SELECT count(*) FROM alert_deliveries d WHERE d.alert = a.n AND d.outcome = 'given_up'),
      (SELECT count(*) FROM alert_deliveries d WHERE d.alert = a.n)";
 
-/// The number of columns of [`ALERT`].
 pub(super) const ALERT_COLUMNS: usize = 12;
 
 /// The condition for delivering `d`. The end of an alert waits until its beginning is delivered or given up, because a

@@ -188,7 +188,6 @@ async fn driven(driver: impl Future<Output = Result<(), tokio_postgres::Error>>)
 }
 
 impl Role {
-    /// The time limit of a read with this role.
     pub(crate) fn read_max(self) -> Duration {
         match self {
             Self::Searches { time_max } => time_max,

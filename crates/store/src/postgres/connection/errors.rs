@@ -14,7 +14,6 @@ pub(crate) enum PgError {
     Sql(tokio_postgres::Error),
     /// The server did not answer in time. The connection is closed.
     NoAnswer,
-    /// The session is read-only.
     ReadOnly,
     /// None of several servers could be used. Contains the error of each.
     EveryHost(Vec<(String, PgError)>),

@@ -83,7 +83,6 @@ impl Journal {
         self.state.lock().queue.held()
     }
 
-    /// Whether the journal is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.state.lock().closed
     }

@@ -46,7 +46,6 @@ impl Health {
         (before & bit == 0) != works
     }
 
-    /// Whether every lane works.
     pub(crate) fn lanes_work(&self) -> bool {
         self.0.load(Ordering::Relaxed) & ((1 << FIRST_LOOKUP) - 1) == 0
     }

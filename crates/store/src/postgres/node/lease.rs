@@ -24,7 +24,6 @@ use crate::settings::Server;
 /// How long a node that starts waits for another node of the same name to end.
 const NAME_WAIT_MAX: Duration = Duration::from_secs(2);
 const NAME_WAIT_STEP: Duration = Duration::from_millis(50);
-/// The time limit for the renewal of a lease.
 const RENEWAL_MAX: Duration = Duration::from_secs(5);
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

@@ -69,7 +69,6 @@ pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     found.iter().map(price_row).collect()
 }
 
-/// Reads one price card.
 pub(crate) async fn price(on: Arc<Client>, version: PriceNumber) -> Read<Option<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = $1";
     let found = on.query_opt(select, &[&version.0]).await?;

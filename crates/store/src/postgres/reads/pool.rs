@@ -64,7 +64,6 @@ impl Reads {
         }
     }
 
-    /// Runs a lookup.
     pub(crate) async fn look_up<T, F>(
         &self,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,

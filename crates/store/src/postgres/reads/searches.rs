@@ -16,7 +16,6 @@ use crate::settings::SEARCHES_WAITING_MAX;
 /// The number of searches that run at a time, each with exclusive use of a connection.
 const CONNECTIONS: usize = 3;
 
-/// The connections for searches.
 pub(crate) struct Searches {
     runtime: tokio::runtime::Handle,
     pool: Arc<Pool>,

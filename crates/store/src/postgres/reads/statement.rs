@@ -140,7 +140,6 @@ pub(crate) async fn list_wallets(on: Arc<Client>, query: WalletQuery) -> Read<Ve
         .collect()
 }
 
-/// Reads one wallet and its spending.
 pub(crate) async fn find_spending(
     on: Arc<Client>,
     wallet: WalletId,

@@ -31,7 +31,6 @@ pub(super) async fn make(on: &Client, source: &str) -> Read<()> {
     on.batch_execute("COMMIT").await
 }
 
-/// The source of the transfer.
 pub(super) async fn source(on: &Client) -> Read<Option<String>> {
     if !exists(on).await? {
         return Ok(None);
@@ -39,7 +38,6 @@ pub(super) async fn source(on: &Client) -> Read<Option<String>> {
     Ok(find(on, SOURCE).await?.map(|(source, _)| source))
 }
 
-/// How far a table has been copied.
 pub(super) async fn position(on: &Client, table: &str) -> Read<Position> {
     let found = find(on, table).await?;
     let position = found.and_then(|(after, rows)| Position::decode(&after, rows));

@@ -8,7 +8,6 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use crate::transfer::tables::Kind;
 use crate::transfer::value::Value;
 
-/// The `PostgreSQL` type of a column.
 pub(super) fn type_of(kind: Kind) -> Type {
     match kind {
         Kind::BigInt => Type::INT8,

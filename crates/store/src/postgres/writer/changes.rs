@@ -30,7 +30,6 @@ use crate::records::manual::ChangedWallet;
 const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
 
-/// The result of a change.
 enum Changed {
     Wallet(Box<WalletRow>),
     WalletChange(Box<ChangedWallet>),

@@ -63,7 +63,6 @@ impl Worker {
         counters.commands.add(count);
     }
 
-    /// The holds that the batch has closed.
     pub(super) fn closed(&self) -> Vec<HoldId> {
         let postings = self.books.pending.postings.iter();
         postings
@@ -137,7 +136,6 @@ impl Worker {
     }
 }
 
-/// A failed commit.
 #[derive(Debug)]
 pub(crate) struct CommitFailure {
     pub(crate) failed: PgError,

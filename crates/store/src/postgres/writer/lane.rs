@@ -59,7 +59,6 @@ pub(crate) struct State {
     pub(crate) keys: GenerationalCache<KeyId, KeyNumbers>,
     /// Keys that the last lookup did not find in the database.
     pub(crate) missing_keys: HashSet<KeyId>,
-    /// The owners of the open holds of this lane.
     pub(crate) owners: IdMap<HoldId, HoldOwner>,
     /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
     /// when the first commit failed, because no call is admitted until a commit succeeds.
@@ -185,7 +184,6 @@ impl Lane {
         state.keys.peek(key).is_some() || state.missing_keys.contains(&key)
     }
 
-    /// The last hold that this lane opened in an epoch.
     pub(crate) fn last_hold(&self, epoch: Epoch) -> HoldId {
         let last = self.last_hold.get();
         if last.epoch() == epoch {

@@ -15,7 +15,6 @@ use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{book_wallet, calendar, held, key, last_used_at, micro, time};
 use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 
-/// The rows that a batch needs.
 #[derive(Debug, Default)]
 pub(crate) struct RowsNeeded {
     /// Row numbers of wallets. Sorted when the batch begins.
@@ -62,9 +61,7 @@ impl RowsNeeded {
 /// How to treat wallets that other transactions have locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockedWallets {
-    /// Skip them.
     Skip,
-    /// Wait for them.
     Wait,
 }
 
@@ -75,7 +72,6 @@ pub(crate) struct OpenTransaction {
     pub(crate) now: UnixMs,
     /// The transaction's id, for finding out its outcome.
     pub(crate) transaction: String,
-    /// The epoch of its holds.
     pub(crate) epoch: Epoch,
     /// The time until which the epoch may open holds. `None` if it may not open any.
     pub(crate) lease_until: Option<UnixMs>,
@@ -168,10 +164,8 @@ pub(crate) async fn begin(
     })
 }
 
-/// Errors that make a commit fail.
 #[derive(Debug)]
 pub(crate) enum CommitError {
-    /// The transaction was rolled back.
     RolledBack(PgError),
     /// The answer was lost, so the outcome is unknown.
     AnswerLost(PgError),

@@ -130,7 +130,6 @@ impl Worker {
         }
     }
 
-    /// Collects the rows that commands need.
     fn collect_needed(&mut self, commands: &[Queued]) {
         self.needed.clear();
         let mut state = self.lane.state.borrow_mut();

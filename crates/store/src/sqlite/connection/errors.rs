@@ -9,7 +9,6 @@ use crate::error::StoreError;
 pub(crate) enum FailureKind {
     /// Another connection holds the lock.
     Locked,
-    /// The disk is full.
     DiskFull,
     /// A problem of the disk, the memory or the file. The same commands may succeed later.
     Environment,

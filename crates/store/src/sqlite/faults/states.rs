@@ -15,7 +15,7 @@ const PAGE: &str = include_str!("../writer/mod.rs");
 /// The locks that the writer holds, in the words of the table.
 type Held = [&'static str; 4];
 
-/// The states of the table and their cells.
+/// The rows of the table: each state with the locks that the writer holds in it.
 fn table() -> Vec<(&'static str, Held)> {
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("//! | "));
     let cells = rows.map(|row| row.trim_end_matches(" |").split(" | ").collect::<Vec<_>>());

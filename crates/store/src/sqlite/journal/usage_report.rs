@@ -116,7 +116,6 @@ struct AccountSeries {
     is_of_all_calls: bool,
 }
 
-/// Reads the totals of a report.
 struct ReportReader<'c> {
     on: &'c Connection,
     report: Report,

@@ -64,7 +64,6 @@ pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     select.query_map([], price_row)?.collect()
 }
 
-/// Reads one price card.
 pub(crate) fn price(on: &Connection, version: PriceNumber) -> rusqlite::Result<Option<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions WHERE id = ?1";
     let mut select = on.prepare_cached(select)?;

@@ -17,7 +17,6 @@ use tokio::sync::oneshot;
 use crate::error::StoreError;
 use crate::settings::SEARCHES_WAITING_MAX;
 
-/// The limits of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimits {
     /// The time limit of a read. A read that takes longer is interrupted.

@@ -177,7 +177,6 @@ pub(crate) fn list_wallets(
     rows.collect()
 }
 
-/// Reads one wallet and its spending.
 pub(crate) fn find_spending(
     on: &Connection,
     wallet: WalletId,

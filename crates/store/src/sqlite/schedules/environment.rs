@@ -27,7 +27,6 @@ pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 /// The initial balance. It is too small for some calls.
 const FUNDS: Micro = Micro::new(45);
 
-/// The limits of the books of an execution.
 pub(super) const LIMITS: Limits = Limits {
     cached_rows_max: 16,
     debt_limit: Micro::ZERO,
@@ -139,7 +138,6 @@ impl Template {
     }
 }
 
-/// The database of one execution.
 #[derive(Debug)]
 pub(super) struct Database {
     folder: PathBuf,

@@ -8,7 +8,6 @@ pub(super) struct Plan {
     pub(super) failing_commits: (u32, u32),
     /// The commit that succeeds but is reported as failed.
     pub(super) misreported_commit: Option<u32>,
-    /// The sync that fails.
     pub(super) failing_sync: Option<u32>,
     /// The point at which a thread panics, and the number of visits before that.
     pub(super) panics: Option<(FaultPoint, u32)>,
@@ -26,7 +25,6 @@ pub(super) struct Plan {
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The call is answered and closed at once.
     AnswerAndCloseNow,
     /// The call is answered at once, and closed when its batch is durable or lost.
     AnswerNowCloseLater,

@@ -31,7 +31,6 @@ pub(super) fn make(on: &Connection, source: &str) -> rusqlite::Result<()> {
     marking.commit()
 }
 
-/// The source of the transfer.
 pub(super) fn source(on: &Connection) -> rusqlite::Result<Option<String>> {
     if !exists(on)? {
         return Ok(None);
@@ -39,7 +38,6 @@ pub(super) fn source(on: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(find(on, SOURCE)?.map(|(source, _)| source))
 }
 
-/// How far a table has been copied.
 pub(super) fn position(on: &Connection, table: &str) -> rusqlite::Result<Position> {
     let found = find(on, table)?;
     let position = found.and_then(|(after, rows)| Position::decode(&after, rows));

@@ -26,7 +26,6 @@ impl Ledger<'_> {
         made
     }
 
-    /// Writes an audit row.
     pub(crate) fn audit(
         &mut self,
         audited: &NewAuditRow,

@@ -14,7 +14,6 @@ use crate::records::call::Close;
 use crate::sqlite::connection::errors::FailureKind;
 use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
 
-/// The batch that is being decided.
 struct CurrentBatch {
     batch: BatchGuard,
     opened: Instant,
@@ -29,7 +28,6 @@ struct CurrentBatch {
 
 /// The reason why the writer stops sharing the books.
 enum WakeReason {
-    /// Commands are queued.
     Queued,
     /// It is time to write the batch and release the lock.
     WriteDue,
@@ -201,7 +199,6 @@ impl Writer<'_> {
         open.share_while(books, batch.durable(), counts, sleep);
     }
 
-    /// Decides the queued commands.
     fn decide(&mut self, current: &mut CurrentBatch) {
         let mut drained = std::mem::take(&mut self.drained);
         self.shared.queue.drain(&mut drained);

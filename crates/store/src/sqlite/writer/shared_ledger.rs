@@ -132,13 +132,11 @@ impl SharedLedger {
         slept
     }
 
-    /// Whether the books are shared at the moment.
     #[cfg(all(test, not(feature = "schedules")))]
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.lock().is_some()
     }
 
-    /// The counts of the shared batch.
     pub(crate) fn counts(&self) -> BatchLoad {
         let shared = self.shared.lock();
         shared

@@ -33,7 +33,6 @@ fn profile(base: BuiltInProfile) -> Profile {
     profile.over_base()
 }
 
-/// A body with content items and other members.
 fn body(items: &[&str], rest: &str) -> Bytes {
     let items = items.join(",");
     Bytes::from(format!(r#"{{"model":"a/b","content":[{items}]{rest}}}"#))

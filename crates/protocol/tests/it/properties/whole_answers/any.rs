@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use protocol::Dialect;
 use serde_json::{Map, Value, json};
 
-/// A dialect and one of its answers.
 pub(super) fn answer() -> impl Strategy<Value = (Dialect, Value)> {
     prop::sample::select(Dialect::ALL.to_vec()).prop_flat_map(|dialect| {
         let answer = match dialect {

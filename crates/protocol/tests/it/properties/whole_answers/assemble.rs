@@ -13,7 +13,6 @@ pub(super) fn frames(stream: &str) -> Vec<Value> {
     frames.filter(|data| data != "[DONE]").collect()
 }
 
-/// The answer that a stream contains.
 pub(super) fn assemble(dialect: Dialect, stream: &str) -> Value {
     let frames = frames(stream);
     match dialect {

@@ -108,7 +108,8 @@ impl Counter {
         }
     }
 
-    /// Adds the inside of a JSON string without escapes, that does not continue the text before it.
+    /// Adds the inside of a JSON string without escapes, which does not continue the text
+    /// before it.
     pub(super) fn add_separate_plain(&mut self, text: &[u8]) {
         self.in_word = false;
         if text.len() <= SHORT_BYTES && !self.is_idle {
@@ -305,6 +306,21 @@ mod tests {
             let mut whole = Counter::default();
             whole.add_string(inside.as_bytes());
             prop_assert_eq!(whole.parts, parts_one_by_one(text.as_bytes()), "{}", raw);
+        }
+
+        #[test]
+        fn a_string_without_escapes_counts_the_same_when_none_are_looked_for(
+            before in "[a-z ]{0,3}",
+            text in "[a-zA-Z0-9 .,;\n界éп😀]{0,90}",
+        ) {
+            let mut counters = [Counter::default(), Counter::default()];
+            let [plain, escaped] = &mut counters;
+            plain.add(before.as_bytes());
+            plain.add_separate_plain(text.as_bytes());
+            escaped.add(before.as_bytes());
+            escaped.add_separate(text.as_bytes());
+            prop_assert_eq!((plain.parts, plain.bytes), (escaped.parts, escaped.bytes));
+            prop_assert_eq!(plain.in_word, escaped.in_word);
         }
 
         #[test]

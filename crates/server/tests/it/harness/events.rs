@@ -104,14 +104,13 @@ impl Streaming {
 
     /// The bytes up to the next empty line.
     fn block(&mut self) -> Option<Vec<u8>> {
-        let after = |line_ends: &[u8]| {
-            let place = self.rest.windows(line_ends.len());
-            let place = place.into_iter().position(|bytes| bytes == line_ends);
-            place.map(|place| place + line_ends.len())
-        };
-        // Some vendors end lines with CR LF, and native routes keep those line endings.
-        let ends = [after(b"\n\n"), after(b"\r\n\r\n")];
-        let end = ends.into_iter().flatten().min()?;
+        let end = memchr::memchr_iter(b'\n', &self.rest).find_map(|newline| {
+            // Some vendors end lines with CR LF, and native routes keep those line endings.
+            let empty_lines: [&[u8]; 2] = [b"\n", b"\r\n"];
+            let next = newline + 1;
+            let is_empty = |line: &&[u8]| self.rest[next..].starts_with(line);
+            Some(next + empty_lines.into_iter().find(is_empty)?.len())
+        })?;
         Some(self.rest.drain(..end).collect())
     }
 }

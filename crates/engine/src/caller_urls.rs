@@ -90,8 +90,8 @@ impl CallerUrls {
         }
     }
 
-    /// Fetches every picture that `must_be_inline` and puts it into the request. The memory shares must live as long as
-    /// the request.
+    /// Fetches every picture for whose URL `must_be_inline` is true, and puts it into the request. The memory shares
+    /// must live as long as the request.
     pub(crate) async fn inline_pictures(
         &self,
         request: &mut Request,

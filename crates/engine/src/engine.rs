@@ -26,7 +26,7 @@ use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
 use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
-/// One part in this many of the memory for bodies is reserved for small bodies.
+/// The memory for bodies divided by this is reserved for small bodies.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// The engine of one node.
@@ -173,7 +173,8 @@ impl Engine {
         Ok(place)
     }
 
-    /// Ends all open streams with an error of their protocol, because the node is stopping and has waited long enough.
+    /// Ends all open streams and sessions with an error of their protocol, because the node is stopping and has waited
+    /// long enough.
     pub fn end_streams(&self) {
         self.shutdown.begin();
     }

@@ -17,7 +17,7 @@ pub fn fresh<T: for<'a> From<&'a str>>(prefix: &str) -> T {
     spell(prefix, rand::rng().random()).as_str().into()
 }
 
-/// Creates an id that begins with its time, so that later ids are greater. An index of such ids grows at its end,
+/// Creates an id that begins with the time `at`, so that later ids are greater. An index of such ids grows at its end,
 /// whereas random ids would change a different page for every row.
 pub fn fresh_at<T: for<'a> From<&'a str>>(prefix: &str, at: UnixMs) -> T {
     spell(prefix, at_time(at, rand::rng().random()))

@@ -11,7 +11,7 @@ use super::connection::WaitLimits;
 pub(crate) const READ_BUFFER_BYTES: usize = 128 << 10;
 pub(crate) const HEADERS_MAX: usize = 100;
 
-/// Limits of connections, request heads and bodies, and what else the configuration says about the public listener.
+/// Limits of connections, request heads and bodies, and the other settings of the public listener.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The target of a request: path and query.

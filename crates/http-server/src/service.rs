@@ -20,8 +20,8 @@ use super::response::{self, Grant, ResponseBody};
 
 /// Answers one request. A refused request and a panic are answered with an error envelope.
 ///
-/// hyper copies this future for every request, so it is kept small: an `async fn` would store its
-/// arguments twice, and the handlers borrow the head of the request.
+/// hyper copies this future for every request, so it is kept small. It is not an `async fn`, which would store its
+/// arguments twice, and the handlers borrow the head of the request instead of owning it.
 pub(crate) fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,

@@ -36,8 +36,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// What is left under the spending limits: `max(limit - usage, 0)`, or what is left of the current period if that
-    /// is less; `None` if there is no limit.
+    /// The amount left under the spending limits: `max(limit - usage, 0)`, or the amount left in the current period if
+    /// that is less; `None` if there is no limit.
     pub fn limit_remaining(&self) -> Option<Micro> {
         self.unspent().map(not_negative)
     }
@@ -53,7 +53,7 @@ impl Key {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
-    /// Whether the period of the window is over, or has not begun.
+    /// Whether the window needs a new period, because its last one is over or it has had none.
     pub fn needs_period(&self, now: UnixMs) -> bool {
         self.window.is_some_and(|window| window.is_over(now))
     }

@@ -7,8 +7,8 @@
 //! Amounts are whole micro-credits in an `i64` ([`Micro`]), products are `i128`, and floats are not
 //! used. Overflow is an error: nothing wraps and nothing is clamped.
 //!
-//! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge and is the only place that
-//! rounds; [`hold_of`] does the same for the maximum usage of a call. [`admit()`], [`settle`] and
+//! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge, which it rounds once;
+//! [`hold_of`] does the same for the maximum usage of a call. [`admit()`], [`settle`] and
 //! [`release`] change a [`Wallet`] and a [`Key`]. A session is charged in [`step()`]s.
 
 mod admit;

@@ -111,8 +111,8 @@ impl Wallet {
         self.balance.min(self.available())
     }
 
-    /// The maximum that a negative adjustment can take: paid credits and the unused part of the credit line, without
-    /// what open holds need.
+    /// The maximum that a negative adjustment can take: paid credits and the unused part of the credit line, except the
+    /// part that open holds need.
     pub fn adjustable(&self) -> Micro {
         let paid = to_i128(self.balance) + to_i128(self.credit_remaining());
         not_negative(paid).min(self.total_available())

@@ -38,7 +38,7 @@ impl AnswerSummary {
     }
 
     /// The usage report for billing. If the report lacks the input or the output, our own count
-    /// replaces it: `input_tokens` from admission, or the output that was relayed.
+    /// replaces the missing part: `input_tokens` from admission, or the count of the relayed output.
     pub fn completed_report(&self, input_tokens: u64) -> Option<Usage> {
         let partial = self.usage.filter(|usage| self.is_partial(*usage));
         self.report().or_else(|| {
@@ -48,7 +48,7 @@ impl AnswerSummary {
     }
 
     /// Whether a report says 0 for the input or the output of an answer that has text. Neither can
-    /// be 0, so the upstream did not count it.
+    /// be 0, so the upstream did not count that part.
     fn is_partial(&self, usage: Usage) -> bool {
         let is_partial = usage.total() > 0 && !usage.has_both_parts();
         // A report with an absurd number is not a partial report. It is rejected as a whole.
@@ -63,7 +63,7 @@ impl AnswerSummary {
             || pictures.is_some_and(|pictures| pictures.delivered > 0)
     }
 
-    /// The usage that is charged without a complete report. A partial final report is completed
+    /// The usage to charge if there is no complete report. A partial final report is completed
     /// with our own counts. Otherwise the input is that of an interim report or our count at
     /// admission, and the output is the larger of the interim report and our count.
     pub fn counted(&self, input_tokens: u64) -> Usage {

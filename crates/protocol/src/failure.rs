@@ -1,6 +1,6 @@
 //! Every error that can reach a client, and its four envelopes.
 //!
-//! A [`Failure`] is built where something goes wrong and written once, at the edge. Its message is
+//! A [`Failure`] is built where an error occurs, and written when it is sent to the client. Its message is
 //! for the client and never contains anything that identifies an upstream. Details for operators
 //! are in `cause`, which is never sent to a client.
 
@@ -25,7 +25,7 @@ const _: () = assert!(size_of::<Result<(), Failure>>() == size_of::<usize>());
 /// The content of a [`Failure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureContent {
-    /// What went wrong.
+    /// The kind of the error.
     pub code: Code,
     /// For the client. It contains nothing that identifies an upstream.
     pub message: Cow<'static, str>,

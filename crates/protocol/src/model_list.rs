@@ -7,7 +7,7 @@ use crate::profile::Kind;
 
 /// The maximum number of models that are read, which is more than any vendor lists.
 const MODELS_MAX: usize = 5_000;
-/// Longer names are left out: no model id may be longer (`docs/api/models.md`).
+/// Longer names are left out: no model id may be longer (`docs/api/README.md`).
 const NAME_BYTES_MAX: usize = 256;
 
 /// The models that an account can call.

@@ -286,7 +286,7 @@ pub struct Profile {
     /// Tools that the upstream can use to create a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built_in_tools: Option<AllowedValues>,
-    /// Whether videos have sound.
+    /// Whether the model can generate sound for a video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<bool>,
     /// Whether reference audio is allowed without other references.

@@ -153,7 +153,7 @@ pub(crate) fn rejects_gateway(body: &[u8]) -> bool {
 }
 
 /// Reads an error that was sent in place of an answer with status 200. `error` is the error object.
-/// The upstream's name for the model is not known here, so its message is only logged.
+/// The upstream's name for the model is not known here, so the upstream's message is only logged.
 pub(crate) fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let error_body = ErrorBody::read(error);

@@ -20,7 +20,7 @@ pub enum Tool {
     WebFetch,
     /// Code that the upstream runs.
     CodeExecution,
-    /// Search in files that the client stores at the upstream.
+    /// Search in files that are stored at the upstream.
     FileSearch,
     /// Images that are generated during the call.
     ImageGeneration,
@@ -218,7 +218,7 @@ impl ToolCalls {
     }
 }
 
-/// A count of calls. `None` if it is not an integer.
+/// A count of calls. `None` if it is not an integer, or is negative or too large.
 pub(crate) fn calls(value: Raw<'_>) -> Option<u32> {
     count(value).map(|calls| u32::try_from(calls).unwrap_or(u32::MAX))
 }

@@ -15,7 +15,7 @@ pub struct Usage {
     pub input: u64,
     /// Input read from a cache.
     pub cached_input: u64,
-    /// Input written to a cache.
+    /// Input written to a cache, except for `cache_write_1h`.
     pub cache_write: u64,
     /// Input written to a cache that keeps it for an hour.
     pub cache_write_1h: u64,

@@ -298,7 +298,8 @@ fn unix_ms() -> u64 {
 }
 
 impl Serialize for Call {
-    /// `body` is the received JSON, or null if the body is not JSON; `text` is the exact text.
+    /// `body` is the stored body as JSON, or null if it is not JSON. `text` is the same body as text, with
+    /// invalid UTF-8 replaced.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("seq", &self.seq)?;

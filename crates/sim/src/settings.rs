@@ -9,7 +9,8 @@ pub struct Settings {
     pub pace: Option<Duration>,
     /// Keys and client secrets that are refused.
     pub refused_keys: Vec<String>,
-    /// Keys whose account has no credit; they are answered with 429 and `insufficient_quota`.
+    /// Keys whose account has no credit. Each protocol refuses them as its vendor does, for example Chat with 429 and
+    /// `insufficient_quota`.
     pub keys_without_credit: Vec<String>,
     /// The keys that may sign requests.
     pub access_keys: Vec<AccessKey>,

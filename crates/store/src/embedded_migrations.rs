@@ -1,7 +1,7 @@
 //! The migrations in `crates/store/migrations`, as parts of the program.
 //!
-//! They are listed by name, because the macro that would read the folders (of the crate `refinery`) has to compile
-//! half of the crates that it needs for a second time, for the compiler. A test compares the lists with the folders.
+//! The lists of names are written by hand. The macro of the crate `refinery` could read the folders, but Cargo would
+//! then compile half of the dependencies of `refinery` twice. A test compares the lists with the folders.
 
 use refinery_core::{Migration, Runner};
 

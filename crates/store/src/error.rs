@@ -53,7 +53,7 @@ pub enum OpenError {
     /// The server's address or certificates cannot be used.
     #[error("{place}: {reason}")]
     Server { place: String, reason: String },
-    /// A migration failed. The schema is as it was before that migration.
+    /// A migration failed. All migrations are one transaction, so the schema is unchanged.
     #[error("{place}: migration failed")]
     Migrate {
         place: String,

@@ -1,4 +1,5 @@
-//! Notifies this process when a key is changed through its own store, so that its key caches are updated at once.
+//! Notifies this process when a key is changed through the store of this process, so that the process updates its key
+//! caches at once.
 
 use std::fmt;
 use std::sync::OnceLock;

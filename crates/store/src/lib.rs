@@ -5,7 +5,8 @@
 //! pure functions of the `ledger` crate on rows inside its transaction and writes the result. A decision is answered
 //! before its commit, and [`Durable`] reports when it is on disk.
 //!
-//! This crate must never know HTTP, protocols, prices of models (it stores price cards as text) or upstreams.
+//! This crate must know nothing of the gateway's HTTP interface, of protocols, of prices of models (it stores price
+//! cards as text), or of upstreams.
 //!
 //! Start with [`Store`], then `queue` (how commands reach the writer), `books` (how they are decided), then `sqlite`
 //! and `postgres`, which use the same names for the same things. [`Media`] is independent of the rest.

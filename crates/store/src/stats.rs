@@ -11,7 +11,7 @@ use crate::sync::AtomicBool;
 pub struct Stats {
     /// Commands that wait for the writer.
     pub queue_depth: u64,
-    /// Open holds of this process.
+    /// Open holds: with `SQLite` all in the database, with `PostgreSQL` those that this node has opened.
     pub open_holds: u64,
     /// Transactions committed.
     pub batches: u64,
@@ -61,7 +61,7 @@ macro_rules! counters {
             $(pub(crate) $name: Counter,)*
             /// The settled sums, by price version.
             pub(crate) settled: SettledSums,
-            /// Whether the last commit failed and none has succeeded since.
+            /// Whether a transaction could not begin or be committed, and no commit has succeeded since.
             pub(crate) failing: Flag,
             /// Whether there is too little disk space to admit calls.
             pub(crate) below_floor: Flag,

@@ -207,7 +207,7 @@ impl Channel {
         self.0.authorization.renew().await
     }
 
-    /// Whether both channels call the same origins, for requests and for tokens.
+    /// Whether this channel calls all origins that `other` calls, for requests and for tokens.
     pub fn shares_origin_with(&self, other: &Self) -> bool {
         let theirs = &other.0.address;
         let same_tokens = match other.0.authorization.token_address() {

@@ -10,11 +10,11 @@ const MINUTES: usize = 60;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinuteOfCalls {
     pub requests: u32,
-    /// There was no response, it was incomplete or late, or it was a server error.
+    /// Calls with no response, an incomplete or late one, or a server error.
     pub failed: u32,
-    /// The upstream asked us to retry later.
+    /// Calls that the upstream refused because it is overloaded or rate-limits us.
     pub overloaded: u32,
-    /// Our credential was refused.
+    /// Calls that failed because our credential was refused.
     pub credential_refused: u32,
 }
 

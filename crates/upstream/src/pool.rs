@@ -13,7 +13,7 @@ const IDLE_CONNECTIONS_MAX: usize = 1024;
 /// How long a connection may be idle. Many upstreams close idle connections after 60 s or later. We
 /// close first, so that a call does not use a connection that is being closed.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(55);
-/// The number of expired connections that are closed when a connection is returned.
+/// The maximum number of expired connections that are closed when a connection is returned.
 const PRUNED_PER_RETURN: usize = 2;
 
 /// The idle connections of one channel.

@@ -41,8 +41,7 @@ pub struct Body {
     idle: Duration,
     /// The deadline of the whole call.
     total: Instant,
-    /// When we started to wait for the upstream. Time in which the reader does not poll does not
-    /// count as idle.
+    /// When we started to wait for the upstream. The time between a piece and the next poll does not count as idle.
     waiting: Option<Instant>,
     /// The pool that gets the connection at the end of the body. Without a pool, the connection is
     /// closed.

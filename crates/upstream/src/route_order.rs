@@ -9,20 +9,20 @@ use crate::breaker::BreakerState;
 pub struct RouteCandidate {
     /// The lowest priority is tried first.
     pub priority: u32,
-    /// The share of calls among routes of the same priority. A route of weight 0 comes after all others.
+    /// The share of calls among routes that are equal otherwise. Among these, a route of weight 0 comes last.
     pub weight: u32,
     /// The state of the breaker of the route's channel, or of the route itself.
     pub state: BreakerState,
     /// The cost or the latency of a call on this route. Among routes of the same priority, the lowest is tried first.
     pub rank: u64,
-    /// Decides between routes that are equal otherwise: the lowest is tried first. If these are equal too, the routes
-    /// share the calls by weight.
+    /// Decides between routes of the same priority and rank: the lowest is tried first. If the sticky ranks are equal
+    /// too, the routes share the calls by weight.
     pub sticky_rank: u64,
 }
 
-/// The indices of `candidates` in the order in which they are tried: by priority, then by rank, then at random by
-/// weight. Routes with open breakers come after all others, the longest open first, and routes with refused credentials
-/// come last. No candidate is left out, so breakers alone never cause an outage.
+/// The indices of `candidates` in the order in which they are tried: by priority, then by rank, then by sticky rank,
+/// then at random by weight. Routes with open breakers come after all others, the longest open first, and routes with
+/// refused credentials come last. No candidate is left out, so breakers alone never cause an outage.
 ///
 /// `draw` is the source of randomness: equal draws give equal orders.
 pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {

@@ -171,7 +171,7 @@ impl StoreNames {
     }
 
     /// The timed reads, and the paths of all other reads that the gateway's `OpenAPI` description
-    /// lists.
+    /// lists, except the endless ones.
     pub(super) async fn timed_and_other_reads(
         &self,
         client: &AdminClient,

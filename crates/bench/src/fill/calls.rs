@@ -69,7 +69,7 @@ fn row(
     let age_ms = span_ms - span_ms * place / i64::try_from(size.rows.max(1)).unwrap_or(1);
     let key_number = random.skewed(accounts.keys.len());
     let key = accounts.keys.get(key_number);
-    // A key mostly calls two models, through one endpoint and one of two channels.
+    // A key mostly calls two models through one endpoint. Each model has two channels.
     let model_number = match random.below(20) {
         0 => random.below(MODELS.len()),
         choice => (key_number + choice % 2) % (MODELS.len() - 1),

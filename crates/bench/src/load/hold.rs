@@ -19,10 +19,11 @@ pub(crate) struct Args {
 /// A process that nobody kills ends after this time, which is longer than any measurement.
 const HELD_MAX: Duration = Duration::from_secs(120);
 
-/// Printed when every stream or session has delivered its first content.
+/// Printed when every stream has delivered its first content, or every session its first frame.
 pub(crate) const OPEN: &str = "open";
 
-/// Opens the streams, prints [`OPEN`], and reads until they end or the process is killed.
+/// Opens the streams or sessions, prints [`OPEN`], and keeps them open until they end, `HELD_MAX` has passed or the
+/// process is killed.
 pub(crate) async fn hold(args: Args) -> io::Result<()> {
     if let Some(kind) = args.target.shape.session_kind() {
         let sessions = RunningSessions::begin(&args.target, kind).await?;

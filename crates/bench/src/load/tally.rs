@@ -102,8 +102,8 @@ impl Tally {
     }
 
     /// Waits until every client has been answered once, which excludes the cost of opening many sessions at once. Then
-    /// warms up, and measures until there are at least `answers_min` answers. Returns the elapsed time and the CPU time
-    /// of the measurement.
+    /// warms up and measures for the time of the window. If there are fewer than `answers_min` answers by then,
+    /// measures up to `MEASURE_TIMES_MAX` times as long. Returns the elapsed time and the CPU time of the measurement.
     pub(super) async fn measure(
         &self,
         window: &Window,

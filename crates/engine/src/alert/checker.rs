@@ -18,8 +18,8 @@ use super::signals::{DownChannels, stuck_closes};
 use crate::clock;
 use crate::engine::Engine;
 
-/// How long a node stays the checking node after a check, and how long a node's reports count. It is longer than a
-/// check takes.
+/// The minimum time for which a node stays the checking node after a check, and for which a node's reports count. It is
+/// longer than a check takes. A long check interval makes both times longer.
 const LEASE: Duration = Duration::from_secs(30);
 /// The pause after a slow check is at least this many times as long as the check, but limited by the lease.
 const PAUSE_PER_CHECK: u32 = 5;

@@ -47,8 +47,8 @@ impl Bill {
                 );
                 None
             }
-            // A report whose price does not fit an amount counts as missing, so that pricing the entry again gives the
-            // same amount (V7).
+            // A report that cannot be priced is not billed, because pricing its entry again must give the same amount
+            // (V7).
             Err(error) => {
                 tracing::error!(model, %error, "reported usage cannot be priced");
                 None

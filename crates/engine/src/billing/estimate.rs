@@ -15,7 +15,7 @@ pub(crate) struct Estimate {
     /// The usage that the first hold covers.
     pub(crate) reserved: Meter,
     /// The part of `reserved` that is held only because media may fill the model's context. It does not count against
-    /// the tokens per minute, because a lower limit would then refuse such requests every time.
+    /// the tokens per minute. Otherwise a limit below the size of the context would refuse every such request.
     pub(crate) context_fill: u64,
     /// The maximum usage of the call, if it is more than the hold covers.
     pub(crate) worst: Option<WorstCase>,

@@ -1,9 +1,9 @@
 //! Determines the price tier of pictures from the requested grade and the delivered grade.
 //!
 //! A price card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names values in some of
-//! these dimensions, and so does an answer. A value without its own price counts as the default, if the card prices
-//! other values of its dimension. A picture costs the price of the most expensive value that was named
-//! (`docs/decisions/026`).
+//! these dimensions, and so does an answer. A quality without its own price counts as the default, if the card prices
+//! other qualities. A size without its own price costs at least as much as the smaller sizes with a price. A picture
+//! costs the price of the most expensive value that was named (`docs/decisions/026`).
 
 use ledger::{Price, PriceCard, PriceKey};
 use protocol::images::{PriceGrade, Size, is_left_to_upstream};

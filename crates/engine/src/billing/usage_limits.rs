@@ -20,9 +20,9 @@ pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
-    /// The limit for seconds and for video tokens.
+    /// The maximum charge of a report that states seconds or video tokens.
     charge: Micro,
-    /// The limit for a cost in dollars.
+    /// The maximum charge of a report that states a cost in dollars.
     cost: Micro,
 }
 

@@ -1,8 +1,8 @@
 //! An admitted call or session. Its credits stay frozen until it is closed, exactly once.
 //!
-//! An `Admission` must be ended by [`Admission::settle`] or [`Admission::release`]. If it is dropped instead (its
-//! caller left, its future was cancelled, it panicked), it closes itself by the rule for broken calls (B2). So no code
-//! path can leak a hold.
+//! An `Admission` must be ended by [`Admission::settle`] or [`Admission::release`]. If it is dropped instead (the
+//! caller left, the future was cancelled, the task panicked), it closes itself by the rule for broken calls (B2). So no
+//! code path can leak a hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +50,8 @@ pub(crate) struct Admission {
     reserved_input: Meter,
     /// The number of output tokens that the hold covers.
     reserved_output: u64,
-    /// The maximum output by request and profile. Up to here, the hold grows ahead of the output. Beyond this bound it
-    /// grows only by the observed output, because most upstreams respect the limit.
+    /// The maximum output by request and profile. Up to this bound, the hold grows ahead of the output. Above the
+    /// bound, the hold grows only after the output has exceeded the hold, because most upstreams respect the limit.
     output_bound: u64,
     /// The calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,

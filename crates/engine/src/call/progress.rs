@@ -50,7 +50,7 @@ impl Progress {
         self.sent.store(true, Ordering::Relaxed);
     }
 
-    /// Records that no byte was sent after all, because no connection was made.
+    /// Records that no byte of the request was sent after all, for example because no connection was made.
     pub(crate) fn mark_unsent(&self) {
         self.sent.store(false, Ordering::Relaxed);
     }
@@ -92,8 +92,8 @@ fn millis(duration: Duration) -> u64 {
 
 /// A call that continues for a while after its caller has left.
 ///
-/// The upstream works for us from the first byte of the request. So a caller that disconnects just before a buffered
-/// answer must not get it for free. The call continues for the drain time to learn its usage.
+/// The upstream may charge us from the first byte of the request, even if the caller disconnects just before a buffered
+/// answer. So the call continues for the drain time to learn its usage, which the caller pays for.
 pub(crate) struct SpawnedCall<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
@@ -124,7 +124,7 @@ impl<T: Send + 'static> Future for SpawnedCall<T> {
     }
 }
 
-/// Re-raises a panic of the call's task in the task that awaits it, which contains it.
+/// Re-raises a panic of the call's task in the task that awaits the call. That task contains the panic.
 fn join_result<T>(ended: Result<T, JoinError>) -> Poll<T> {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(answer) => Poll::Ready(answer),

@@ -15,7 +15,7 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::telemetry::CallTrace;
 
-/// The maximum size of the notes. After that, upstream messages are left out.
+/// When the notes are longer than this, upstream messages and passed-over routes are left out.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
 /// The beginning of a note about a route that was not tried.

@@ -139,7 +139,7 @@ impl RouteFailure {
             CallErrorKind::Timeout(_) if error.sent == Sent::No => {
                 Self::try_next(Failure::upstream_timeout())
             }
-            // The time limit of this call has passed.
+            // A deadline has passed after some of the request was sent.
             CallErrorKind::Timeout(_) => Self::stop(Failure::upstream_timeout()),
             CallErrorKind::TooLarge => Self::stop(Failure::upstream_error()),
         }
@@ -173,7 +173,8 @@ impl RouteFailure {
         }
     }
 
-    /// The failure for a malformed answer. The client has not seen any of it, so another route may be tried.
+    /// The failure for an answer that cannot be used. The client has not seen any of it, so another route may be tried,
+    /// unless the upstream rejects the request itself.
     pub(crate) fn broken(
         route: &Route,
         broken: &UnusableAnswer,

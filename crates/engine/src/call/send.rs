@@ -15,7 +15,7 @@ pub(crate) async fn send(
     progress: &Progress,
     attempt: &mut Attempt<'_>,
 ) -> Result<UpstreamResponse, RouteFailure> {
-    // From here on the upstream may have received something. This is undone below if it certainly has not.
+    // From here on the upstream may have received a part of the request. The mark is removed below if no byte was sent.
     let was_sent = progress.is_sent();
     progress.mark_sent();
     let sent = route.channel.send(call).await;
@@ -33,8 +33,7 @@ pub(crate) async fn send(
         return Ok(response);
     }
     let outcome = CallOutcome::of_status(response.status, response.retry_after);
-    // Only for a 500 does the meaning depend on the message, which may blame the request. Any other status is clear
-    // without it.
+    // The meaning of a 500 depends on its message, which may blame the request. Any other status is reported at once.
     if response.status != 500 {
         attempt.report(outcome);
     }

@@ -1,4 +1,4 @@
-//! The signal that ends the streams that are still open when a node stops.
+//! The signal that ends the streams and sessions that are still open when a node stops.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The signal, sent once to all streams of the node.
+/// The signal, sent once to all streams and sessions of the node.
 #[derive(Debug, Default)]
 pub(crate) struct Shutdown {
     has_begun: AtomicBool,

@@ -49,7 +49,7 @@ pub struct StreamRelay {
     growing: Option<Growth>,
     /// A stream that has ended but is not settled yet, because it is unknown whether its hold has grown.
     closing: Option<Box<Closing>>,
-    /// The ledger was busy and is not asked again before this time.
+    /// The ledger has not extended the hold, and is not asked again before this time.
     grow_after: Option<Instant>,
     keep_alive: KeepAliveTimer,
     shutdown: ShutdownWatch,

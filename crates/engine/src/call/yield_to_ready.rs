@@ -2,7 +2,7 @@
 //!
 //! A call runs through more code than the first-level cache holds, and through each part only once. If calls yield
 //! between stages, all ready calls run the same stage one after another while its code is cached. This saves up to 8 %
-//! of a small call (`docs/decisions/079`), more of a converted one (`docs/decisions/020`).
+//! of the CPU time of a small call (`docs/decisions/079`), and about as much of a converted one (`docs/decisions/020`).
 
 use std::future::poll_fn;
 use std::task::Poll;

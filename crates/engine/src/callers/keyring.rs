@@ -4,8 +4,8 @@
 //! spend. A change on this node takes effect at once; a change by another process takes effect when the cache entry
 //! expires, or earlier (K2).
 //!
-//! Anybody can send any number of keys that do not exist. Only a few of these lookups reach the store at a time, so a
-//! key that was found before never waits behind them.
+//! Anybody can send any number of keys that do not exist. Only a few lookups of keys that were never found here reach
+//! the store at a time, so a key that was found before never waits behind them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -115,10 +115,10 @@ impl Keyring {
         }
     }
 
-    /// Removes a key from the cache, because this node has changed it.
+    /// Makes the cache entries of a key outdated, because this node has changed the key.
     pub(crate) fn forget(&self, key: KeyId) {
-        // The order matters. A lookup that has missed the first increment already holds the usage of the key, so it
-        // sees the second increment.
+        // The order matters. A lookup that has missed the first increment already holds the usage of the key, so the
+        // second increment makes its cache entry outdated.
         self.changes.fetch_add(1, Ordering::SeqCst);
         self.callers.note_change(key);
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 /// When the map has this many entries, unused entries are removed.
 const ENTRIES_SWEPT_FROM: usize = 64;
 
-/// Values that their users share. A value is removed with its last user.
+/// Values that their users share. A value is dropped with its last user; its entry is removed later.
 #[derive(Debug)]
 pub(crate) struct WeakValueMap<K, V> {
     entries: HashMap<K, Weak<V>>,

@@ -1,6 +1,6 @@
 //! Copies one media file: fetches or decodes it into a file, checks its headers, and then stores it.
 //!
-//! The caller chooses the name, so a repeated copy replaces the first.
+//! The calling code chooses the id of the file, so a repeated copy replaces the first.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 
 /// The number of bytes of base64 text that are decoded between two writes.
 const DECODED_TEXT_BYTES: usize = 256 << 10;
-/// The time limit of writing a file, in addition to fetching it.
+/// The time that a copy may take for writing the file, in addition to the time limit of the fetch.
 const WRITING_MAX: Duration = Duration::from_secs(60);
 
 /// The properties of a file that has been checked.

@@ -19,7 +19,7 @@ use store::{JournalRow, WalletId};
 /// The number of separately locked shards, so that threads rarely wait for each other.
 const SHARDS: usize = 16;
 /// The maximum number of series per model in one shard. The configuration usually bounds this number. If a node has
-/// loaded many configurations, calls beyond it are counted without a channel.
+/// loaded many configurations, calls that would need further series are counted without a channel.
 const SERIES_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ impl Outcome {
         match (row.status, &row.code) {
             (499, _) => Self::ClientGone,
             (..400, None) => Self::Served,
-            // An error within a stream keeps the status of the answer, so its code decides.
+            // A code means that the call failed, even if the status is that of a success.
             (500.., _) | (..400, Some(_)) => Self::Failed,
             _ => Self::Refused,
         }

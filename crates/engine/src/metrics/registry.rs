@@ -1,6 +1,7 @@
 //! The node's metrics in the Prometheus text format.
 //!
-//! All labels come from the configuration: endpoints, model ids and channel names. Callers cannot create labels.
+//! Callers cannot create labels. The values of labels are fixed words, names and ids from the configuration, and the
+//! ids of a limited number of wallets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ pub struct Metrics {
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
-    /// Answers that ended regularly without a usage report.
+    /// Calls that were charged without a usage report that could be used, including streams that broke.
     pub usage_missing: Counter,
     /// Usage reports that were negative, not numbers, or implausible.
     pub usage_malformed: Counter,
@@ -71,7 +72,7 @@ pub struct Metrics {
     store: StoreValues,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
-    /// Locked while the text is written, because gauges are set just before.
+    /// Locked while the gauges are set and the text is written, so that concurrent scrapes do not mix their values.
     rendering: Mutex<()>,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ledger::UnixMs;
 
-/// A new measurement has a weight of one in this many.
+/// The weight of a new measurement in the average is 1 divided by this.
 const PARTS: u64 = 4;
 /// The assumed time of a route whose first call failed. Otherwise the route would count as never measured and would be
 /// tried first again and again.

@@ -1,7 +1,7 @@
 //! The hold of a session. It grows step by step, ahead of the usage.
 //!
 //! Each step books the usage so far (S11), so a node that dies loses one step at most. A frame that the hold does not
-//! cover waits for the next step, and a refused step ends the session.
+//! cover waits for the next step. If that step is refused, the session ends.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -61,7 +61,8 @@ impl SessionHold {
         }
     }
 
-    /// Whether the hold covers this reading. Requests a step if it does not, or if it soon will not.
+    /// Whether frames up to this reading may be relayed: the hold covers them, or the ledger does not answer. Requests
+    /// a step if the hold does not cover the reading, or soon will not.
     pub(super) fn covers(&mut self, reading: MeterReading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let may_request = self.retry_at.is_none_or(|then| now >= then);

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long sessions and their silences may last, and how large messages may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// The interval between pings of both sides, which detect a dead side.
+    /// How often we ping each side, to detect a dead one.
     pub ping: Duration,
     /// A side that sends nothing, or accepts nothing, for this long counts as gone.
     pub dead: Duration,

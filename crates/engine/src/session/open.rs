@@ -99,7 +99,7 @@ impl Engine {
             })
             .and_then(|plan| self.refuse_unpriced_text(call.kind, plan));
         let found = found.and_then(|mut plan| {
-            // A session takes no tokens here, because their number is not known in advance.
+            // A session takes no tokens from the limits of its route, because their number is not known in advance.
             plan.reserve(0, &mut record)?;
             Ok(plan)
         });
@@ -136,7 +136,7 @@ impl Engine {
     }
 }
 
-/// Asks for a hold of one step, or of one unit if the wallet cannot pay for a step.
+/// Asks for a hold of one step, or of one unit if the wallet or the limit of the key does not cover a step.
 async fn admit(
     call: &SessionCall,
     model: &Arc<Model>,

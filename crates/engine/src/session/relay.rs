@@ -80,7 +80,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
 
     /// Returns a side that no longer responds, if there is one. Also sends the pings that are due.
     pub(super) fn check_liveness(&mut self, now: Instant, bounds: &SessionLimits) -> Option<Side> {
-        // Both values are computed before the pings, which stop reading for a moment.
+        // Both values are computed first, because a ping that waits to be sent makes them `false`.
         let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
         if self.client.is_dead(now, reads_client, bounds) {
             return Some(Side::Client);

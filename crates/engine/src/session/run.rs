@@ -56,7 +56,7 @@ pub(super) struct Session<C> {
     pub(super) began: Instant,
 }
 
-/// Boxed, because a future stores its arguments twice.
+/// Some methods take the session boxed, because a future stores its arguments twice.
 impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     pub(super) async fn run(mut self: Box<Self>) {
         let ended = match self.relay().await {

@@ -50,7 +50,8 @@ pub(super) enum TaskCharge {
     Unpriceable,
 }
 
-/// The charge: the usage that the upstream reports, otherwise the seconds of a successful result, otherwise nothing.
+/// The charge: the usage that the upstream reports, otherwise the seconds or the estimated tokens of a successful
+/// result, otherwise nothing.
 pub(super) fn charge_of(
     card: &PriceCard,
     model: &str,

@@ -35,7 +35,7 @@ impl TaskChanges {
 
 impl Engine {
     /// Runs work that may take longer than a lease, and renews the lease in the meantime. Returns `None` if the node is
-    /// stopping or another node may have claimed the task; then nothing may be written.
+    /// stopping or another node may have claimed the task. In that case the work is dropped unfinished.
     pub(super) async fn while_claimed<T>(
         &self,
         claim: Claim,

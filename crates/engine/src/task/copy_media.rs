@@ -26,7 +26,7 @@ struct StoredMedium {
     name: String,
     /// The kind of the file, as a file extension.
     kind: String,
-    /// `None` if the file was part of the answer. In that case the upstream must be polled again.
+    /// `None` if the file was part of the answer or its URL was stale. In that case the upstream must be polled again.
     url: Option<String>,
     is_optional: bool,
 }

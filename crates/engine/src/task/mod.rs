@@ -4,7 +4,7 @@
 //! `create` writes the row and `send` sends the creation, once. `poll` claims due tasks and polls them, and `claimed`
 //! writes the result. `copy_media` copies results, `billing` computes the charge, and `callback` reports the end.
 //! `lookup`, `list` and `delete` serve the owner. `poll_answer` charges an upstream's answer to the node's memory.
-//! `protocols` is the only file that names the protocols. Each step is one operation of the store, so if a node dies,
+//! `protocols` is the only file that names all protocols. Each step is one operation of the store, so if a node dies,
 //! any other node continues from the rows (T2).
 
 pub(crate) mod backoff;

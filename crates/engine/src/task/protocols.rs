@@ -1,4 +1,4 @@
-//! The protocols of video tasks. No other file names them.
+//! The protocols of video tasks. Of the other files, only `list.rs` names one.
 
 use bytes::Bytes;
 use protocol::video::{self, CreationRequest, content_task, omni, predict, video_a};

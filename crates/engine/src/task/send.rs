@@ -27,7 +27,8 @@ use crate::failures::no_memory_for;
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
 /// The time limit for an upstream that returns the result in its answer.
 const BLOCK_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// The lease of the creating node. It is longer than a creation plus the write of its answer.
+/// The lease of the creating node. It is longer than `ACCEPT_WITHIN` plus the write of the answer. A longer creation
+/// renews it.
 pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
 /// The maximum size of the answer to a creation, without and with the result.
 const ACCEPTED_BYTES_MAX: usize = 1 << 20;
@@ -50,7 +51,7 @@ pub(super) struct Sender {
     pub(super) row: TaskRow,
 }
 
-/// The reason why there is no task, and how its hold was closed.
+/// The failure of a creation, and how the hold of the task is closed.
 pub(super) struct CreationFailure {
     pub(super) failure: Failure,
     pub(super) end: &'static str,

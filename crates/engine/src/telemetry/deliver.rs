@@ -43,7 +43,8 @@ enum Outcome {
     Refused(String),
 }
 
-/// Delivers a document. Returns how many of its items the collector rejected. After `stop` there are no more retries.
+/// Delivers a document. Returns how many of its items the collector rejected. After `stop`, at most one more attempt
+/// starts.
 pub(super) async fn deliver(
     endpoint: &OperatorEndpoint,
     headers: &HeaderMap,

@@ -27,8 +27,8 @@ const GATHER_FOR: Duration = Duration::from_secs(1);
 const FLUSH_WITHIN: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Sends telemetry until `stop`, and then for a few seconds what is still queued. Returns immediately if there is
-    /// no collector.
+    /// Sends telemetry until `stop`, and then sends the rest of the queue for a few seconds. Returns immediately if
+    /// there is no collector.
     pub async fn export_telemetry(self: Arc<Self>, stop: CancellationToken) {
         let Some(telemetry) = &self.telemetry else {
             return;
@@ -99,7 +99,7 @@ async fn export_metrics(
 }
 
 /// Whether the collector accepts one kind of telemetry. There is one log line when deliveries begin to fail and one
-/// when they succeed again, however many are lost in between.
+/// when they succeed again, however many deliveries fail in between.
 struct Health {
     what: &'static str,
     is_failing: bool,

@@ -24,7 +24,7 @@ pub(crate) struct Telemetry {
     calls: mpsc::Sender<FinishedCall>,
     /// The receiver of `calls`, until the export takes it.
     waiting: Mutex<Option<mpsc::Receiver<FinishedCall>>>,
-    /// The number of spans that were queued and neither sent nor dropped yet.
+    /// The number of queued spans that are neither sent nor dropped yet.
     pending: AtomicU64,
     counts: TelemetryCounts,
     /// How often the metrics are sent; `None` if they are not sent.

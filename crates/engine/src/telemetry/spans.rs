@@ -84,7 +84,7 @@ fn call_span(call: &FinishedCall, times: Times) -> Span<'_> {
         end_time_unix_nano: Int64Text(times.ended),
         attributes: call_attributes(call, operation, named),
         events: call_events(call, times),
-        // A refusal is an error of the caller, not of ours.
+        // A refusal is an error of the caller, not ours.
         status: if call.status >= 500 {
             Status::ERROR
         } else {

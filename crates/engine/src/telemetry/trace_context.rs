@@ -131,8 +131,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Begins a trace; returns `None` if the call is not traced. The caller's trace is continued if the caller records
-    /// it; otherwise the ratio decides.
+    /// Begins a trace; returns `None` if the call is not traced. If `parent` is given, the call is traced only if the
+    /// caller records its own span, and it continues the caller's trace. Otherwise the ratio decides.
     pub(crate) fn begin(parent: Option<&Traceparent>, ratio: SampleRatio) -> Option<Self> {
         let (trace, is_kept) = if let Some(parent) = parent {
             (parent.trace, parent.is_sampled)

@@ -71,7 +71,7 @@ fn prepare(
             fallbacks,
             ..prepared
         }),
-        // This model is out of service, but a fallback may not be.
+        // This model is out of service, so the first suitable fallback takes its place.
         Err(failure) if failure.status() == 503 => {
             let Some(first) = fallbacks.pop_front() else {
                 return Err(failure);

@@ -63,7 +63,8 @@ fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(BuiltInProfile::NativeImage))
 }
 
-/// Refuses built-in tools that the model has no price for. Converted requests drop them anyway.
+/// Refuses built-in tools that the model has no price for. Converted text requests need no such check, because the
+/// conversion drops built-in tools.
 pub(crate) fn refuse_unpriced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
     let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
     match offered.iter().find(unpriced) {

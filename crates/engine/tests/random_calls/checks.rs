@@ -246,8 +246,8 @@ impl CheckedCall<'_> {
         Some(self.plan.act(self.attempts.checked_sub(1)?))
     }
 
-    /// The price of an answer with this many words and without a usage report: a micro-credit for each input token and
-    /// two for each output token. The charge is lower only if the wallet cannot pay for a larger hold.
+    /// The price of an answer with this many words and without a usage report. It is lower only if the wallet cannot
+    /// pay for a larger hold.
     fn counted_price(&self, words: u64) -> i64 {
         let price = self.price_of(input_tokens(self.plan), output_tokens(words));
         self.payable(price)
@@ -365,7 +365,7 @@ impl CheckedCall<'_> {
                     !self.plan.is_streamed
                         || !matches!(reply.end, ReplyEnd::CutAfter(0) | ReplyEnd::StallAfter(0))
                 }
-                // The request is to blame, or its time has run out.
+                // After a rejection of the request itself or a timeout, no other route may be tried.
                 Act::Status(400) | Act::Silence => true,
                 _ => false,
             };

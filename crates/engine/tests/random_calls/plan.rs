@@ -13,7 +13,7 @@ pub(crate) const MODELS: [(&str, usize); 6] = [
     ("m/3", 3),
     // Both of its routes have limits.
     ("m/limited", 2),
-    // These two fall back to `m/dear`, the second only because its route is at its limit most of the time.
+    // These two fall back to `m/dear`. The second mostly does so because its route is at its limit.
     ("m/backed", 2),
     ("m/limited-backed", 2),
 ];

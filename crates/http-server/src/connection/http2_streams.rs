@@ -35,7 +35,7 @@ impl StreamTimer {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Called when hyper has taken a piece. It polls again when the client has read that piece.
+    /// Called when hyper has taken a piece. hyper polls again when the client has read that piece.
     pub(crate) fn start(&self) {
         let now = self.clock.now_ms();
         self.waiting_since.store(now, Ordering::Relaxed);

@@ -89,8 +89,8 @@ pub(crate) enum Close {
     Now,
 }
 
-/// Signals a connection to close. Both cases share one `Notify`, because the connection polls it whenever anything
-/// happens on it.
+/// Signals a connection to close. Both cases share one `Notify`, because the connection polls it at every event, and
+/// would poll a second one as often.
 #[derive(Debug, Default)]
 struct CloseSignal {
     sent: Notify,
@@ -115,8 +115,8 @@ impl CloseSignal {
     }
 }
 
-/// A connection's entry in the registry. Dropping it removes the entry, which happens when the connection ends, or the
-/// session that took it over.
+/// A connection's entry in the registry. Dropping the slot removes the entry. The slot is dropped when the connection
+/// ends or, if a session has taken the connection over, when the session ends.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     id: u64,

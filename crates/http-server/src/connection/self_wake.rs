@@ -1,8 +1,8 @@
 //! Suppresses the wake-up that a connection would send to itself after the last piece of a body.
 //!
-//! hyper wakes a connection whenever a piece of a request body is taken, so that it reads the next piece. It also does
-//! so after the last piece, when nothing is left to read. Without this file, every small request would poll its
-//! connection one extra time. That costs up to 3 % of a small call (`docs/decisions/079`).
+//! hyper wakes a connection whenever the service takes a piece of a request body, so that the connection reads the next
+//! piece. hyper also does so after the last piece, when nothing is left to read. Without this module, every small
+//! request would poll its connection one extra time. That costs up to 3 % of a small call (`docs/decisions/079`).
 
 use std::cell::Cell;
 use std::ptr;

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of streams by which a thread may be ahead of the thread with the fewest. With a
-/// lower limit, more streams would go to another thread, and waking that takes longer than a small call should wait.
+/// lower limit, more streams would go to another thread, and a small call should not wait until that thread wakes.
 const STREAMS_AHEAD_MAX: usize = 8;
 
 /// The serving threads of a node. Dropping this stops them and aborts their remaining work.

@@ -14,7 +14,8 @@ use super::coarse_clock::CoarseClock;
 /// The maximum duration of each kind of wait.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitLimits {
-    /// From the first byte of a request head to its last, and from accept to the first byte.
+    /// From the first byte of a request head to its last. The time for the first head begins when the connection is
+    /// accepted.
     pub head: Duration,
     /// Between two requests of one connection.
     pub keep_alive: Duration,

@@ -37,7 +37,7 @@ pub(crate) enum Endpoint {
     Embeddings,
     /// `POST /v1/images/generations` or `/v1/images/edits`
     Images(ImageOperation),
-    /// Embeddings of contents whose path names the model: Generate Content.
+    /// A call for embeddings whose path names the model: Generate Content.
     Contents(EmbeddingsPath),
     /// `POST /v1/tts`, or its alias for SDKs.
     Speech(VoiceForm),
@@ -150,7 +150,7 @@ pub(crate) enum WebSocketPath {
 /// The path by which a client fetches a media file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaPath {
-    /// `/media/{id}.mp4`, which a browser shows.
+    /// `/media/{id}.{extension}`, which a browser shows.
     Inline,
     /// `/v1beta/files/{id}:download`, which a browser saves.
     Download,

@@ -62,8 +62,8 @@ pub fn is_callable_path(method: &Method, path: &str) -> bool {
     )
 }
 
-/// Finds `/media/{id}.mp4`, and the path that clients of Generate Content use. The latter has no extension, because
-/// these clients only download videos.
+/// Finds `/media/{id}.{extension}`, and the path that clients of Generate Content use. The latter has no extension,
+/// because these clients only download MP4 videos.
 fn media(path: &str, aliases: bool) -> Option<Endpoint> {
     if let Some(name) = path.strip_prefix("/media/") {
         return Some(Endpoint::Media(MediaPath::Inline, MediaName::parse(name)));
@@ -186,8 +186,8 @@ fn of_post(path: &str, aliases: bool) -> Endpoint {
     }
 }
 
-/// Finds `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK takes a model id with a slash for a
-/// complete resource name and leaves out `models/`.
+/// Finds calls whose path names the model, such as `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK
+/// takes a model id with a slash for a complete resource name and leaves out `models/`.
 fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     let rest = path
         .strip_prefix("/v1/models/")

@@ -34,7 +34,7 @@ pub(super) enum Step {
 }
 
 impl ChunkedBody {
-    /// Reads the next bytes. Returns the bytes after the end of the body.
+    /// Reads one byte of the framing, or as much of a chunk's data as `bytes` has. Returns the bytes that are left.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> (Step, &'a [u8]) {
         if let Self::Data { left } = self {
             let count = bytes

@@ -27,7 +27,7 @@ pub(crate) enum FramingError {
     LengthAndCoding,
     /// The request has two lengths, or a length that is not a number.
     Length,
-    /// The transfer coding is not a single `chunked`.
+    /// The transfer coding is not a single `chunked`, or the request is HTTP/1.0, which has no transfer codings.
     Coding,
     /// `Host` is missing, or there are several.
     Host,

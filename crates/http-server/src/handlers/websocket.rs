@@ -103,7 +103,7 @@ pub(super) async fn open(
     })
 }
 
-/// Whether a request asks for a WebSocket on a path that does not serve sessions.
+/// Whether a request asks for a WebSocket on a path that is served, but not for sessions.
 pub(super) fn is_misplaced(endpoint: &Endpoint, head: &Parts, aliases: bool) -> bool {
     head.method == Method::GET
         && !matches!(endpoint, Endpoint::WebSocket(_))

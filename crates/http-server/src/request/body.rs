@@ -18,12 +18,13 @@ use super::body_memory::{BodyCharge, MemoryAccount};
 use crate::connection::withhold_self_wake;
 use crate::limits::BodyLimits;
 
-/// The maximum number of bytes that are allocated before data arrives, because a `Content-Length` may be false.
+/// The maximum size that the announced length gives to the first buffer, because a `Content-Length` may be false.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 /// A full buffer grows by up to this many times its content, if the announced length is that large.
 const RESERVE_GROWTH: usize = 4;
 
-/// A file of a form that is larger than this is written to disk, in pieces of at least [`SPOOL_PIECE_BYTES`].
+/// If a file in a form is larger than this, it is written to disk, in pieces larger than [`SPOOL_PIECE_BYTES`] except
+/// the last.
 const SPOOLED_FROM_BYTES: usize = 1 << 20;
 const SPOOL_PIECE_BYTES: usize = 256 << 10;
 

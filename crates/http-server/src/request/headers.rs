@@ -40,7 +40,7 @@ pub(crate) fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Failure>
     Ok(())
 }
 
-/// Refuses content encodings and forms. Any other content type is read as JSON.
+/// Refuses content encodings and all `multipart` types. A body of any other content type is read as JSON.
 pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
     check_not_encoded(headers)?;
     if is_multipart(headers) {

@@ -7,7 +7,7 @@ use protocol::{Failure, guard};
 
 use crate::percent::percent_decoded;
 
-/// The pairs of a query, not decoded yet.
+/// The pairs of a query. Only their names are decoded.
 #[derive(Debug)]
 pub(crate) struct Query<'u>(Vec<Pair<'u>>);
 

@@ -221,7 +221,7 @@ proptest! {
             }
             happen(event, &mut wallet, &mut key, &mut open, micro);
             prop_assert!(debt(&wallet) <= limit);
-            // It follows that the sum of charges cannot overflow unless that much was paid in.
+            // So the sum of the charges can overflow only if the sum of the payments is nearly as large.
             prop_assert!(key.usage.get() <= paid + wallet.credit_limit.get() + limit);
             let exposed: i64 = open.iter().map(|(held, _)| held.exposure.get()).sum();
             prop_assert_eq!(wallet.exposed.get(), exposed);

@@ -12,8 +12,8 @@ use crate::usage::Usage;
 pub(crate) struct AnswerLayout {
     /// The member of an event that contains the members of the answer, if there is one.
     pub(crate) envelope: Option<&'static str>,
-    /// Members whose content may also say who served the answer: the envelope, or the lists and
-    /// objects of the output.
+    /// Members whose content may also identify the upstream: the envelope, or the lists and objects
+    /// of the output.
     pub(crate) nested: &'static [&'static str],
     /// The member with the response id.
     pub(crate) id: &'static str,
@@ -28,11 +28,11 @@ pub(crate) struct AnswerLayout {
     /// The member with the usage report.
     pub(crate) usage: &'static str,
     /// Reads the value at the cursor as a usage report. The second argument is the report before it,
-    /// which a later report may only increase. Returns `None` if the report cannot be used for
-    /// billing.
+    /// whose values stand for those that this report leaves out. Returns `None` if the report cannot be
+    /// used for billing.
     pub(crate) read_usage: fn(&mut Cursor<'_>, Option<Usage>) -> Result<Option<Usage>, SyntaxError>,
-    /// Reads a member that contains output. Returns `false`, without reading it, if it is another
-    /// member.
+    /// Reads a member that contains output or describes the event. Returns `false`, without reading
+    /// it, for every other member.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
     /// Every answer or event that mentions a built-in tool outside its usage report contains one of
     /// these strings.
@@ -91,7 +91,7 @@ impl AnswerLayout {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndMark {
-    /// Its data, which identifies it.
+    /// The data by which the event is recognized.
     pub(crate) data: &'static str,
     /// The event as it is sent.
     pub(crate) frame: &'static str,

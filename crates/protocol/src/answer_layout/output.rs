@@ -59,11 +59,11 @@ pub(crate) struct Output {
     pub(crate) last_item: String,
     /// Whether usage is hidden from the client, because it did not ask for it.
     pub(crate) hides_usage: bool,
-    /// Whether a member of the current event or answer says who served the answer.
+    /// Whether a member of the current event or answer identifies the upstream.
     pub(crate) names_vendor: bool,
     /// Whether the current event is an error.
     pub(crate) failed: bool,
-    /// Whether the stream may end, according to its own events. It never moves back.
+    /// Whether the stream may end, according to its own events. The value only moves forward.
     pub(crate) end: StreamEnd,
     /// Whether the usage reports so far are interim. Our own count may then be higher.
     pub(crate) usage_is_interim: bool,

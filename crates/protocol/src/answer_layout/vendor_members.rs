@@ -1,8 +1,8 @@
-//! Members in which a router or a vendor says who served an answer.
+//! Members in which a router or a vendor identifies the upstream of an answer.
 
 use crate::json::Text;
 
-/// Members that are not part of any dialect. Routers use them to name the vendor, vendors to name
+/// Members that are not part of any dialect. In them, routers name the vendor, and vendors name
 /// their request.
 const NAMES: [&str; 9] = [
     "gateway",
@@ -16,7 +16,7 @@ const NAMES: [&str; 9] = [
     "x_groq",
 ];
 
-/// Whether a member with this name says who served the answer.
+/// Whether a member with this name identifies the upstream.
 pub(crate) fn is_vendor_member(name: Text<'_>) -> bool {
     NAMES.iter().any(|known| name.is(known))
 }

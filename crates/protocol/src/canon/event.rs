@@ -8,8 +8,8 @@
 //! ```
 //!
 //! One block is open at a time, blocks are not nested, and nothing follows `Finish` or `Failed`.
-//! Readers buffer what their dialect interleaves, give a tool call its id and name at its start,
-//! and report usage before `Finish`. The last report counts.
+//! Readers buffer blocks that their dialect interleaves, give a tool call its id and name at its
+//! start, and report usage before `Finish`. The last report counts.
 
 use crate::failure::Failure;
 use crate::usage::Usage;

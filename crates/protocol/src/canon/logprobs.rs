@@ -17,6 +17,6 @@ pub struct Likelihood {
     /// The bytes of the token, which may be a part of a character. Some dialects do not report
     /// them.
     pub bytes: Option<Vec<u8>>,
-    /// The number as the upstream wrote it.
+    /// The number that the upstream reported.
     pub logprob: Number,
 }

@@ -28,7 +28,8 @@ impl OffsetConverter {
         }
     }
 
-    /// The number of characters before this byte. `None` if it is outside the text.
+    /// The number of characters before this byte. `None` if the byte is outside the text or inside a
+    /// character, or if the text that the conversion needs was not kept.
     pub(crate) fn characters(&self, byte: u64) -> Option<u64> {
         let at = usize::try_from(byte).ok().filter(|at| *at <= self.bytes)?;
         if !self.wide {
@@ -38,7 +39,8 @@ impl OffsetConverter {
         u64::try_from(before.chars().count()).ok()
     }
 
-    /// The number of bytes before this character. `None` if it is outside the text.
+    /// The number of bytes before this character. `None` if the character is outside the text, or if
+    /// the text that the conversion needs was not kept.
     pub(crate) fn bytes(&self, character: u64) -> Option<u64> {
         let at = usize::try_from(character).ok()?;
         if !self.wide {

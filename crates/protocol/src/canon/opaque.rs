@@ -1,4 +1,5 @@
-//! Wraps data that only its model can read, to pass it through dialects that have no member for it.
+//! Wraps data that only the model that made it can read, to pass it through dialects that have no
+//! member for it.
 //!
 //! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
 //! made them, unchanged, and must never reach another model. The gateway keeps no state, so it

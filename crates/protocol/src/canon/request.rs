@@ -53,8 +53,8 @@ pub struct Request {
     pub unknown: Vec<String>,
 }
 
-/// One turn. Readers merge what their dialect splits: all items or steps of an assistant turn form
-/// one turn, and so do the tool results that follow it (role [`Role::User`]).
+/// One turn. Readers merge all items or steps of an assistant turn into one turn, and all tool
+/// results that follow it into another (role [`Role::User`]).
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub role: Role,
@@ -227,7 +227,7 @@ pub enum ToolChoice {
     },
 }
 
-/// Sampling parameters as the client wrote them.
+/// Sampling parameters that the client set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sampling {
     pub temperature: Option<serde_json::Number>,

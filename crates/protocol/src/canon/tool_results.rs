@@ -15,7 +15,7 @@ use crate::failure::Failure;
 const NO_RESULT: &str = "no result";
 
 /// Moves each tool result to the turn after its call. A call without a result gets a placeholder,
-/// unless it is in the last turn. A result without a call is refused.
+/// but is refused in the last turn. A result without a call is refused too.
 pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
     let parts = || turns.iter().flat_map(|turn| &turn.parts);
     if !parts().any(|(_, part)| matches!(part, Part::ToolCall(_) | Part::ToolResult(_))) {
@@ -213,7 +213,7 @@ mod tests {
             ("u a +1 u wait a yes u -1", "u a +1 u -1 wait a yes"),
             // A reused id belongs to the last call that has it.
             ("u a +1 u -1 a +1 u -1", "u a +1 u -1 a +1 u -1"),
-            // A call without a result gets one, unless nothing follows.
+            // A call without a result gets a placeholder if another turn follows.
             ("u a +1 +2 u -2", "u a +1 +2 u !1 -2"),
             ("u a +1 u never_mind", "u a +1 u !1 never_mind"),
             ("u a +1 a so", "u a +1 u !1 a so"),

@@ -113,7 +113,8 @@ fn is_number(value: Raw<'_>) -> bool {
     matches!(value.integer(), Some(Integer::Value(_)))
 }
 
-/// Reads a message or a delta. Every member except the role is output unless it is empty.
+/// Reads a message or a delta. Every member is output, except the role, empty members and members
+/// that identify the upstream.
 fn read_message(
     cursor: &mut Cursor<'_>,
     is_delta: bool,

@@ -32,7 +32,7 @@ pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
                 "image_tokens" => report.image_output = value,
                 _ => {}
             })?,
-            // Two vendors report the tools that they ran in these members.
+            // In these members, two vendors report the calls of their built-in tools.
             "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
             "server_tool_use" => report.tools.read(cursor, "_requests")?,
             _ => drop(cursor.value()?),

@@ -13,7 +13,7 @@ pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
     match dialect {
         Dialect::Chat | Dialect::Responses | Dialect::Interactions => true,
         Dialect::Messages => is_secure(url),
-        // A file URI needs the type of the file beside it.
+        // The dialect requires the media type next to a file URI, so the URL must show the type.
         Dialect::Generate => is_secure(url) && mime::of_url(url).is_some(),
     }
 }

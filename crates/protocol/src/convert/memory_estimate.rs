@@ -18,8 +18,8 @@ const COMMAS_FREE: usize = 256;
 /// The memory that the common form of a request may take besides its texts. 0 for an ordinary
 /// request.
 pub fn estimate_memory(body: &[u8]) -> Result<usize, Failure> {
-    // Items are separated by commas. Commas inside texts count too, because finding out which they
-    // are would cost more.
+    // Items are separated by commas. Commas inside texts count too, because only a parser could tell
+    // them from the others.
     if memchr::memchr_iter(b',', body).count() < COMMAS_FREE {
         return Ok(0);
     }

@@ -166,7 +166,8 @@ const DOCUMENT: DeclaredTypes = 4;
 const TEXT: DeclaredTypes = 8;
 /// A PDF, a video or an unknown type, whose tokens cannot be derived from its bytes.
 const UNBOUNDED: DeclaredTypes = 16;
-/// A file that the upstream reads itself. Its declared type does not matter.
+/// A file that the upstream reads itself. Its tokens have no upper bound, even if its declared type
+/// is an image.
 const STORED: DeclaredTypes = 32;
 
 /// The member names that matter in a part.

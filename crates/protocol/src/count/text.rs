@@ -340,7 +340,7 @@ mod tests {
         fn no_text_counts_below_its_floor(text in any::<String>(), times in 1_usize..40) {
             let text = text.repeat(times);
             let parts = parts_one_by_one(text.as_bytes());
-            // By its characters alone, before the lower bound is applied.
+            // The costs of the characters alone reach the lower bound.
             prop_assert!(parts * BYTES_PER_TOKEN_MAX >= text.len() as u64 * TOKEN);
         }
 

@@ -28,8 +28,9 @@ fn nonzero_input(usage: Usage) -> Option<Usage> {
     (usage.input_total() > 0).then_some(usage)
 }
 
-/// Rewrites an answer of the list form for a client of the list form. Only the model, vectors in
-/// the wrong encoding, and missing usage change.
+/// Rewrites an answer of the list form for a client of the list form. Members that
+/// identify the upstream and vectors in the wrong encoding are replaced. A missing model or usage is
+/// added.
 pub(super) fn rewrite_list(
     body: &Bytes,
     expected: &ExpectedAnswer<'_>,
@@ -42,7 +43,7 @@ pub(super) fn rewrite_list(
     let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
     if let Some(named) = seen.model {
-        // A string was replaced when the answer was read.
+        // `ListAnswer::read` has already replaced a model that is a string.
         if named.shape() != Shape::String {
             edits.push(Edit::replace(named.span(), model.clone()));
         }

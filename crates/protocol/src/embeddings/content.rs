@@ -11,7 +11,7 @@ use crate::guard;
 use crate::json::write::{Object, object};
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling};
 
-/// Members that the list form has too.
+/// Members that have a counterpart in the list form.
 const CARRIED: [&str; 4] = ["model", "content", "outputDimensionality", "requests"];
 
 pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Failure> {
@@ -58,7 +58,7 @@ fn no_content(message: &'static str) -> Failure {
 }
 
 /// Calls a function with each request: the body itself, or each item of a batch. The function's
-/// first argument is the prefix of member names in error messages.
+/// first argument is the prefix of member names in reports of dropped members.
 fn each<'a>(
     members: &Members<'a>,
     form: Form,

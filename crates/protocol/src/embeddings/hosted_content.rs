@@ -43,7 +43,7 @@ struct Answer<'a> {
     usage_metadata: Option<&'a RawValue>,
 }
 
-/// Converts the answer to a request that came as a batch of one.
+/// Converts an answer for a client whose request was a batch of one item.
 pub(super) fn to_batch(body: &[u8]) -> Result<Bytes, UnusableAnswer> {
     let answer: Answer<'_> = serde_json::from_slice(body)
         .map_err(|_| UnusableAnswer::malformed("the answer has no embedding"))?;

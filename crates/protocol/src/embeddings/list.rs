@@ -10,7 +10,8 @@ use crate::guard;
 use crate::json::write::object;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 
-/// Members that the contents form has too.
+/// Members that have a counterpart in the contents form, and the encoding, which the gateway itself
+/// applies to the answer.
 const CARRIED: [&str; 4] = ["model", "input", "dimensions", "encoding_format"];
 
 pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {

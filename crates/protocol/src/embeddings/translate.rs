@@ -13,8 +13,8 @@ use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::native::{Answer, UnusableAnswer};
 
-/// Reads a request of `/v1/embeddings`. Only empty inputs are refused. Everything else is left to
-/// the upstream (`docs/api/embeddings.md`).
+/// Reads a request of `/v1/embeddings`. Empty inputs, routing controls and paid tiers are refused.
+/// The values of other members are left to the upstream (`docs/api/embeddings.md`).
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     list::read(body)
 }

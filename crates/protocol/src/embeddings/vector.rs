@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn vectors_are_those_that_clients_decode() {
-        // struct.pack("<3f", 0.5, -1, 0.1)
+        // The expected bytes are those of Python's `struct.pack("<3f", 0.5, -1, 0.1)`.
         let base64 = to_base64(raw("[0.5, -1, 1e-1]")).unwrap();
         assert_eq!(base64, b"\"AAAAPwAAgL/NzMw9\"");
         assert_eq!(to_numbers("AAAAPwAAgL/NzMw9").unwrap(), b"[0.5,-1,0.1]");

@@ -15,7 +15,7 @@ pub enum Family {
     Interactions,
 }
 
-/// What went wrong, as a stable code that clients match on.
+/// The kind of an error, as a stable code that clients match on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The request is malformed.

@@ -69,8 +69,8 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     })
 }
 
-/// Checks that a model named in the body is the model in the path. Removes it from the body, so
-/// that the upstream does not see the public name.
+/// Checks that a model named in the body is the model in the path. Replaces the name in the body with
+/// `null`, so that the upstream does not see the public name.
 fn same_model(members: &Members<'_>, model: &str, edits: &mut Vec<Edit>) -> Result<(), Failure> {
     let Some(named) = members.string("model")? else {
         return Ok(());

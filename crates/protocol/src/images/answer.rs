@@ -1,4 +1,5 @@
-//! Rewrites whole answers: images pass unchanged, and members that clients expect are added.
+//! Rewrites whole answers: images are delivered in the form that the client asked for, and members that
+//! clients expect are added.
 
 use bytes::Bytes;
 

@@ -8,7 +8,7 @@ use crate::profile::{AllowedValues, Profile, References};
 const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
 
-/// Refuses options that the profile does not allow, before money moves. Sizes are left to the
+/// Refuses options that the profile does not allow, before a hold is opened. Sizes are left to the
 /// upstream (`docs/api/images.md`).
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
     let options = &request.options;

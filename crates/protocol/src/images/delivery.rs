@@ -109,7 +109,7 @@ impl<'a> SentImage<'a> {
 
 #[derive(Debug)]
 pub(super) struct ClientImage<'a> {
-    /// The member that holds it.
+    /// The member that holds the image.
     name: &'static str,
     text: Text<'a>,
     /// The number of bytes to remove from the start of `text`.

@@ -12,7 +12,7 @@ pub enum Family {
     /// Has one endpoint for generations and edits. Source images are in the top-level member
     /// `image`.
     Content,
-    /// Not known. Everything passes unchanged.
+    /// Not known. Requests keep all their members.
     Unknown,
 }
 

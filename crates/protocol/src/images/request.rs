@@ -81,7 +81,7 @@ pub struct Request {
     pub(super) body: Body,
 }
 
-/// The form of the request.
+/// The body of the request, as it arrived.
 #[derive(Debug)]
 pub(super) enum Body {
     Json(Bytes),

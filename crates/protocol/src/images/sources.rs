@@ -54,7 +54,7 @@ pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// One picture: `mask`, or an item of a list.
+/// One picture: `mask`, a single `image`, or an item of a list.
 pub(super) fn read_source(value: Raw<'_>, name: &'static str) -> Result<Source, Failure> {
     let of = |kind, raw: Raw<'_>, shape| Source {
         kind,

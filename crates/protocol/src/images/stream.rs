@@ -39,7 +39,8 @@ pub struct Rewriter {
     /// The public model id, as JSON.
     model: Vec<u8>,
     public_model: Box<str>,
-    /// The number of results that ends the stream. `None` if the upstream chooses the number.
+    /// The number of results that ends the stream. `None` if a mark or the end of the connection ends
+    /// the stream.
     expected: Option<u64>,
     splitter: Splitter,
     /// The member that holds the last image, for a final event without one.

@@ -112,7 +112,7 @@ impl Request {
 struct Changes {
     /// Members that the family does not accept.
     left_out: Vec<&'static str>,
-    /// Members that are written in another way.
+    /// Members that are not copied: they are written in another form, or have their default value.
     replaced: Vec<&'static str>,
     size: Option<String>,
     sources: Option<Vec<Source>>,

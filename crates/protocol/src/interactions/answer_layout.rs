@@ -39,7 +39,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
 /// Statuses of an interaction that failed.
 pub(super) const FAILED: [&str; 3] = ["failed", "cancelled", "budget_exceeded"];
 
-/// Reads a member if it holds output. Returns whether it does.
+/// Reads a member that holds output, or the type, status or index of an event. Returns whether the
+/// member is one of these.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

@@ -138,8 +138,8 @@ enum Segment {
     New(Cow<'static, [u8]>),
 }
 
-/// Calls `piece` with each unchanged span and each replacement, in order. Edits that overlap or are
-/// outside the text would be a bug. The later one is skipped, so that the text stays valid.
+/// Calls `piece` with each unchanged span and each replacement, in order. An edit that overlaps
+/// an earlier one or is outside the text would be a bug. It is skipped, so that the text stays valid.
 fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Segment)) {
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut done = 0;

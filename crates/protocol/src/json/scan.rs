@@ -1,7 +1,7 @@
 //! Walks through JSON text and validates every byte, without building values.
 //!
-//! A [`Cursor`] enters the objects and arrays that its caller wants to see and skips the rest. What
-//! it skips is validated just as strictly: syntax, depth and the number of keys.
+//! A [`Cursor`] enters the objects and arrays that its caller wants to see and skips the rest. Skipped
+//! values are validated just as strictly: syntax, depth and the number of keys.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
         Self { text, at, depth: 1 }
     }
 
-    /// The next byte to read.
+    /// The position of the next byte to read.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -249,8 +249,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Skips an object or array with its content, in one loop: a level of nesting costs one bit and
-    /// not a stack frame.
+    /// Skips an object or array with its content, in one loop without recursion, so that a level of
+    /// nesting costs no stack frame.
     fn container(&mut self, strings: &mut impl ContentVisitor<'a>) -> Result<(), SyntaxError> {
         let mut open = Nesting::new(self.depth);
         loop {

@@ -63,7 +63,8 @@ impl Number for &serde_json::Number {
     }
 }
 
-/// An object being written. The names of members are constants and need no escapes.
+/// An object being written. The names of members are written unchanged: they are constants that need
+/// no escapes, or names in JSON notation.
 #[derive(Debug)]
 pub(crate) struct Object<'o> {
     out: &'o mut Vec<u8>,

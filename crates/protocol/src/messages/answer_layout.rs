@@ -11,7 +11,7 @@ use crate::usage;
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
 /// The members of a message and of events. `message_start` holds a message without output.
-/// `message_delta` holds usage that adds to that of the message.
+/// `message_delta` holds usage whose values replace those of the message.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("message"),
     nested: &["message"],

@@ -1,4 +1,4 @@
-//! The members of a JSON object, taken by name. What is left at the end was not understood.
+//! The members of a JSON object, taken by name. Members that remain at the end are unknown to the reader.
 
 use std::borrow::Cow;
 use std::fmt;

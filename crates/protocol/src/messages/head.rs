@@ -16,7 +16,7 @@ const PROMPT_MEMBERS: PromptMembers = PromptMembers {
 };
 
 /// The tool runner of the official client libraries keeps its history in a thread at the vendor. If
-/// it is refused with this detail, it sends the whole history instead.
+/// the thread is refused with this detail, the tool runner sends the whole history instead.
 const THREAD: Detail = Detail {
     error_code: "thread_unsupported_request",
     unsupported: &["thread"],
@@ -34,7 +34,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, MaxTokensRule::Required)
 }
 
-/// Reads the head of a token counting request, which has no `max_tokens`.
+/// Reads the head of a token counting request, which does not require `max_tokens`.
 pub(crate) fn read_counted_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, MaxTokensRule::Optional)
 }

@@ -33,7 +33,7 @@ pub enum FormError {
     /// The headers of a part exceed 8 KiB or are not text.
     #[error("the headers of a part are too long or no text")]
     Headers,
-    /// A part without a name, or with a file name above 255 bytes.
+    /// A part without a name, or with a name or a file name above 255 bytes.
     #[error("a part has no name, or a file name above 255 bytes")]
     Name,
     /// A field above its limit.
@@ -89,7 +89,7 @@ impl Reader {
         Self {
             at: State::Preamble,
             delimiter: Finder::new(delimiter.as_bytes()).into_owned(),
-            // The first boundary may start the body. Then the body does not contain its line end.
+            // The delimiter starts with a line end, which a boundary at the start of the body lacks.
             held: Bytes::from_static(b"\r\n"),
             part: Part::default(),
             form: Form::default(),
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// The number of bytes in memory of the file with this name.
+    /// The number of bytes that are in memory for the file with this name.
     pub fn file_bytes(&mut self, name: &str) -> usize {
         let files = self.files(name);
         files.map(|file| file.len() - file.drained_bytes).sum()
@@ -170,14 +170,14 @@ impl Reader {
             self.at = State::Epilogue;
             return Ok(true);
         }
-        // White space may precede the line end.
+        // Spaces may precede the line end.
         let padding = rest.iter().take_while(|byte| **byte == b' ').count();
         match rest.get(padding..).unwrap_or_default() {
             [b'\r', b'\n', ..] => {
                 if self.form.parts.len() >= PARTS_MAX {
                     return Err(FormError::Parts);
                 }
-                // The line end is kept, because headers may be absent and end with an empty line.
+                // The line end is kept, so that a part without headers also starts with an empty line.
                 let _ = rest.split_to(padding);
                 self.at = State::Headers;
                 Ok(true)

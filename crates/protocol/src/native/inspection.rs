@@ -30,7 +30,8 @@ pub(super) struct Inspection<'a> {
     /// An error instead of an answer.
     pub(super) error: Option<Raw<'a>>,
     pub(super) has_members: bool,
-    /// The end of the first member that is not part of the identity.
+    /// The end of the first member that must be read in every event: usage, an error, an envelope
+    /// or output.
     other_member_end: Option<usize>,
     /// Whether identity members are inside an envelope.
     nested: bool,
@@ -90,8 +91,8 @@ impl<'a> Inspection<'a> {
         found.map(|(name, start, end)| (*name, *start..*end))
     }
 
-    /// The end of the first members, if they are identity members only and contain the whole
-    /// identity.
+    /// The end of the last identity member, if no member before it must be read in every event.
+    /// Other events may then share the bytes up to this position.
     pub(super) fn plain_start(&self) -> Option<usize> {
         let mut identity = self.spans.iter().flatten();
         let (_, _, end) = identity.rfind(|(name, _, _)| *name != IdentityMember::Usage)?;
@@ -193,7 +194,7 @@ impl<'a> Inspection<'a> {
         if name == IdentityMember::Created {
             let created = count(value).filter(|created| *created > 0);
             output.opening.created = created.or(output.opening.created);
-            // A time may have a fraction.
+            // A positive time is not replaced, even if it has a fraction.
             if value.text().starts_with(|first| matches!(first, '1'..='9')) {
                 return Ok(());
             }

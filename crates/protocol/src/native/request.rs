@@ -56,9 +56,9 @@ pub fn write_request(body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
     out.into_bytes()
 }
 
-/// Writes the request for the upstream: with the upstream's name for the model, and with a request
-/// for usage if it streams. All other bytes are the client's, and large runs of them are not
-/// copied. `head` must have been read from `body`.
+/// Writes the request for the upstream: with the upstream's name for the model, and with the edits of
+/// `head`, such as a request for usage. All other bytes are the client's, and large runs of them are
+/// not copied. `head` must have been read from `body`.
 pub fn write_request_to(body: &Bytes, head: &Head, upstream_model: &str, out: &mut ByteQueue) {
     let mut name = Vec::with_capacity(upstream_model.len() + 2);
     write_string(&mut name, upstream_model);

@@ -79,7 +79,7 @@ impl Rewriter {
     }
 
     /// Prepares for an upstream that cannot be asked for usage. A chat client that asked for the usage chunk gets one
-    /// with our own count, which is also what it is charged for, unless the upstream reports usage by itself.
+    /// with our own count, and is charged for that count, unless the upstream reports usage by itself.
     #[must_use]
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
         let is_promised = self.layout.usage_event && !self.output.hides_usage;
@@ -88,7 +88,7 @@ impl Rewriter {
     }
 
     /// Takes the bytes of one read and writes the complete events in them to `out`. After an error,
-    /// what was written to `out` before is still valid.
+    /// the events that `out` already contains are still valid.
     pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
@@ -236,8 +236,8 @@ impl Rewriter {
             return Ok(());
         }
         match frame.data() {
-            // Comments keep a connection alive. An event without data is not an event; clients that
-            // treat it as one fail.
+            // A frame with fields but without data is dropped, because some clients take it for an
+            // event and fail. A comment is replaced, because it keeps the connection alive.
             Data::Absent if frame.has_fields() || frame.bytes.trim_ascii().is_empty() => Ok(()),
             Data::Absent => {
                 out.copy(KEEP_ALIVE);

@@ -16,7 +16,7 @@ const COSTS: [&str; 8] = [
     "upstream_inference_cost",
 ];
 
-/// Each of these names contains one of these words.
+/// Each name in [`COSTS`] contains one of these words.
 static COST_NEEDLES: [Needle; 2] = [Needle::new("cost"), Needle::new("byok")];
 
 /// Whether a report has members that the client must not see.

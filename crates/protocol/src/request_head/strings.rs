@@ -75,7 +75,8 @@ pub(crate) struct RequestStrings<'a> {
     is_read: bool,
     /// Whether the current member is a `cache_control` itself.
     is_cache_control: bool,
-    /// The number of open containers, and its value inside the current `cache_control`.
+    /// The number of open containers. `cache_control_depth` is this number inside the current
+    /// `cache_control`.
     depth: usize,
     cache_control_depth: Option<usize>,
     has_long_cache: bool,

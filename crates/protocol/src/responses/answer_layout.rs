@@ -45,7 +45,8 @@ const WRITTEN: [&str; 8] = [
     "transcript",
 ];
 
-/// Reads a member that carries output or the type of an event. Returns whether it was one.
+/// Reads a member that carries output, or the type or the position of an event. Returns whether the
+/// member is one of these.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -151,7 +152,8 @@ fn note_present(member: MemberSet, is_valid: bool, output: &mut Output) {
     }
 }
 
-/// Records that the part that receives reasoning has started, once its item is known.
+/// Records that the part to which an event adds reasoning has started. The type and the index of the
+/// event may arrive in either order, so the readers of both call this function.
 fn note_begun_part(output: &mut Output) {
     let is_begun = |index| output.items_with_part.contains(&index);
     if output.adds_reasoning && output.index.is_some_and(is_begun) {

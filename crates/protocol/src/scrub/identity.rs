@@ -108,8 +108,8 @@ fn is_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// Vendors, model families and platforms. Words that are not plain English are never shown in an
-/// error message. These are not shown even if the client wrote them first.
+/// Vendors, model families and platforms. An error message never shows these words, even if they are
+/// plain English or the client's request contains them.
 const VENDORS: [&str; 64] = [
     "ai21",
     "aliyun",

@@ -20,7 +20,7 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Names of a model only, if neither channel nor request are known.
+    /// Names of a model only, if neither the channel nor the request is known.
     pub const fn of_model(upstream: &'a str, public: &'a str) -> Self {
         Self {
             upstream,

@@ -1,4 +1,4 @@
-//! Converts thought signatures of Generate Content and Interactions between clients and upstreams.
+//! Converts thought signatures between clients and upstreams.
 
 use std::borrow::Cow;
 

@@ -40,7 +40,8 @@ pub(crate) fn drop_strict(request: &Request, dropped: &mut Dropped) {
 }
 
 /// Reports as dropped the members of parts that an upstream of `dialect` cannot receive: names of
-/// documents, signatures of other models, and what `drop_from_result` finds in tool results.
+/// documents, signatures of other models, and the members of tool results that `drop_from_result`
+/// reports.
 pub(crate) fn drop_from_parts(
     turns: &[MergedTurn<'_>],
     dialect: Dialect,

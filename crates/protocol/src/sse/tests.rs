@@ -42,7 +42,7 @@ fn a_bare_frame_is_data_and_the_name_of_an_event() {
     }
 }
 
-/// Pushes `stream` in pieces of these sizes, repeatedly.
+/// Pushes `stream` in pieces whose sizes are those in `sizes`, in a cycle.
 fn frames(stream: &[u8], sizes: &[usize]) -> Vec<Frame> {
     let mut splitter = Splitter::default();
     let mut frames = Vec::new();

@@ -11,7 +11,7 @@ use crate::usage::{InclusiveCounts, Usage, count};
 /// The names of the counts in a dialect.
 #[derive(Debug)]
 pub(crate) struct CountNames {
-    /// The whole prompt, including what came from a cache.
+    /// The whole prompt, including the part that came from a cache.
     pub(crate) prompt: &'static str,
     pub(crate) tool_use: &'static str,
     pub(crate) cached: &'static str,

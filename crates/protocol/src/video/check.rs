@@ -56,7 +56,8 @@ pub(super) fn whole(
     whole_number(raw).map(Some).ok_or_else(wrong)
 }
 
-/// The value of an integer, or of a string that contains one. A negative integer counts as -1.
+/// The value of an integer, or of a string that contains one. A negative integer counts as -1, unless
+/// it is in a string.
 pub(super) fn whole_number(raw: Raw<'_>) -> Option<i64> {
     match raw.shape() {
         Shape::String => {

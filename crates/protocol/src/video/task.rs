@@ -115,7 +115,7 @@ pub enum Cause {
     Upstream,
     /// The upstream no longer knows the task.
     Gone,
-    /// The result is not a valid video.
+    /// The result is too large, is not valid, or could not be copied.
     Media,
 }
 

@@ -37,7 +37,8 @@ pub struct Transcript {
     pub url: Option<String>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
-    /// All fields except `model` in their order, then the file, which the upstream requires last.
+    /// All fields except `model` in their order, then the URL or the file. The upstream requires the file
+    /// last.
     parts: Vec<Part>,
 }
 

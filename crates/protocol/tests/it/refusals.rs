@@ -302,7 +302,8 @@ fn the_meaning_of_a_refusal_is_known_for_every_vendor() {
     }
 }
 
-/// The status of an unknown model does not matter: 400 fails over like 404.
+/// Upstreams report an unknown model with different statuses. With 400 the gateway tries another route,
+/// as with 404.
 #[test]
 fn an_unknown_model_is_known_by_its_words_alone() {
     let refusals: Vec<Meaning> =

@@ -7,7 +7,7 @@ use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
 
-/// The output for a stream that arrived in pieces of these sizes, repeatedly.
+/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,

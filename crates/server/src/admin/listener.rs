@@ -34,8 +34,8 @@ const CLIENT_TIMEOUTS: ClientTimeouts = ClientTimeouts {
     answer: Duration::from_secs(20),
 };
 /// The maximum number of connections at the same time. A connection whose client is inactive ends within a bounded
-/// time: heads, bodies and the reading of answers have deadlines (`write_timeout_socket`). Event streams are fewer than
-/// this, and each ends after a fixed time.
+/// time: heads, bodies and the reading of answers have deadlines (`write_timeout_socket`). There are fewer event
+/// streams than connections, and each stream ends after a fixed time.
 const CONNECTIONS_MAX: usize = 256;
 
 /// The operators' listener, bound and ready to run.

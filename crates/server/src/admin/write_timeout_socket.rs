@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// The number of bytes that a client must read before its deadline. A client that reads a byte now and then is not kept
-/// forever.
+/// The number of bytes that a client must read before its deadline, so that a client that reads a byte now and then
+/// cannot keep its connection forever.
 const PROGRESS_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub(super) struct WriteTimeoutSocket<S> {
     socket: S,
     /// The time that a client has to read [`PROGRESS_BYTES`] of an answer, or the rest of it.
     write_timeout: Duration,
-    /// When the connection is closed, if `behind` is set.
+    /// The time at which the connection fails, if `behind` is set.
     deadline: Pin<Box<Sleep>>,
-    /// The number of bytes that the client has read since it fell behind. `None` if it keeps up.
+    /// The number of bytes that the socket has accepted since the client fell behind. `None` if the client keeps up.
     behind: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutSocket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Flushing happens only when everything has been written.
+        // `hyper` flushes the socket only after it has written everything, so the client has caught up.
         match Pin::new(&mut self.socket).poll_flush(cx) {
             Poll::Pending => self.poll_behind(cx).map(Err),
             flushed @ Poll::Ready(_) => {

@@ -98,7 +98,7 @@ fn models<'c>(config: &'c Config, channel: &'c str) -> impl Iterator<Item = &'c 
     there.map(|model| model.id.as_str())
 }
 
-/// The models with a route to this channel that cannot be called.
+/// The models that have a route to this channel and cannot be called.
 fn models_out<'c>(config: &'c Config, plan: &Plan, channel: &'c str) -> Vec<&'c str> {
     let is_out = |id: &&str| plan.unlisted.iter().any(|(unlisted, _)| unlisted == id);
     models(config, channel).filter(is_out).collect()

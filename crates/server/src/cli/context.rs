@@ -70,8 +70,8 @@ impl Context {
         Ok(Config::load(&file)?)
     }
 
-    /// Opens the store, also while a server uses it. Without a configuration this is the embedded database at its
-    /// default path. Problems elsewhere in the file do not prevent commands such as `key disable`.
+    /// Opens the store, even while a server uses it. Without a configuration file, the store is the embedded database
+    /// at its default path. Problems in other tables of the file do not prevent commands such as `key disable`.
     pub(super) fn store(&self) -> Result<Store, CommandError> {
         Ok(Store::attach(&self.store_settings()?)?)
     }

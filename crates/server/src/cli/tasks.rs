@@ -229,7 +229,7 @@ fn members(task: &TaskListed) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A progress bar with its percentage; empty for an ended task.
+/// A progress bar with its percentage, or `-` if the task has ended or has no known progress.
 fn progress(task: &TaskListed) -> String {
     match task.progress {
         Some(percent) if task.ended_at.is_none() => {

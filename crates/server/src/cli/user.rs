@@ -11,7 +11,7 @@ pub(super) fn name() -> String {
 }
 
 fn name_by_number() -> Option<String> {
-    // The user owns the entry of their process in `/proc`, so its owner is the user id.
+    // `/proc/self` belongs to the user who runs this process, so its owner is that user.
     let uid = std::fs::metadata("/proc/self").ok()?.uid();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     Some(name_of(uid, &accounts))

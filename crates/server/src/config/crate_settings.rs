@@ -23,7 +23,7 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // The lookup of secrets has already reported a missing password.
+                // `live_plan::secrets` reports a missing password.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -36,7 +36,7 @@ impl Config {
     /// The settings to open the media storage.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // The lookup of secrets has already reported missing credentials.
+        // `live_plan::secrets` reports missing credentials.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()
@@ -152,8 +152,8 @@ impl Config {
         }
     }
 
-    /// Whether two configurations differ only in the parts that can be reloaded: channels, models and upstream
-    /// timeouts.
+    /// Whether two configurations differ only in the parts that can be reloaded: channels, models, the file of known
+    /// models, and upstream timeouts.
     pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
         let without_catalog = |config: &Self| Self {
             channels: Vec::new(),

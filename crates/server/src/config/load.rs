@@ -187,7 +187,7 @@ fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
-/// The path of every setting that was read, such as `channel[].name`.
+/// The path of every setting that the readers ask for, even if the text lacks it, such as `channel[].name`.
 #[cfg(test)]
 pub(super) fn known_settings(text: &str) -> std::collections::BTreeSet<String> {
     let file = Path::new("known.toml");

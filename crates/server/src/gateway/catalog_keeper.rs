@@ -114,7 +114,7 @@ impl CatalogKeeper {
         }
     }
 
-    /// Replaces the entries whose version is `version`, and stores them.
+    /// Replaces the entries in force if their version is `version`, and saves the new entries.
     pub(crate) async fn replace(
         &self,
         version: u64,
@@ -125,7 +125,7 @@ impl CatalogKeeper {
             .await
     }
 
-    /// Switches a channel on or off, and stores the change.
+    /// Switches a channel on or off, and saves the change.
     pub(crate) async fn switch_channel(
         &self,
         channel: String,
@@ -322,7 +322,7 @@ impl Loaded {
 }
 
 impl InForce {
-    /// The entries, as written in the file.
+    /// The entries in force, with the members that the file has.
     pub(crate) fn entries(&self) -> Result<Entries, EntriesError> {
         Entries::of(&self.config.text)
     }
@@ -350,8 +350,9 @@ impl InForce {
     }
 }
 
-/// The configuration with the entries of the latest stored catalog, and the version of that catalog. Unchanged, with
-/// version 0, if catalogs are not stored or there is none.
+/// The configuration with the entries of the latest stored catalog, and the version of that catalog. If the
+/// configuration keeps its entries in the file, or the store has no catalog, returns the configuration unchanged, with
+/// version 0.
 pub(super) async fn with_stored_entries(
     config: Config,
     engine: &Engine,

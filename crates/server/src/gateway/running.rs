@@ -152,8 +152,8 @@ impl Gateway {
     }
 }
 
-/// Starts the background work of the node. Work on tasks stops together with the public listener, because
-/// [`Engine::finish`] waits for work that has been started.
+/// Starts the background work of the node. Work on tasks and alerts stops with the public listener, so that nothing new
+/// begins while [`Engine::finish`] waits for the work that has been started.
 fn run_in_background(
     engine: &Arc<Engine>,
     keeper: &Arc<CatalogKeeper>,
@@ -184,7 +184,7 @@ fn run_in_background(
             async move { engine.renew_tokens().await }
         }),
     ];
-    // The exporter sends the remaining telemetry after everything else has ended, and then ends by itself.
+    // The exporter is not aborted: when `stop_all` is cancelled, it sends the remaining telemetry and ends by itself.
     running.push(tokio::spawn(engine().export_telemetry(stop_all.clone())));
     let started_with = &keeper.in_force().config;
     if let Some(file) = started_with.file.clone() {

@@ -19,8 +19,9 @@ use super::plan::{ImportPlan, Leftover, PlannedKey, PlannedSecret, PlannedWallet
 use super::secrets_file::SecretsFile;
 use crate::operations::secret;
 
-/// The number of accounts that are compared in one query, and that are created in one transaction.
+/// The number of accounts that one query compares.
 const COMPARED_AT_ONCE: usize = 1_000;
+/// The number of accounts that one transaction creates.
 const CREATED_AT_ONCE: usize = 400;
 /// The maximum length of the name of a wallet or key, and of the reference of an entry.
 const TEXT_CHARS_MAX: usize = 200;
@@ -66,7 +67,8 @@ impl Comparison {
     }
 }
 
-/// The reference of an object that is imported from `source`. A reference that is too long is replaced with its digest.
+/// The reference of an object that is imported from `source`. A reference that is too long or contains control
+/// characters is replaced with its digest.
 fn reference(source: &str, origin: &str) -> String {
     let text = format!("import:{source}:{origin}");
     let is_short = text.chars().count() <= TEXT_CHARS_MAX;

@@ -41,9 +41,9 @@ pub(crate) struct DraftChannel {
     pub(crate) name: String,
     pub(crate) preset: Preset,
     pub(crate) base_url: Option<String>,
-    /// The variable that contains its key.
+    /// The environment variable that contains the account's key.
     pub(crate) variable: Option<String>,
-    /// Whether it serves all models that the catalog knows for this vendor.
+    /// Whether the channel serves all known models of this vendor.
     pub(crate) has_all_models: bool,
     pub(crate) comments: Vec<String>,
 }

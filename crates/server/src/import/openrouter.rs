@@ -26,7 +26,8 @@ struct Answers<'a> {
 }
 
 /// Reads the files: answers to `GET /api/v1/keys` (any number of pages) and `GET /api/v1/credits`. `known_key` is the
-/// secret of one key of the account. If its digest is in the list, the list contains digests, and they are adopted.
+/// secret of one key of the account. If the list contains the SHA-256 digest of this secret, the `hash` members are
+/// such digests, and the import adopts them.
 pub(crate) fn read(
     files: &[(String, String)],
     known_key: Option<&str>,

@@ -59,7 +59,7 @@ pub(crate) enum PlannedSecret {
     /// The existing secret keeps working.
     Adopted {
         digest: Digest,
-        /// A second secret that is also accepted, and until when, in Unix milliseconds.
+        /// The digest of a second secret that is also accepted, and the end of its validity in Unix milliseconds.
         second: Option<(Digest, i64)>,
         shown: String,
     },
@@ -98,7 +98,7 @@ impl ImportPlan {
         }
     }
 
-    /// Reports something without an amount that is imported differently.
+    /// Reports something that has no amount, and that is not imported or is changed.
     pub(crate) fn report(&mut self, origin: &str, reason: impl Into<String>) {
         self.leave(origin, SumKind::Nothing, Amount::ZERO, reason);
     }

@@ -30,7 +30,7 @@ pub(crate) struct KnownModel {
     pub(crate) vendors: Vec<Offer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_price: Option<NextPrice>,
-    /// The announced day on which its vendor ends it.
+    /// The announced day on which the vendor retires the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retires: Option<Day>,
     /// The page that the figures were taken from.

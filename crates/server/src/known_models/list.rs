@@ -128,7 +128,7 @@ fn check(model: &KnownModel) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses tools whose names are not the metered ones, because they would never be charged.
+/// Refuses prices of tools that the gateway does not meter, because such a price would never be charged.
 fn check_tools(card: &PriceCard) -> Result<(), String> {
     let card = json!(card);
     let names = card.get("tools").and_then(|tools| tools.as_object());

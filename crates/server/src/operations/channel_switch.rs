@@ -26,7 +26,8 @@ pub(crate) enum SwitchError {
     Store(#[from] StoreError),
 }
 
-/// The channels and models in force: those in the store if `admin.config` says so, or else those of the file.
+/// The channels and models in force: those in the store if `admin.config` says so and the store has a catalog, or else
+/// those of the file.
 pub(crate) struct EntriesInForce {
     entries: Entries,
     /// The version in the store; 0 if the entries are those of the file.

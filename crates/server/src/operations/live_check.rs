@@ -191,7 +191,8 @@ fn finding_of(answer: &ModelsAnswer, missing: &[MissingRoute]) -> Finding {
     }
 }
 
-/// The routes to a channel whose model is not in the account's list. An incomplete list proves nothing.
+/// The routes to a channel that name a model outside of the account's list. An incomplete list proves nothing, so it
+/// gives no routes.
 fn missing(channel: &str, list: &ModelList, plan: &Plan) -> Vec<MissingRoute> {
     if !list.is_complete {
         return Vec::new();

@@ -20,7 +20,8 @@ pub(crate) struct Proposal {
     pub(crate) is_configured: bool,
     /// Whether the channel can serve the model if the channel's `models` list contains the id.
     pub(crate) has_catalog_route: bool,
-    /// The dialect in which the vendor serves it, if there is only one and the catalog knows it.
+    /// The dialect that a route must use, if the vendor does not serve the model in every dialect that the channel
+    /// speaks. `None` if the catalog does not have the model.
     pub(crate) dialect: Option<Dialect>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks credentials and converts paths and errors of Azure.
+//! Checks credentials of Azure, converts its paths to the vendor's, and writes its errors.
 
 use super::convert::{AnswerChange, ConvertedRequest, bearer, header, rewritten_parts};
 use super::issued_tokens::{IssuedTokens, Issuer};

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The model name under which calls of token endpoints are logged and faults are queued for them.
+/// The model name under which calls of token endpoints are logged, and under which their faults are queued.
 pub(crate) const TOKEN_MODEL: &str = "token";
 const LIFE: Duration = Duration::from_secs(3600);
 

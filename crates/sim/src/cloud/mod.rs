@@ -18,7 +18,7 @@
 //! A token is valid for an hour, or for N seconds if the tenant or the last segment of the path is `life-N`. Calls of
 //! token endpoints are logged as calls of the model `token`. The faults that are queued for this model apply to them,
 //! except those that need a stream. Vertex AI refuses a model whose name begins with `sim-misplaced` as an invalid
-//! resource, and the error contains its full name.
+//! resource, and the error contains the full name of the resource.
 
 mod azure;
 mod azure_answer;

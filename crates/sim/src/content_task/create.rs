@@ -65,8 +65,8 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// Checks the request. Fails with the name of a parameter that the vendor refuses, such as one that only a gateway
-    /// defines.
+    /// Checks the request. The error is the name of a parameter that the vendor refuses. The vendor also refuses
+    /// parameters that only a gateway defines, such as `callback_url`.
     fn check(&self) -> Result<(), &'static str> {
         let request = &self.request;
         for name in ["callback_url", "priority", "service_tier"] {

@@ -58,7 +58,7 @@
 //! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every number of the usage has this error |
 //! | `usage=shrinking` | usage grows during the stream, but the final usage is half of the truth |
 //! | `usage=running` | usage on every event, as some vendors send it |
-//! | `usage=on-finish` | usage in the event with the finish reason, not in its own (Messages: none at the start) |
+//! | `usage=on-finish` | usage in the event with the finish reason, not in its own (Messages: zeros at the start) |
 //! | `usage=unasked` | usage even if the caller did not ask for it |
 //! | `usage=costed` | usage has a `cost`, and the usage chunk has an empty choice instead of no choices (Chat) |
 //!

@@ -21,8 +21,8 @@ pub(crate) fn is_target(path: &str) -> bool {
     target(path).is_some()
 }
 
-/// Reads the model, including its script, and the action from a path. The action follows the last colon, because names
-/// contain slashes and scripts contain colons.
+/// Reads the model, including its script, and the action from a path. The action follows the last colon, because
+/// scripts may contain colons too.
 pub(super) fn target(path: &str) -> Option<(String, Action)> {
     let rest = ["/v1beta/models/", "/v1/models/"]
         .iter()

@@ -48,8 +48,8 @@ pub(crate) fn replace_text(output: &mut Output, text: String) {
     output.text = ChunkedText::new(text);
 }
 
-/// Removes the part of a text that an earlier answer has sent. For a new answer, if the script says so, stops halfway
-/// and returns the token for the rest.
+/// If the request continues an earlier answer, removes the part of the text that was already sent. Otherwise, if the
+/// script asks for it, cuts the text in half and returns the token for the rest.
 pub(crate) fn continue_or_stop(
     output: &mut Output,
     continued: Option<Continuation>,

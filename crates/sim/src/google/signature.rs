@@ -1,5 +1,5 @@
-//! Creates and checks thought signatures. Answers send them with calls and texts, and clients must send those of calls
-//! back.
+//! Creates and checks thought signatures. The first call of an answer has a signature or, without a call, its text or
+//! picture. Clients must send the signatures of calls back.
 //!
 //! The signature of a call is bound to the model and to the name of the call. The simulator therefore notices if a
 //! client sends it back with another call or to another model.
@@ -11,7 +11,7 @@ use crate::seed::Seed;
 const KIND: &str = "thought signature";
 /// Real signatures are long, because they contain the thoughts.
 const NOISE_LETTERS: usize = 120;
-/// Replaces the name of a call in the signature of a text.
+/// The signature of a text contains this where the signature of a call contains the name of the call.
 const TEXT: &str = "";
 /// The literals that the vendor accepts instead of a signature, for histories that another model has written.
 const BYPASSES: [&str; 2] = [

@@ -1,4 +1,4 @@
-//! Serves video files: their metadata and their bytes. Both require the key.
+//! Serves video files: their metadata and their bytes. Both require the key, except after a redirect.
 
 use super::error_form::ErrorForm;
 use super::{Refusal, authorise, one_line};

@@ -1,8 +1,9 @@
 //! Serves `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
 //! Pictures are real PNG, JPEG or `WebP` files of the requested size. They show the shapes and colours that the prompt
-//! names (`scene.rs`), and `revised_prompt` describes them. A preview is the same picture in coarser blocks. An edit
-//! draws on the first given picture, inside the mask if there is one. Further pictures are shown small in its corner.
+//! names (`scene.rs`), and `revised_prompt` (video-A) describes them. A preview is the same picture in coarser blocks.
+//! An edit draws on the first given picture, inside the mask if there is one. Further pictures are shown small in its
+//! corner.
 //!
 //! The beginning of the model's name decides the family:
 //!

@@ -7,7 +7,7 @@ use image::{Rgba, RgbaImage, imageops};
 pub(super) enum Background<'a> {
     Coloured,
     Transparent,
-    /// Another picture. It stays unchanged where the mask is opaque.
+    /// An existing picture. It stays unchanged where the mask is not fully transparent.
     Picture {
         source: &'a RgbaImage,
         mask: Option<&'a RgbaImage>,

@@ -26,7 +26,7 @@ pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>)
     Reply::events(with_faults(events, context).into_iter())
 }
 
-/// Creates some previews and a result for each picture.
+/// Creates the requested previews and a result for each picture.
 fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let common = |mut event: Value| {
         event["created_at"] = context.created.into();

@@ -20,7 +20,7 @@ pub(super) enum Block {
     Media(Media),
     Call(PastCall),
     Result(ToolResult),
-    /// A thought with a valid signature. The tag binds the calls after it to it.
+    /// A thought with a valid signature. The tag binds the following calls to the thought.
     Thought {
         tag: String,
     },

@@ -7,7 +7,7 @@ use super::schema::{Optional, fill};
 
 /// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 16;
-/// Words in the names of tools that do not describe the subject of the tool.
+/// Words in tool names that say nothing about the subject of the tool.
 const NON_SUBJECT_WORDS: [&str; 18] = [
     "get", "set", "find", "search", "lookup", "fetch", "list", "create", "make", "tool",
     "function", "call", "with", "from", "current", "data", "the", "for",

@@ -24,7 +24,7 @@ pub(crate) fn is_operation(path: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Poll {
     job: Job,
-    /// The operation's name in the answer to its creation.
+    /// The operation's name, as the poll's path has it.
     name: String,
     model: String,
     host: String,

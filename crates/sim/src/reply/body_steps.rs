@@ -86,7 +86,8 @@ impl BodySteps {
         }
     }
 
-    /// The `content-length` of the complete body, even if a fault will cut it.
+    /// The `content-length` of a whole answer; `None` for a stream. Only `truncate` changes it. With `cut`, `reset` and
+    /// `hang`, the body breaks off before this length.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Content(Content::Whole(bytes)) => {

@@ -20,8 +20,8 @@ const TYPES: &[&str] = &[
     "item_reference",
 ];
 const TAG_LENGTH: usize = 6;
-/// The prefixes of the ids of calls with and without preceding reasoning. With reasoning, its content tag follows the
-/// prefix.
+/// The prefixes of the ids of calls with and without preceding reasoning. With reasoning, a tag of the encrypted
+/// content follows the prefix.
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 

@@ -65,7 +65,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    /// Refuses the members that the vendor refuses, including those that only a gateway defines.
+    /// Applies the vendor's checks, and refuses members that only a gateway defines.
     fn check(&self) -> Result<(), Refusal> {
         for name in ["callback_url", "seconds"] {
             if self.request.get(name).is_some() {

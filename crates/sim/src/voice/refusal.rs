@@ -1,4 +1,4 @@
-//! Writes refusals of the voice vendor. Half of its endpoints use a short form.
+//! Writes refusals of the voice vendor in the short form that some of its endpoints use.
 
 use crate::reply::Reply;
 use http::StatusCode;

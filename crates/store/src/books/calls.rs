@@ -96,7 +96,7 @@ impl Books {
         true
     }
 
-    /// Grows a stored hold back to the size that its call was granted in a batch that failed, so that a counted charge
+    /// Grows a stored hold back to the size that a failed batch granted to its call, so that a charge for counted usage
     /// can reach that size. Nothing is checked.
     pub(crate) fn regrow(&mut self, id: HoldId, booked_and_held: Micro) {
         let Some(hold) = self.holds.get(&id) else {
@@ -147,8 +147,8 @@ impl Books {
         Some(Ok(()))
     }
 
-    /// Books a step of a session. Returns how far its hold reaches, counted from the beginning of the session, or
-    /// `None` if there is no such hold.
+    /// Books a step of a session. Returns the amount that the hold covers since the beginning of the session, or `None`
+    /// if there is no such hold.
     pub(crate) fn step(&mut self, stepping: Box<SessionStep>) -> Option<Result<Micro, AdmitError>> {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
@@ -195,7 +195,7 @@ impl Books {
                 source: Source::Part { stepping, call },
             });
         }
-        // Both were covered by the wallet, so their sum does not overflow.
+        // The wallet covered both charges, so their sum does not overflow.
         let booked = before.checked_add(stepped.charge).unwrap_or(before);
         let ask = Reservation {
             hold: stepped.hold,
@@ -277,7 +277,7 @@ impl Books {
     }
 }
 
-/// The error for a refused call. A refusal changes nothing, so these are also the rates before the call.
+/// The error for a refused call. A refusal changes nothing, so its rates are also those before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,
@@ -310,7 +310,7 @@ fn book(
             tokens,
             ..
         } => {
-            // Only the store knows for certain whether the hold has grown, so it applies the limit.
+            // Only the store knows for certain whether the hold has grown, so the store applies the limit.
             let charge = match basis {
                 Basis::Reported => *charge,
                 Basis::Counted => {
@@ -318,7 +318,7 @@ fn book(
                     (*charge).min(all.unwrap_or(Micro::MAX))
                 }
             };
-            // The steps of a session have already charged a part of this, and never more than all of it.
+            // The steps of a session have already charged `before`, so only the rest is charged here.
             let charge = if before == Micro::ZERO {
                 charge
             } else {

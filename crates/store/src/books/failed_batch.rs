@@ -21,8 +21,8 @@ pub(crate) struct FailedBatch {
 }
 
 impl Books {
-    /// Rolls back all decisions since the last commit: those that `pending_write` could not write, and those made after
-    /// it. Drops all rows.
+    /// Rolls back all decisions since the last commit: those in `pending_write`, which could not be written, and all
+    /// later ones. Drops all rows.
     pub(crate) fn roll_back(&mut self, pending_write: &mut PendingWrite) -> FailedBatch {
         let mut lost = IdMap::default();
         lost.extend(

@@ -37,8 +37,8 @@ pub(crate) struct BookKey {
 }
 
 impl BookKey {
-    /// Begins the next period of the key's window if the current period is over at `now`. This need not be written,
-    /// because every later reader of the row computes the same period.
+    /// Begins the next period of the key's window if the current period is over at `now`. The new period need not be
+    /// written, because every later reader of the row computes the same one.
     pub(crate) fn begin_period(&mut self, now: UnixMs, entries: i64) {
         let Some(window) = self.key.window else {
             return;
@@ -70,7 +70,7 @@ pub(crate) struct OpenHold {
 }
 
 impl OpenHold {
-    /// How far the hold reaches, counted from the beginning of its call: the charges of its steps plus the amount still
+    /// The amount that the hold covers since the beginning of its call: the charges of its steps plus the amount still
     /// held.
     pub(crate) fn booked_and_held(&self) -> Micro {
         self.booked

@@ -11,8 +11,8 @@ use crate::error::StoreError;
 use crate::records::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
 
-/// The rows in memory. Before a command runs, the caller loads the rows that it names. A row that is missing here then
-/// does not exist.
+/// The rows in memory. Before a command runs, the caller loads the rows that the command names. A row that is still
+/// missing when the command runs does not exist.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) wallets: GenerationalCache<i64, BookWallet>,
@@ -37,7 +37,7 @@ pub(crate) struct Limits {
     pub(crate) debt_limit: Micro,
 }
 
-/// Empty books, used as a placeholder while the real ones are shared.
+/// Empty books, which the writer keeps in place of its own while it shares those with the callers' threads.
 impl Default for Books {
     fn default() -> Self {
         Self::new(Epoch::new(0), Limits::default(), Arc::default())

@@ -104,7 +104,8 @@ impl Head {
             encoder.option(*refund_of, Encoder::integer);
             encoder.option(*actor, Encoder::text);
         }
-        // Entries without a cost are encoded as they were before costs existed, so that their hashes stay the same.
+        // An entry without a cost has the encoding of earlier versions, which knew no costs, so stored hashes stay
+        // valid.
         if cost.is_some() || cost_version.is_some() {
             encoder.text(COST);
             encoder.option(*cost, Encoder::integer);

@@ -1,6 +1,7 @@
 //! Reads a dump of `MySQL`: the columns and rows of the requested tables.
 //!
-//! Other tables may make a dump large, so it is read statement by statement, and their statements are skipped.
+//! Other tables may make a dump large, so the dump is read statement by statement, and the statements of other tables
+//! are skipped.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -36,7 +36,7 @@ impl<'s> Scanner<'s> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Consumes the next byte if it is this one.
+    /// Consumes the next byte that is not white space if it equals `byte`. Returns whether it does.
     pub(super) fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);

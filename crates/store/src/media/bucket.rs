@@ -91,7 +91,8 @@ pub(super) async fn upload(
     sent
 }
 
-/// Sends parts one after the other, because a bucket is faster than an upstream.
+/// Sends parts one after the other, so that an upload holds only one part in memory. A bucket takes parts faster than
+/// an upstream delivers them, so this is fast enough.
 async fn send_parts(upload: &mut dyn MultipartUpload, reader: File) -> Result<(), MediaError> {
     let mut reader = reader;
     loop {

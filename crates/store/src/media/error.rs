@@ -14,7 +14,7 @@ pub enum MediaOpenError {
     Bucket(String),
 }
 
-/// Errors from a media operation. A retry may succeed later. A missing file is not an error.
+/// Errors from a media operation. A retry may succeed later, except after `TooLarge`. A missing file is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// There is too little disk space.

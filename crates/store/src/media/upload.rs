@@ -1,4 +1,4 @@
-//! Stores uploads of callers that are too large for memory.
+//! Stores callers' uploads in files, because the uploads may be too large for memory.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -107,8 +107,8 @@ impl Postgres {
             let (target, settings) = (Arc::clone(&target), settings.clone());
             background.block_on(async move { for_command(&target, &settings).await })?;
         }
-        // A command makes one change and waits for it, so its batches need not wait for more commands. Its searches
-        // delay only its own user, so they may take longer.
+        // A process of the command line makes one change and waits for it, so its batches need not wait for more
+        // changes. Its searches delay only its own user, so they may take longer.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,

@@ -12,7 +12,8 @@ use crate::postgres::connection::connect::Target;
 pub(super) struct StoreThreads {
     /// Runs lookups, tasks, the lease and the sweeper.
     pub(super) side: BackgroundThread,
-    /// Counts calls and assembles reports, which takes too long for lookups to wait for.
+    /// Runs the journal's writer and the searches. Counting calls and assembling reports takes so long that it would
+    /// delay lookups on the same thread.
     pub(super) journal: BackgroundThread,
 }
 

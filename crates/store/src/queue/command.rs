@@ -37,7 +37,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<AdmissionReply, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
-    /// The answer is how far the hold reaches, counted from the beginning of the session.
+    /// The answer is the amount that the hold covers since the beginning of the session.
     Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
     Close(Close),
     /// Stops counting the hold against its key's concurrency.
@@ -49,8 +49,8 @@ pub(crate) enum Command {
     Flush(oneshot::Sender<Durable>),
 }
 
-/// A change of a task or callback. The answer `false` means that the caller no longer holds the claim and nothing was
-/// written.
+/// A change of a task or callback. The answer `false` means that nothing was written: the caller no longer holds the
+/// claim, or the task cannot be hidden.
 #[derive(Debug)]
 pub(crate) enum TaskCommand {
     Open(
@@ -272,7 +272,7 @@ pub struct AdmittedCall {
     pub hold: HoldId,
     /// The remaining rate limits of the key, for the response headers.
     pub rates: Rates,
-    /// No byte of the answer is sent to the client before this is durable (W12).
+    /// With `ledger.commit = "before-answer"`, the client gets no byte of the answer before this is durable (W12).
     pub durable: Durable,
 }
 

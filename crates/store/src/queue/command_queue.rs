@@ -17,7 +17,7 @@ use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
 
 /// The maximum number of balance lookups, changes and extensions that wait, beyond the limit for admissions.
 const OTHERS_WAITING_MAX: usize = 16_384;
-/// After it was closed, the queue still waits for work that is due within this time.
+/// A closed queue still waits for work that is due within this time.
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -396,8 +396,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// Plans for a closed queue. The pause after a failure applies here too, otherwise the writer would spin. Retries
-    /// that are due much later are not waited for.
+    /// Plans for a closed queue. The pause after a failure applies here too, otherwise the writer would spin. The
+    /// writer does not wait for retries that are due much later.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due

@@ -1,8 +1,9 @@
 //! Lets callers wait until a decision is on disk.
 //!
-//! Callers get a decision as soon as it is made, before the commit, and the writer commits without a sync. The sync
-//! thread syncs the log and then marks every batch that was committed before the sync began. So a slow disk delays the
-//! confirmation, but never the decision.
+//! Callers get a decision as soon as it is made, before the commit. With `SQLite`, the writer commits without a sync.
+//! The sync thread syncs the log and then marks every batch that was committed before the sync began. With
+//! `PostgreSQL`, a batch is durable as soon as its commit is answered. So a slow disk delays the confirmation, but
+//! never the decision.
 
 use std::fmt;
 use std::ops::Deref;

@@ -47,7 +47,7 @@ impl Waiters {
         self.runtime == runtime.id() && !self.has_ended()
     }
 
-    /// A future that completes when the wait ends. It must be created before that.
+    /// A future that completes when the wait ends. The future must be created before the wait ends.
     pub(super) fn notified(&self) -> Notified<'_> {
         self.notify.notified()
     }

@@ -49,7 +49,7 @@ pub struct CallRow {
 
 impl CallRow {
     /// The charge of this entry if all of its usage costs `price`, less earlier bookings. In the entry that ends the
-    /// hold, usage that we counted ourselves is limited to the hold.
+    /// hold, the charge for usage that we counted ourselves is limited to the amount held.
     pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
         let (price, booked) = (price.get(), self.booked.get());
         let counted = self

@@ -1,4 +1,4 @@
-//! Ids of stored things: wallets, keys, holds, epochs and price versions.
+//! Ids of stored things, such as wallets, keys, holds, epochs and price versions, and digests of secrets.
 //!
 //! Wallet and key ids are small `Copy` values, because every admitted call carries one of each.
 
@@ -165,7 +165,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// SHA-256 of an API key's secret. Only the digest is stored, and keys are found by it.
+/// SHA-256 of the secret of a key, token, sign-in code or session. Only the digest is stored and looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -193,7 +193,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The epoch of a node: a number that grows by one with each start.
+/// The epoch of a node: a number that is new at each start, and greater than all earlier epochs of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(i64);
 

@@ -34,7 +34,7 @@ pub struct JournalRow {
     /// Our error code, when there was one.
     pub code: Option<Cow<'static, str>>,
     pub stream: bool,
-    /// How the hold ended: `settled`, `released`, `abandoned`, or empty if there was none.
+    /// How the hold ended: `settled`, `released`, `abandoned`, or `None` if there was no hold.
     pub outcome: Option<Cow<'static, str>>,
     /// The hold that paid for the call. Its closing entry says what the call cost and why.
     pub hold: Option<HoldId>,
@@ -71,8 +71,8 @@ pub(crate) fn cut(body: &str) -> &str {
     body.get(..end).unwrap_or(body)
 }
 
-/// The number of a row contains a time, shifted left by this many bits. It is never earlier than the time of the row's
-/// call.
+/// The number of a row contains a time, shifted left by this many bits. This time is never earlier than the time of the
+/// row's call.
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// If the clock is set back by more than this, a search by time may miss rows.
 pub(crate) const SET_BACK_MS_MAX: i64 = HOUR_MS;
@@ -173,7 +173,8 @@ pub struct JournalPage {
 impl JournalQuery {
     /// The range of row numbers that may match. The end is exclusive.
     pub(crate) fn numbers(&self) -> (i64, i64) {
-        // The time in a row's number is never before the time of its call. It is later if the clock was set back.
+        // The time in a row's number is never before the time of its call. The number's time is later if the clock was
+        // set back or the row was written late.
         let since = self.since.map_or(0, number_of);
         let after = self.after.map_or(0, |place| place.0.saturating_add(1));
         let until = self

@@ -102,7 +102,7 @@ impl ClaimRenewal {
     }
 }
 
-/// The result of a poll of a task that has not ended. It ends the claim.
+/// The result of a poll of a task that has not ended. The report ends the claim.
 #[derive(Debug, Clone)]
 pub struct TaskPollReport {
     pub claim: Claim,

@@ -38,7 +38,7 @@ pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 /// The number of connections for lookups, which calls wait for.
 const READERS: usize = 2;
-/// The number of connections for searches, each for the ledger and for the journal.
+/// The number of connections for searches of the ledger, and of those for searches of the journal.
 const SEARCHERS: usize = 2;
 
 pub(crate) struct Sqlite {
@@ -115,8 +115,8 @@ impl Sqlite {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let disk_reserve = Arc::new(DiskReserve::none());
-        // A command makes one change and waits for it, so its batches need not wait for more commands. Its searches
-        // delay only its own user, so they may take longer.
+        // A process of the command line makes one change and waits for it, so its batches need not wait for more
+        // changes. Its searches delay only its own user, so they may take longer.
         let settings = Settings {
             gather: Duration::ZERO,
             search_max: COMMAND_SEARCH_MAX,

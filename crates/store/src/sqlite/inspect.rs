@@ -8,7 +8,7 @@ use super::schema::migrations::{Schema, SchemaAge};
 use crate::error::OpenError;
 use crate::records::store_state::StoreState;
 
-/// Compares the schema of a file with the program's and reads a row.
+/// Compares the schema of a file with the program's, and finds out whether the store has a wallet.
 pub(crate) fn inspect(path: &Path) -> Result<StoreState, OpenError> {
     if size(path).is_none_or(|bytes| bytes == 0) {
         return Ok(StoreState::Absent);

@@ -287,7 +287,7 @@ impl Sqlite {
         self.searches.run(task_looks::channels).await
     }
 
-    /// Whether tasks are due. It reads on the pool, so that the writer wakes up only if there is work.
+    /// Whether tasks are due. The pool reads this, so that the writer wakes up only if there is work.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
             .run(move |on| task_looks::has_due(on, "tasks", now))
@@ -300,8 +300,8 @@ impl Sqlite {
             .await
     }
 
-    /// Verifies the ledger. It runs on its own thread and connection, because it reads everything and must not delay
-    /// lookups.
+    /// Verifies the ledger. The verification has its own thread and connection, because it reads everything and must
+    /// not delay lookups.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();

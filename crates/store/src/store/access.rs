@@ -11,7 +11,7 @@ use crate::records::audit::Actor;
 use crate::records::ids::{Digest, TokenId};
 use crate::store::Store;
 
-/// Changes are durable when they return.
+/// A change is durable when its method returns.
 impl Store {
     /// Creates a token.
     pub async fn create_token(&self, new: NewToken, actor: &Actor) -> Result<TokenRow, StoreError> {

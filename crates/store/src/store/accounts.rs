@@ -12,7 +12,7 @@ use crate::records::ids::{KeyId, WalletId};
 use crate::records::key_query::KeyQuery;
 use crate::records::names::{AccountNames, FoundAccounts};
 
-/// Changes are durable when they return, together with the audit row that names the actor.
+/// A change is durable when its method returns, together with the audit row that names the actor.
 impl Store {
     /// Creates a wallet. Its initial amounts are booked as entries.
     pub async fn create_wallet(
@@ -72,7 +72,7 @@ impl Store {
         Ok(found.map(|row| row.at(clock::now())))
     }
 
-    /// Changes a key's name and limits, effective at the next admission.
+    /// Changes the settings of a key, effective at the next admission.
     pub async fn update_key(
         &self,
         key: KeyId,

@@ -20,7 +20,7 @@ use crate::store::Store;
 /// The number of rows that one read of a scan returns.
 const SCAN_ROWS: u32 = 1_000;
 
-/// Rules. Changes are durable when they return, together with their audit rows.
+/// Rules. A change is durable when its method returns, together with its audit row.
 impl Store {
     /// Creates a rule.
     pub async fn create_alert_rule(
@@ -63,7 +63,7 @@ impl Store {
     }
 }
 
-/// Alerts. Changes are durable when they return.
+/// Alerts. A change is durable when its method returns.
 impl Store {
     /// Alerts, newest first.
     pub async fn alerts(&self, query: AlertQuery) -> Result<Vec<AlertRow>, StoreError> {
@@ -165,9 +165,9 @@ impl Store {
     }
 }
 
-/// Reads from which alerts are computed.
+/// Queries whose results decide which alerts begin and end.
 impl Store {
-    /// Active wallets whose balance is below their own amount, or below `below`.
+    /// Active wallets whose balance is below the alert amount that the wallet itself sets, or below `below`.
     pub async fn low_wallets(&self, below: Option<Micro>) -> Result<Vec<LowWallet>, StoreError> {
         let mut found: Vec<LowWallet> = Vec::new();
         loop {

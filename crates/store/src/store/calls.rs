@@ -44,8 +44,8 @@ impl Store {
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
-    /// Books the usage of a session and extends its hold. Returns how far the hold reaches, counted from the beginning
-    /// of the session: as far as requested or affordable.
+    /// Books the usage of a session and extends its hold. Returns the total that is covered since the beginning of the
+    /// session. This is the requested total, or less if the wallet and the limits do not cover it.
     pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
         let (reply, answer) = oneshot::channel();
         let command = Command::Step(Box::new(step), reply);

@@ -8,7 +8,7 @@ use crate::queue::command::Change;
 use crate::records::audit::Actor;
 use crate::records::import::{ImportBatch, ImportKnown, ImportQuery};
 
-/// Imports. A batch is durable when it returns, together with an audit row for each wallet and key.
+/// Imports. A batch is durable when the method returns, together with an audit row for each wallet and key.
 impl Store {
     /// Creates the accounts of a batch, all of them or none. Its transaction delays other decisions, so a batch should
     /// have at most a few hundred accounts.

@@ -11,7 +11,7 @@ use crate::records::audit::Actor;
 use crate::records::ids::WalletId;
 use crate::records::manual::{BookedEntry, ChangedWallet, NewEntry, WalletSettings};
 
-/// Changes are durable when they return, together with the audit row that names the actor.
+/// A change is durable when its method returns, together with the audit row that names the actor.
 impl Store {
     /// Moves credits of a wallet. If an entry with the same reference, kind and amount exists, returns that entry and
     /// books nothing. So a request whose answer was lost can be repeated.

@@ -73,8 +73,8 @@ impl Store {
         Ok(self.span(n, seq - 1, seq).await?.pop())
     }
 
-    /// The entries that were posted at or after `from` and before `to`. An entry counts as posted at the latest time of
-    /// itself and all entries before it.
+    /// The entries that were posted at or after `from` and before `to`. The posting time of an entry is the latest of
+    /// its own time and the times of all earlier entries.
     pub async fn statement_range(
         &self,
         wallet: WalletId,
@@ -138,7 +138,7 @@ impl Store {
     }
 
     /// The stored balances of a wallet since a time, oldest first, and then its current state: at least one balance for
-    /// each day with entries. The first one is the latest balance before that time, if there is one.
+    /// each day with entries. The first one is the latest stored balance before that time, if there is one.
     pub async fn balance_history(
         &self,
         wallet: WalletId,

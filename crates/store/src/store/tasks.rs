@@ -43,7 +43,7 @@ impl Store {
             .await
     }
 
-    /// Extends a claim, and stores the results of its owner so far.
+    /// Extends the claim of a worker, and stores the worker's results so far.
     pub async fn renew_claim(&self, renewal: ClaimRenewal) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::RenewClaim(Box::new(renewal), reply))
             .await

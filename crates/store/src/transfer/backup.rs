@@ -23,8 +23,9 @@ use crate::clock;
 use crate::settings::{Location, Settings};
 use crate::sqlite::{SqliteSide, copy_pages};
 
-/// Copies a store, and the files of a media folder, to a new folder. Servers keep running, and the copy shows the store
-/// at one moment. The copy is verified, and the report contains the result.
+/// Copies a store, and the files of a media folder, to a new folder while servers keep running. The copy shows the
+/// ledger at one moment, and the journal at the same moment or slightly earlier. The copy is verified, and the report
+/// contains the result.
 pub async fn backup_store(
     from: &Settings,
     media: Option<&Path>,
@@ -68,7 +69,7 @@ pub async fn backup_store(
                 done: contents.rows(),
                 total: contents.rows(),
             });
-            // A sweep may have deleted the file meanwhile.
+            // A server may have deleted the file meanwhile, because it has expired.
             let Some((bytes, sha256)) = copy_file(&media.join(&name), &folder.join(&name))? else {
                 continue;
             };

@@ -9,7 +9,8 @@ use super::tables::TABLES;
 
 use crate::sha256::Sha256;
 
-/// The row counts of all tables and a digest of all wallets. Every change of a store adds a row to one of its tables.
+/// The row counts of all tables and a digest of all wallets. Every booking, administrative change and start of a server
+/// adds a row, so these values show whether a store was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreContents {
     pub(crate) counts: Vec<u64>,

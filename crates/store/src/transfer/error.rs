@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 use crate::verify::VerifyReport;
 
-/// Errors from a transfer. The source is unchanged, and the destination cannot be opened until the transfer is
-/// complete.
+/// Errors from a transfer. The contents of the source are unchanged, and the destination cannot be opened until the
+/// transfer is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// One of the databases could not be opened.

@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::verify::VerifyReport;
 
 /// Copies a store to an empty database and verifies both. The same call continues an interrupted move. The source is
-/// only read, and cannot be used during the move.
+/// migrated to the schema of this program, but keeps its contents. It cannot be used during the move.
 pub async fn move_store(
     from: &Settings,
     to: &Settings,
@@ -74,7 +74,7 @@ impl Transfer {
         } = self;
         let fingerprint = contents.fingerprint();
         // Marks the destination first. The verification takes long, and the mark keeps nodes from using the destination
-        // until it ends.
+        // meanwhile.
         if !already_done {
             destination.begin(&fingerprint).await?;
         }
@@ -163,8 +163,8 @@ async fn verify(
     })
 }
 
-/// Closes calls that were open in the source, as the next start would, so that the destination is verified in its final
-/// state.
+/// Closes the calls that were open in the source, as the next start of a server would, so that a later `ledger verify`
+/// sees the destination in its final state.
 pub(super) fn close_orphans(
     to: &Settings,
     report: TransferReport,

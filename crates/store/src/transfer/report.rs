@@ -24,7 +24,7 @@ pub struct TransferReport {
     /// Whether everything had been copied and verified before.
     pub already_done: bool,
     pub totals: TransferTotals,
-    /// The head of every wallet, equal in source and destination.
+    /// The head of every wallet. The transfer has checked that the heads are equal in source and destination.
     pub heads: Vec<WalletHead>,
     /// The number of calls that were open in the source and whose outcome is unknown. They were closed as abandoned, at
     /// no charge.
@@ -51,7 +51,8 @@ pub struct BackupReport {
     pub verified: VerifyReport,
 }
 
-/// The sums over all wallets in micro-credits, equal in source and destination.
+/// The numbers of rows, and the sums over all wallets in micro-credits. A move or restore checks that they are equal in
+/// source and destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferTotals {
     pub wallets: u64,

@@ -17,7 +17,7 @@ pub(crate) enum Side {
     Postgres(Box<PostgresSide>),
 }
 
-/// Calls the same operation on whichever database this is. Operations of `PostgreSQL` are awaited.
+/// Calls the method of this name on the side's database. Methods of `PostgreSQL` are awaited.
 macro_rules! on {
     ($side:expr, $name:ident($($argument:expr),*)) => {
         match $side {

@@ -28,7 +28,8 @@ impl KnownSeries {
         self.young.insert(series, numbers);
     }
 
-    /// Drops the series that were not used recently, if there are too many. Called only between batches.
+    /// Drops the series that were not used recently, if there are too many. Must not be called between the lookup of a
+    /// batch's series and the use of their numbers.
     pub(crate) fn age(&mut self) {
         if self.young.len() >= SERIES_MAX / 2 {
             self.old = std::mem::take(&mut self.young);

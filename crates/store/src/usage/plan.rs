@@ -30,7 +30,8 @@ impl Dimension {
 
 /// A usage query.
 ///
-/// Its ends are widened to whole minutes, and to whole hours where they are more than two days in the past.
+/// The ends of its time range are widened to whole minutes, and to whole hours if they are more than two days in the
+/// past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuery {
     pub from: UnixMs,

@@ -47,7 +47,7 @@ impl RollUpSubject {
     }
 }
 
-/// The ids of the series that a call is counted in, one series for each subject.
+/// The numbers of the series in which a call is counted, one series for each subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct SeriesNumbers([i64; RollUpSubject::ALL.len()]);
 
@@ -136,7 +136,7 @@ impl Grain {
     /// Kinds that are deleted after a while.
     pub(crate) const MINUTES: [Self; 2] = [Self::TrafficMinute, Self::CallMinute];
 
-    /// The number under which it is stored.
+    /// The number that stands for this kind in the database.
     pub(crate) fn number(self) -> i16 {
         match self {
             Self::TrafficMinute => 0,

@@ -48,8 +48,8 @@ impl Series {
     }
 }
 
-/// Whether the model of a call is one of ours. Invalid and unknown requests may be refused before the model is looked
-/// up.
+/// Whether the model of a call is certainly one of ours. A call with neither a channel nor a hold and with one of these
+/// statuses may have been refused before its model was found.
 fn is_model_known(row: &JournalRow) -> bool {
     row.channel.is_some() || row.hold.is_some() || !matches!(row.status, 400 | 404 | 422)
 }

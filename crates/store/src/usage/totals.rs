@@ -167,7 +167,7 @@ fn tokens_of(row: &JournalRow) -> TokenCounts {
     measured
 }
 
-/// Adds two amounts. The sum saturates, because it is only displayed; the ledger would refuse it.
+/// Adds two amounts. The sum saturates, because it is only displayed. The ledger would refuse an overflow.
 fn plus(one: Micro, other: Micro) -> Micro {
     Micro::new(one.get().saturating_add(other.get()))
 }

@@ -90,7 +90,7 @@ impl Check {
             .cost_version(CostVersion::new(number, model, channel, card));
     }
 
-    /// Adds a hold: checks V6, and adds to the sums of V1.
+    /// Adds a hold: checks V6 and the hold's wallet and key, and adds to the sums of V1.
     pub(crate) fn hold(&mut self, hold: &HoldFound) {
         let (id, wallet) = (HoldId::new(hold.id), hold.wallet);
         let amount = i128::from(hold.amount);
@@ -335,8 +335,9 @@ impl Check {
         }
         match priced {
             Ok(price) => {
-                // When the hold ends, usage that we counted is limited to the hold, but reported usage is not. The
-                // charges of earlier steps are already paid.
+                // An entry charges the price minus what earlier steps have charged (`booked`). A settlement with usage
+                // that the gateway counted itself charges at most the hold. Usage that the upstream reported has no
+                // such limit.
                 let is_capped = entry.kind == "settled" && entry.basis == Some("counted");
                 let cap = entry.held.filter(|_| is_capped);
                 let cap = cap.map(|held| held.saturating_add(entry.booked));
@@ -396,8 +397,9 @@ impl Check {
     }
 }
 
-/// Whether a meter contains only units of sessions, the only calls that are booked in parts. Only realtime sessions use
-/// text tokens, and their time counts from the first moment.
+/// Whether a meter contains only units that a session can use. Only sessions are booked in parts. Text tokens are valid
+/// only in a meter with realtime seconds: only realtime sessions use text tokens, and their seconds count from the
+/// beginning.
 fn is_of_session(meter: &Meter) -> bool {
     let mut rest = Meter {
         realtime_seconds: 0,

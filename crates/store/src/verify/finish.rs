@@ -8,7 +8,7 @@ use crate::records::ids::HoldId;
 impl Check {
     /// Returns the report, after all rows were added.
     pub(crate) fn finish(mut self) -> VerifyReport {
-        // Sessions that are still open. Their holds contain the sums that their steps have booked.
+        // The remaining sessions are still open. Their holds must contain the sums that their steps have booked.
         for (hold, session) in std::mem::take(&mut self.sessions) {
             if session.stored != session.booked {
                 let what = format!("booked by hold {}", HoldId::new(hold));

@@ -13,7 +13,7 @@ impl Check {
         self.points.insert((wallet, point.seq), point);
     }
 
-    /// V10 for one entry: compares the balance that was stored before it.
+    /// V10 for one entry: if a balance must be stored before it, compares that balance with the earlier entries.
     pub(super) fn balances(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;

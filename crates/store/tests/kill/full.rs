@@ -66,14 +66,14 @@ async fn on_a_small_disk() {
         open.push(admit(&store, &key).await.unwrap());
     }
 
-    // The reserve is the last disk space that the ledger can get.
+    // The reserve must exist before the disk is filled. Afterwards it is the only space that the ledger can get.
     eventually(async || scene.folder.join("tollgate.db-ballast").exists()).await;
     let filler = scene.folder.join("filler");
     let mut file = File::create(&filler).unwrap();
     let block = vec![1; 64 << 10];
     while file.write_all(&block).is_ok() {}
     while file.write_all(&[1]).is_ok() {}
-    // Some calls are still admitted until the store notices the floor.
+    // Some calls are still admitted until the store notices that the free space is below the floor.
     while let Ok(admitted) = admit(&store, &key).await {
         open.push(admitted);
     }

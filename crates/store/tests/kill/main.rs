@@ -216,7 +216,7 @@ async fn a_server_stopped_past_its_lease_changes_nothing_late() {
         nothing_stays_frozen(&other, &key).await;
         let (_, before) = other.balance(&key).await.unwrap();
         victim.signal("CONT");
-        // It continues in a new epoch, in which its calls count again.
+        // The node continues in a new epoch, in which its calls are charged again.
         let seen = victim.seen;
         while victim.seen <= seen.max(before.usage.get()) {
             victim.work(1);

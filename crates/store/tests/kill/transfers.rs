@@ -44,7 +44,8 @@ fn settings(place: &str) -> Settings {
     }
 }
 
-/// A command in a process of its own, which prints each step and waits after the last one. It is killed when dropped.
+/// A command in a process of its own, which prints each step and waits after the requested number of steps. It is
+/// killed when dropped.
 struct Victim {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,

@@ -261,7 +261,8 @@ pub(crate) async fn a_rule_with_many_deliveries_leaves_room_for_others(database:
     let due = claim(&store, LONG).await;
     let of = |rule| due.iter().filter(|row| row.rule == rule).count();
     assert_eq!((of(busy.id), of(other.id)), (4, 1));
-    // While the webhook does not answer, it gets no more deliveries. After that, it gets one for each that has ended.
+    // The webhook gets no more deliveries while its first four are being sent. It then gets a new one for each that has
+    // ended.
     assert!(claim(&store, LONG).await.is_empty());
     let sent: Vec<_> = due.iter().filter(|row| row.rule == busy.id).collect();
     for row in &sent[..2] {

@@ -200,7 +200,7 @@ pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(database: &TestD
         "PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF;",
         "SET synchronous_commit = off;",
     );
-    // For each column, expressions for its new value. The last columns are optional.
+    // Expressions for the new value of a column. The last two lists are for columns that may be NULL.
     let number = ["{} + 1", "{} + 4611686018427387904"];
     let text = ["{} || ' '", "substr({}, 2)"];
     let maybe_number = ["coalesce({} + 1, 0)", "CASE WHEN {} IS NULL THEN 7 END"];
@@ -327,7 +327,7 @@ pub(crate) async fn noted_heads_find_a_chain_that_was_rewritten(database: &TestD
     assert_eq!(difference.what, "head noted at entry 15");
 }
 
-/// The state of a database whose migration was stopped after the SQL steps.
+/// The test brings the database into the state of a migration that was stopped after the SQL steps.
 pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(
     database: &TestDatabase,
 ) {

@@ -67,7 +67,7 @@ impl Rig {
     }
 }
 
-/// The outcome of an interrupted commit stays unknown for longer than one round of questions. The call was answered
+/// The outcome of an interrupted commit stays unknown for longer than `lost_commit_max`. The call was answered
 /// meanwhile, and is charged when it turns out that its hold was lost.
 pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(database: &TestDatabase) {
     let lost_commit_max = Duration::from_millis(20);

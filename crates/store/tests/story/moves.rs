@@ -100,7 +100,7 @@ pub(crate) async fn fill(database: &TestDatabase) {
     usage::write(&store, &rows).await;
     store.flush().await.unwrap();
     assert_clean(&store).await;
-    // A killed server leaves counts that are not in the roll-ups yet.
+    // Brings the journal into the state that a killed server leaves: some counts are not in the roll-ups yet.
     database.tamper_journal(database.sql_for(
         "CREATE TABLE left_counts AS SELECT counts FROM usage_pending",
         "",

@@ -92,7 +92,8 @@ pub(crate) async fn a_newer_schema_is_refused(database: &TestDatabase) {
     }
 }
 
-/// A wallet as nodes of the last version without chains left it, and one of these nodes, which is still running.
+/// The contents of a database of the last version without chains: a wallet with one entry, and a node that is still
+/// running.
 const UNCHAINED: &str = "INSERT INTO wallets (id, name, status, balance, entries, created_at)
         VALUES ('wal_0123456789abcdef', 'old', 'active', 9, 1, 0);
     INSERT INTO entries (wallet, seq, kind, at, charge, balance_delta, gift_delta, credit_delta)
@@ -203,8 +204,8 @@ pub(crate) async fn limits_are_exact_on_three_nodes(database: &TestDatabase) {
     assert_clean(&nodes[0]).await;
 }
 
-/// R7: a node was silent for longer than its lease. Here another session closes its epoch; the `kill` tests have real
-/// silence.
+/// R7: a node was silent for longer than its lease. Here another session closes its epoch. The `kill` tests suspend a
+/// real node.
 pub(crate) async fn a_node_that_lost_its_lease_begins_anew(database: &TestDatabase) {
     let (first, other) = (database.open(), database.open());
     let version = price(&first).await;

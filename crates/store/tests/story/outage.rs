@@ -230,7 +230,8 @@ pub(crate) async fn journal_rows_of_billed_calls_outlive_an_outage(database: &Te
     assert_eq!(rig.store.stats().journal_dropped, 1_300 - kept);
 }
 
-/// A reader who follows the journal has meanwhile seen later rows of other nodes, and reads only rows after them.
+/// A reader that follows the journal asks only for rows after the last one that it has read. So a row that is written
+/// late must come after the rows that other nodes have written meanwhile.
 pub(crate) async fn journal_rows_that_waited_stand_behind_those_that_did_not(
     database: &TestDatabase,
 ) {

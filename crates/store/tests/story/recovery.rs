@@ -158,7 +158,7 @@ pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(database: &Test
 }
 
 pub(crate) async fn a_command_does_not_admit(database: &TestDatabase) {
-    // This also works on a database that no server has ever used.
+    // The command attaches to a database that no server has ever used.
     let command = database.attach();
     let key = funded(&command, credits(1)).await;
     assert_eq!(

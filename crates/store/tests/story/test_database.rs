@@ -19,7 +19,7 @@ pub(crate) enum TestDatabase {
     Postgres(Schema),
 }
 
-/// A fixed time. Nothing here depends on a real clock.
+/// A fixed time, so that a test that uses it does not depend on when it runs.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
 /// A time that is in the past by every clock.
@@ -122,7 +122,7 @@ impl TestDatabase {
         }
     }
 
-    /// Sets the database's clock if the store uses it. Call it before a store is opened.
+    /// Sets the database's clock if the store uses it. The first call must come before a store is opened.
     pub(crate) fn set_clock(&self, now: UnixMs) {
         if let Self::Postgres(schema) = self {
             schema.set_clock(now.get());

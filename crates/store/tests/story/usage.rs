@@ -198,7 +198,8 @@ pub(crate) fn kept(database: &TestDatabase) -> Store {
     Store::open(&settings).unwrap().0
 }
 
-/// Queries of every kind, whose ends are multiples of the units that are kept.
+/// Queries of every kind. Each begins at the start of a minute or hour for which totals are kept, and ends at such a
+/// time or after the last call.
 fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     use Dimension::{Channel, Endpoint, Key, Model, Wallet};
     let minute = |ago_ms: i64| UsageStep::Minute.start_of(now.minus_ms(ago_ms));
@@ -318,7 +319,7 @@ pub(crate) async fn reports_equal_a_recount_of_the_rows(database: &TestDatabase)
     for query in questions(&rows, now) {
         assert_recounted(&store, &rows, query).await;
     }
-    // No counts exist only in memory.
+    // All counts are stored, so the reports are the same after a restart.
     drop(store);
     let store = kept(database);
     for query in questions(&rows, now) {
@@ -379,7 +380,8 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(database: &TestDatabase
     let rows = rows(4, now);
     write(&store, &rows).await;
     drop(store);
-    // Brings the store into a state as if the upgrade was some time ago. Earlier versions wrote no grains above 5.
+    // Brings the store into the state in which it would be 40 days after an upgrade. Earlier versions wrote no grains
+    // above 5.
     let upgraded = now.minus_ms(40 * DAY_MS).get();
     database.tamper_journal(&format!(
         "INSERT INTO usage_long_steps VALUES ({upgraded});

@@ -70,7 +70,7 @@ impl Signer {
 
     /// The header lines that carry the signature of a request. `head` contains its request line and other headers.
     pub(super) fn sign(&self, head: &[u8], body: &BodyHash, now: SystemTime) -> Option<Vec<u8>> {
-        // A client's header may contain any bytes. Such a header is not signed.
+        // A client's header may contain bytes that are not UTF-8. Such a header is not signed.
         let lines = head.split(|byte| *byte == b'\n');
         let mut lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
         let mut request_line = lines.next()?.split(' ');

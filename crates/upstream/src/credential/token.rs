@@ -76,7 +76,8 @@ impl From<Number> for Seconds {
 }
 
 impl Token {
-    /// Reads the answer of a token endpoint. A token is renewed `margin` before its expiry.
+    /// Reads the answer of a token endpoint. Unless the endpoint names a time of renewal, a token with a lifetime below
+    /// `LONG_LIFE` is renewed `margin` before its expiry.
     pub(super) fn read(
         status: u16,
         body: &[u8],

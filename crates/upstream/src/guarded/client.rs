@@ -22,7 +22,7 @@ use crate::wire::{Connection, Connector, Head, Lookups};
 
 const REDIRECTS_MAX: usize = 5;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// The number of bytes that are read of the response to a delivery. Its content is ignored.
+/// The maximum number of bytes that are read of the response to a delivery. Its content is ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
 /// The maximum number of concurrent DNS lookups for such URLs.
 const LOOKUPS_MAX: usize = 64;
@@ -142,8 +142,8 @@ impl Guarded {
         let (conn, head) = self
             .exchange(&link, false, deadlines, write, post.body.clone())
             .await?;
-        // Read the start of the body, because some servers log a failure if the connection closes
-        // early. The result does not matter.
+        // Read a short body, or the start of a body of unknown length, because some servers log a failure if the
+        // connection closes early. The result does not matter.
         let body = Body::new(conn, head.framing, post.within, deadlines.total);
         if let Ok(mut body) = BoundedBody::new(body, ANSWER_BYTES_READ) {
             while let Some(Ok(_)) = body.next().await {}

@@ -82,7 +82,7 @@ pub(super) struct Facts {
     /// Whether embeddings of Generate Content are requested in the instances format.
     #[serde(default)]
     pub(super) embeds_instances: bool,
-    /// The models of such an upstream whose embeddings are requested one content at a time.
+    /// The models whose embeddings are requested one content at a time, if `embeds_instances` is set.
     #[serde(default)]
     pub(super) embeds_content: ContentModels,
     /// The models that accept fewer instances per call than others, each with its maximum.

@@ -58,7 +58,7 @@ pub(crate) fn take(
         };
         let status = answer.code.unwrap_or_default();
         let head = match status {
-            // The caller checks `accept` against its key.
+            // The code that sent the handshake compares `accept` with its key.
             101 => {
                 let head = read(status, true, answer.headers)?;
                 let switched = head.accept.is_some();
@@ -183,7 +183,7 @@ fn media_type(value: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// Parses a length: only digits, and within bounds.
+/// Parses a length, which has only digits and fits in 64 bits.
 fn digits(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {

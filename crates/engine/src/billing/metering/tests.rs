@@ -195,7 +195,7 @@ fn native() -> PictureMetering {
 
 const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
 
-/// A report that omits pictures is billed the same on every endpoint.
+/// A token report that omits the pictures is not used, whatever the endpoint.
 #[test]
 fn a_report_that_leaves_pictures_out_is_none() {
     let thought = Usage {

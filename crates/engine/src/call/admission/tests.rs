@@ -19,7 +19,7 @@ use crate::call::progress::Progress;
 use crate::catalog::{Catalog, ModelSpec};
 use crate::settings::{Commit, Settings};
 
-/// The usage and the charge of each call, in micro-credits.
+/// The number of input tokens of each call, which is also its charge in micro-credits.
 pub(crate) const USED: u64 = 7;
 const FUNDS: Micro = Micro::new(10_000_000);
 
@@ -99,7 +99,7 @@ impl Scene {
         &self.model
     }
 
-    /// Admits a call that has been sent and answered.
+    /// Admits a call whose request has been sent. Its usage is `USED` tokens.
     async fn admitted(&self) -> Box<Admission> {
         let used = Meter {
             input: USED,

@@ -38,7 +38,7 @@ impl<K: CallKind> Call<K> {
         Ok(())
     }
 
-    /// Asks for a hold that covers the most expensive model of the call. If the wallet cannot pay for that, asks for a
+    /// Asks for a hold that covers the most expensive model of the call. If the ledger refuses that amount, asks for a
     /// hold for the current model only; the call then has no fallbacks.
     pub(super) async fn admit(
         &mut self,

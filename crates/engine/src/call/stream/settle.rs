@@ -13,7 +13,7 @@ use crate::call::record::ClientOutcome;
 use crate::call::stream_end::Closing;
 use crate::call::stream_source::StreamSource;
 
-/// The pause before a busy ledger is asked again to extend a hold.
+/// The pause before the ledger is asked again, after it has not extended a hold.
 const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 impl StreamRelay {

@@ -21,7 +21,8 @@ pub(super) struct History<'r> {
     names: HashMap<String, String>,
     /// Ids of calls that only chat has. Their results are foreign too.
     foreign: HashSet<String>,
-    /// The last call in the older form, which has no id.
+    /// The generated id of the last call in the older form, until its result arrives. That form has
+    /// no ids.
     function_call: Option<String>,
     /// Whether the last turn consists of tool results. The next result then joins it.
     answering: bool,

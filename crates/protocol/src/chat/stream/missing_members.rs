@@ -42,8 +42,8 @@ pub(in crate::chat) fn fill_in(
     })
 }
 
-/// The index of the choice at the cursor. It is needed before the delta is read, whose calls are
-/// numbered per choice, but it may come after the delta.
+/// The index of the choice at the cursor. The calls in a delta are numbered per choice, so the delta
+/// can be read only when the index is known. In the text, the index may come after the delta.
 fn index_of_choice(mut cursor: Cursor<'_>, position: usize) -> Result<usize, SyntaxError> {
     let mut choice = IndexedObject::at(&cursor);
     cursor.object(|cursor, name| choice.read(cursor, name).map(drop))?;

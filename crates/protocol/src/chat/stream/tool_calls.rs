@@ -50,9 +50,9 @@ impl ToolCalls {
         self.calls.get_mut(number)
     }
 
-    /// Finds the call that a piece belongs to. Upstreams leave out the index, repeat it for the
-    /// next call, or send a new id with each piece of a call. Only the first piece of a call has a
-    /// name.
+    /// Finds the call that a piece belongs to. Some upstreams leave out the index, some repeat it for
+    /// the next call, and some send a new id with each piece of a call. Only the first piece of a
+    /// call has a name.
     pub(super) fn find(&mut self, piece: &CallPiece<'_>) -> Result<MatchedCall, UnusableAnswer> {
         let last = match piece.index {
             Some(index) => self.by_index.get(&index).copied(),

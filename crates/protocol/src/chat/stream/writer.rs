@@ -205,7 +205,7 @@ impl Writer {
     }
 
     fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
-        // All at once, because clients cannot merge lists whose items have no index.
+        // All citations are sent at once, because clients cannot merge lists whose items have no index.
         let citations = std::mem::take(&mut self.citations);
         if !citations.is_empty() {
             self.delta(out, |it| {

@@ -82,7 +82,7 @@ fn media_of_unknown_length_may_fill_the_context() {
         let count = count(&message(part));
         assert!(count.fills_context, "{part}");
         assert_eq!(count.tokens_max, None, "{part}");
-        // The estimate for a rate limit is not the whole context.
+        // The estimate is for rate limits, so it is far below the whole context.
         assert!((IMAGE_TOKENS..2_000).contains(&count.tokens), "{count:?}");
     }
     for part in [

@@ -1,4 +1,4 @@
-//! Converts this dialect's schemas to JSON Schema, and writes JSON Schema for it.
+//! Converts this dialect's schemas to JSON Schema, and writes JSON Schema for upstreams of this dialect.
 //!
 //! Types may be in upper case, names in snake case and bounds in strings, and `nullable` replaces a
 //! `null` type. JSON Schema passes unchanged.

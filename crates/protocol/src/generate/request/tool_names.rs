@@ -1,6 +1,6 @@
 //! Replaces tool names that other dialects do not allow.
 //!
-//! This dialect allows `.` and `:` in names, and twice the length. Such names are replaced in the
+//! This dialect allows `.` and `:` in names, and names that are twice as long. Such names are replaced in the
 //! request and restored in the answer. The request carries the table of replaced names.
 
 use std::collections::{BTreeMap, BTreeSet};

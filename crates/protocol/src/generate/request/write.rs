@@ -178,7 +178,8 @@ fn write_model(parts: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'_>
             Part::Text(text) | Part::Refusal(text) => write_text(parts, text, pending.take()),
             Part::ToolCall(call) => {
                 let signature = own(call.opaque.as_ref()).or_else(|| pending.take());
-                // Only the first call of a turn is signed.
+                // Only the first call of a turn must be signed. Without a signature, that call gets
+                // the vendor's replacement value.
                 let signature = signature.or(unsigned);
                 unsigned = None;
                 parts.value(|out| {

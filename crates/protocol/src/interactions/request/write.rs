@@ -110,8 +110,8 @@ fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     drop_strict(request, dropped);
 }
 
-/// Reports as dropped what a tool result cannot hold: names of documents, and parts that only
-/// another dialect has.
+/// Reports as dropped the names of documents in a tool result, and the parts that only another
+/// dialect has.
 fn drop_from_result(path: Path, part: &Part, dropped: &mut Dropped) {
     match part {
         Part::Document(document) if document.name.is_some() => {

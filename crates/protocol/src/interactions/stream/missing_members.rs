@@ -60,7 +60,7 @@ fn wrap_interaction(event: &IncompleteEvent<'_>, edits: &mut Vec<Edit>) -> Resul
     Ok(())
 }
 
-/// Whether a member is removed: it says who served the answer, or has the name of the new object.
+/// Whether a member is removed: it identifies the upstream, or has the name of the new object.
 fn is_replaced(name: Text<'_>) -> bool {
     is_vendor_member(name) || name.is("interaction")
 }

@@ -248,7 +248,7 @@ impl Reader {
     }
 
     /// Reads the interaction that ends the answer: status, usage, and its steps if it has any.
-    /// `ended` is a status that is known already.
+    /// `ended` is the status to assume if the interaction states none.
     fn interaction(
         &mut self,
         value: Raw<'_>,

@@ -27,14 +27,15 @@ struct AnthropicOnly {
     thinking: bool,
 }
 
-/// Writes a request of the common form for an upstream, and reports what is dropped.
+/// Writes a request of the common form for an upstream, and reports dropped members.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
     let body = messages::write_request(request, target, dropped)?;
-    // The Messages writer writes nothing else that Converse cannot express, so this `Dropped` is not read.
+    // Apart from the settings in `inexpressible`, the Messages writer writes nothing that Converse cannot express, so
+    // this `Dropped` is not read.
     let (body, inexpressible) = convert(&body, &[], &mut Dropped::new(Dialect::Messages))?;
     for (is_lost, field) in [
         (

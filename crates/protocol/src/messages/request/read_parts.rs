@@ -14,7 +14,7 @@ use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
 use crate::shared::signature;
 
-/// Reads blocks and collects what was dropped.
+/// Reads blocks and collects dropped members.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// Paths of members that other dialects do not have.

@@ -68,7 +68,7 @@ fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
                     let text = value.string().map(|text| text.decode_lossy().into_owned());
                     description = text.or(description.take());
                 }
-                // The model needs none of these. `additionalProperties` is always set to false.
+                // The model needs none of these. In an object, `additionalProperties` is always set to false.
                 "$schema" | "$id" | "$comment" => {}
                 "additionalProperties" if is_object => {}
                 _ => left.push(format!("{name}: {}", typed::compact(value.text()))),

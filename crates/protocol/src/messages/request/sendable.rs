@@ -10,7 +10,7 @@ use crate::shared::signature;
 
 /// Accepted image types: the names that clients use, and their names in this dialect.
 const IMAGES: [(&str, &str); 6] = [
-    // The type is detected from the first bytes.
+    // A missing type is detected from the first bytes.
     ("", ""),
     ("image/jpeg", "image/jpeg"),
     ("image/jpg", "image/jpeg"),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::json::write::{self, Object};
 use serde_json::Number;
 
-/// Writes the body for an upstream and reports what is dropped.
+/// Writes the body for an upstream and reports dropped members.
 pub fn write_request(
     request: &Request,
     target: &Target<'_>,

@@ -167,7 +167,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a usage report. The report at the end adds to the report at the start.
+    /// Takes a usage report. The counts of a later report replace those of an earlier one.
     fn report(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<Event>) {
         let usage = usage.and_then(|usage| read_usage(usage, self.usage));
         self.usage = usage.or(self.usage);

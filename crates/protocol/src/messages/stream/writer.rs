@@ -137,10 +137,11 @@ impl Writer {
                 OpenBlock::Thought { opaque: kept, .. } => *kept = Some(opaque),
                 OpenBlock::HiddenThought(thought) => thought.opaque = Some(opaque),
                 OpenBlock::Call { .. } => self.begin(Some(&opaque), out),
-                // Texts have no member for a signature.
+                // Texts have no member for a signature, and the id of a call that has started is already sent.
                 _ => {}
             },
-            // A source would need an index that only the vendor knows.
+            // A citation requires an encrypted index, which only the vendor can create. This dialect has no
+            // log probabilities.
             Delta::Citation { .. } | Delta::Logprobs(_) => {}
         }
     }

@@ -9,8 +9,8 @@ use crate::sse::Frame;
 use crate::unusable_answer::UnusableAnswer;
 
 impl Rewriter {
-    /// Inspects the data of an event. `frame` is given if it has another line besides the data,
-    /// which may be its name.
+    /// Inspects the data of an event. `frame` is given if it has a line besides the data, because
+    /// that line may be the name of the event.
     pub(super) fn inspect<'a>(
         &mut self,
         frame: Option<&Frame>,

@@ -53,7 +53,7 @@ impl ContentKinds {
 
 impl Ending<'_> {
     /// The ending of a finished answer. A refusal without text becomes a content filter stop, because
-    /// clients look for the text.
+    /// clients detect a refusal by its content part.
     pub(in crate::responses) fn of(stop: &Stop, said: ContentKinds) -> Self {
         match stop {
             Stop::End | Stop::Sequence(_) | Stop::ToolCalls => Self::Completed,

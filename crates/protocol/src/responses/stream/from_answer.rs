@@ -236,8 +236,8 @@ impl Stream<'_, '_> {
         })
     }
 
-    /// Sends a text as one delta and as a whole, then its annotations. The members named in
-    /// `beside` are repeated next to the whole text.
+    /// Sends a text as one delta, then its annotations, then the whole text. The members named in
+    /// `beside` are repeated next to the delta and the whole text.
     fn send_text(
         &mut self,
         text_member: &TextMember,

@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) id: Option<Box<str>>,
     pub(super) call_id: Option<Box<str>>,
     pub(super) index: Option<u64>,
-    /// Whether its first event has arrived.
+    /// Whether the event that adds the item has arrived. Pieces of the item may arrive earlier.
     pub(super) added: bool,
     /// The number of summary parts that have started.
     pub(super) summary_parts: u64,
@@ -113,21 +113,21 @@ impl State {
     }
 
     /// Whether an event that names no known item can belong to this item: the item is not complete,
-    /// and its names do not differ from those in the event.
+    /// and its id and index do not differ from those in the event.
     pub(super) fn may_be(&self, address: Address<'_>) -> bool {
         let has_other_id = address.id.is_some() && self.id.is_some();
         let has_other_index = address.index.is_some() && self.index.is_some();
         !self.is_done() && !has_other_id && !has_other_index
     }
 
-    /// Whether `item` is another call that reuses the name of this item. Each call has its own call
+    /// Whether `item` is another call that reuses the id of this item. Each call has its own call
     /// id.
     pub(super) fn is_other_call(&self, item: &Item<'_>) -> bool {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
         call_id.is_some() && self.call_id.is_some() && self.call_id.as_deref() != call_id
     }
 
-    /// Stores the names of the item, unless it has names already.
+    /// Stores the id and the index of the item, unless they are known already.
     pub(super) fn learn(&mut self, address: Address<'_>) {
         if self.id.is_none() {
             self.id = address.id.map(Into::into);

@@ -181,7 +181,7 @@ impl Items {
         out: &mut Vec<Event>,
     ) -> Result<(), UnusableAnswer> {
         // Upstreams leave items out here, number them from one, or change their ids. An item whose
-        // name is unknown is matched with the next item of its kind. Text that was passed on is not
+        // id is unknown is matched with the next item of its kind. Text that was passed on is not
         // repeated.
         if output.len() > ITEMS_MAX {
             return Err(UnusableAnswer::malformed("the answer has too many items"));
@@ -199,7 +199,7 @@ impl Items {
         }
         for (item, known) in output.iter().zip(&named) {
             let kind = Kind::of(item);
-            // A second item with the same name is a different item.
+            // A second item with the same id is a different item.
             let known = known.filter(|number| set(&mut matched, *number));
             let next = known.or_else(|| {
                 let mut states = self.states.iter().zip(&taken);

@@ -70,8 +70,8 @@ pub(crate) fn item_id(item: Raw<'_>) -> Option<Text<'_>> {
     id
 }
 
-/// Fills in sequence numbers and indexes, the list of items of a response that has none yet, and
-/// the event that starts a part of reasoning.
+/// Fills in sequence numbers, indexes and item ids, the list of items of a response that has none
+/// yet, and the event that starts a part of reasoning.
 #[cold]
 pub(crate) fn fill_in(
     event: &mut IncompleteEvent<'_>,

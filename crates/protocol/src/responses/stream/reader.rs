@@ -20,7 +20,7 @@ pub struct Reader {
     items: Items,
 }
 
-/// The members of an event that any type of event needs.
+/// The members that are read from events, for all types of events.
 #[derive(Default)]
 struct EventFields<'a> {
     kind: Option<Cow<'a, str>>,

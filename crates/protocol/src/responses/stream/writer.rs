@@ -39,7 +39,8 @@ enum OpenItem {
         text: String,
         opaque: Option<Opaque>,
     },
-    /// A call is added with its first argument, because its signature must be sent before it.
+    /// A call is added only with its first argument, because its signature may arrive before that
+    /// and must be sent ahead of the call.
     Call {
         call_id: String,
         name: String,

@@ -18,7 +18,7 @@ use crate::video::{
 /// The time that the gateway waits beyond the upstream's own time limit for a task (T11).
 const GRACE: Duration = Duration::from_secs(3600);
 
-/// The memo of a task that makes a draft.
+/// The word in the memo of a task that makes a draft.
 const DRAFT: &str = "draft";
 
 /// The content-task protocol.

@@ -10,9 +10,9 @@ use crate::video::{
     Source, Task,
 };
 
-/// The memo of a task whose result should be a MOV file.
+/// The word in the memo of a task whose result should be a MOV file.
 pub(super) const MOV: &str = "mov";
-/// The memo of a task that finishes a draft. Our id of the draft follows.
+/// The start of the word in the memo of a task that finishes a draft. Our id of the draft follows.
 pub(super) const DRAFT_PREFIX: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
 /// The maximum length of a property of the video (`1080p`, `21:9`) that is passed on.

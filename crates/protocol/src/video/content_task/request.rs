@@ -173,7 +173,7 @@ fn number(members: &Members<'_>, name: &'static str) -> Result<Option<i64>, Fail
     };
     let wrong = || Failure::invalid(format!("`{name}` must be an integer.")).param(name);
     let number = match raw.integer().ok_or_else(wrong)? {
-        // Only -1 has a meaning among negative numbers, and only for one member.
+        // Only -1 has a meaning among negative numbers. `i64::MIN` stands for all others.
         Integer::Negative if raw.text() == "-1" => -1,
         Integer::Negative => i64::MIN,
         Integer::Value(value) => i64::try_from(value).unwrap_or(i64::MAX),

@@ -31,7 +31,7 @@ const REFERENCES: [&str; 7] = [
     "cached_content",
 ];
 /// Members that have a meaning here. `store` and `background` ask for a task, which the client gets
-/// in any case. Upstreams do not receive them.
+/// in any case. The gateway sends both as `false` to the upstream.
 const KNOWN: [&str; 10] = [
     "model",
     "input",

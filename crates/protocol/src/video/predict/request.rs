@@ -39,7 +39,7 @@ const STORAGE: [(&str, &str); 2] = [
     ("storage_uri", "parameters.storageUri"),
     ("pubsub_topic", "parameters.pubsubTopic"),
 ];
-/// Members that the gateway writes itself.
+/// Members that are for the gateway, or that it writes itself.
 const TOP_CONSUMED: [&str; 4] = ["model", "instances", "parameters", "callbackUrl"];
 const CONSUMED: [&str; 5] = [
     "durationSeconds",

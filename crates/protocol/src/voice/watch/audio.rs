@@ -53,8 +53,8 @@ fn bytes_ticks(bytes: u64, per_second: u64) -> u64 {
 /// The number of bytes that base64 decodes to. White space, control characters and padding do not
 /// count.
 pub(super) fn base64_bytes(text: &str) -> u64 {
-    // Every frame of audio passes through here. A count that fits into a byte lets sixteen bytes be
-    // compared at a time.
+    // This function reads every frame of audio. With a counter of one byte, the compiler can compare
+    // sixteen bytes in one instruction.
     let no_signs = |block: &[u8]| -> u8 {
         let is_none = |byte: &u8| *byte <= b' ' || *byte == b'=';
         block.iter().map(|byte| u8::from(is_none(byte))).sum()

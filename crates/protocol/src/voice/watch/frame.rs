@@ -51,7 +51,8 @@ pub struct MeterReading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
-    /// Text tokens that responses of a realtime session have reported.
+    /// Text tokens of the responses of a realtime session that have ended: as they reported them,
+    /// otherwise by our count.
     pub text: TextTokens,
     /// Text tokens of the current response by our count. They are held until it reports its usage.
     pub open_text: TextTokens,

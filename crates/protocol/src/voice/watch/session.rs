@@ -6,7 +6,7 @@ use super::audio::Format;
 use super::event::{at, text_of};
 use crate::json::{Integer, Raw};
 
-/// Plausible sample rates. A session that sets another one keeps its previous rate.
+/// Plausible sample rates. A session that sets another one keeps its previous format.
 const RATES: RangeInclusive<u64> = 8_000..=192_000;
 const RATE: u64 = 24_000;
 

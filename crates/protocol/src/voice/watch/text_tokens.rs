@@ -101,7 +101,7 @@ impl TextMeter {
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {
-                // A response that never ended has reported nothing.
+                // A response that never ended has reported nothing, so our count is used.
                 self.reported = self.reported.plus(self.open());
                 self.open = Some(OpenResponse {
                     input: self.context.saturating_add(std::mem::take(&mut self.asked)),
@@ -131,7 +131,7 @@ impl TextMeter {
         }
     }
 
-    /// The text tokens that responses have reported.
+    /// The text tokens of ended responses: as they reported them, otherwise by our count.
     pub(super) fn reported(&self) -> TextTokens {
         self.reported
     }

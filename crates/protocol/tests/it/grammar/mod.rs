@@ -36,12 +36,12 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum End {
-    /// It did not end.
+    /// The answer did not end.
     #[default]
     Open,
-    /// With this reason, as the dialect names it.
+    /// The answer ended with this reason, as the dialect names it.
     Finished(String),
-    /// With an error of this code.
+    /// The answer ended with an error of this code.
     Failed(String),
 }
 
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// A listener that accepts everything would prove nothing, so it must notice every missing
-    /// event.
+    /// A listener that accepts everything would prove nothing, so each listener must notice every
+    /// missing event.
     #[test]
     fn listeners_miss_every_event_that_is_left_out() {
         for (dialect, stream) in REFERENCES {

@@ -14,7 +14,7 @@ struct Relayed {
     result: Result<(), UnusableAnswer>,
 }
 
-/// The output for a stream that arrives in pieces of these sizes, repeatedly.
+/// The output for a stream that arrives in pieces whose sizes are those in `sizes`, in a cycle.
 fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     let mut rewriter = Rewriter::new(Dialect::Messages, identity(), true);
     let mut out = ByteQueue::new();

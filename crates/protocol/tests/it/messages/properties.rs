@@ -97,7 +97,8 @@ fn any_answer() -> impl Strategy<Value = Response> {
     )
 }
 
-/// Reads a stream in pieces of these sizes, repeatedly. The second value is `false` if it breaks.
+/// Reads a stream in pieces whose sizes are those in `sizes`, in a cycle. The second value is `false`
+/// if the stream breaks.
 fn read_stream(stream: &str, sizes: &[usize]) -> (Vec<Event>, bool) {
     let mut reader = Reader::new("maker/m");
     let mut splitter = Splitter::default();

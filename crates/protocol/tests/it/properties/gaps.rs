@@ -16,7 +16,7 @@ pub(super) struct Gaps {
     pub(super) names: Names,
     /// Members that no event has.
     pub(super) dropped: Vec<&'static str>,
-    /// The value that replaces them, if they are present with another type.
+    /// If set, the members in `dropped` are present after all, with this value of another type.
     pub(super) wrong: Option<Value>,
     /// If set, the events that end an item come at the end of the stream, in an order that this
     /// number decides.
@@ -212,8 +212,8 @@ fn a_flat_end_of_an_interaction_is_understood() {
     let usage = r#","usage":{"total_input_tokens":9,"total_output_tokens":5}"#;
     for (rest, expected) in [
         (usage, Some((9, 5))),
-        // The client sees what it is charged for: the input from admission, the output by our
-        // count.
+        // The client sees the counts that it is charged for: the input from admission, and the output
+        // by our count.
         ("", Some((40, 3))),
         (r#","status":"completed","id":"v1_x""#, Some((40, 3))),
     ] {

@@ -13,7 +13,7 @@ use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 use super::{MODEL, REFUSED, context, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, ClientAnswer, End};
 
-/// The output for a client of a stream that arrived in pieces of these sizes, repeatedly.
+/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 pub(super) struct Relayed {
     pub(super) text: String,

@@ -111,7 +111,7 @@ fn an_answer_of_too_many_parts_is_refused() {
     }
 }
 
-/// The memory of the stream is charged before the stream is written.
+/// The memory that the stream needs is counted before the stream is written.
 #[test]
 fn a_kept_answer_counts_as_often_as_its_stream_repeats_it() {
     let text = "x".repeat(100_000);

@@ -77,7 +77,7 @@ fn requests_are_read_and_written() {
     }
 }
 
-/// Removes what differs between two forms of the same request.
+/// Removes the differences between two forms of the same request.
 fn plain(mut request: Request) -> String {
     let mut turns: Vec<protocol::canon::Turn> = Vec::new();
     for mut turn in std::mem::take(&mut request.turns) {

@@ -14,7 +14,7 @@ use super::validator::replay;
 
 const STREAM: &str = include_str!("../../../fixtures/responses/stream.sse");
 
-/// The events of a stream that arrives in pieces of these sizes, repeatedly.
+/// The events of a stream that arrives in pieces whose sizes are those in `sizes`, in a cycle.
 fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut splitter = Splitter::default();
     let mut reader = Reader::new(MODEL);

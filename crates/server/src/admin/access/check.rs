@@ -214,7 +214,7 @@ impl Access {
                 None => None,
             },
             Credential::Code(code) => {
-                // The store finds the actor by the code.
+                // The actor is not known here: the store finds it by the code.
                 let nobody = Actor {
                     request_id: Some(request_id),
                     ..Actor::cli("")
@@ -280,13 +280,14 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// Whether a request needs no token. Every other path needs one, even if it does not exist.
+/// Whether a request needs no token. Every other path needs one, even if it does not exist. The files of the console
+/// are served before this check.
 fn is_open(method: &Method, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" | "/metrics" | "/openapi.json" => {
             *method == Method::GET || *method == Method::HEAD
         }
-        // Sign-in, where a token is exchanged for a session.
+        // Sign-in, which exchanges a token or a code for a session.
         "/admin/v1/session" => *method == Method::POST,
         _ => false,
     }

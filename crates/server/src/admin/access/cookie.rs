@@ -101,7 +101,8 @@ fn csrf_of_socket(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
         .map(str::as_bytes)
 }
 
-/// Whether a request comes from a page of this origin, or not from a page at all.
+/// Whether the headers of a request name neither another site nor another origin. A request that no page has sent
+/// passes too.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers
         .get("sec-fetch-site")

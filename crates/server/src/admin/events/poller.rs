@@ -47,7 +47,8 @@ pub(super) async fn run(
             }
             Err(error) => tracing::debug!(%error, "live events wait for the store"),
         }
-        // Holds the lock under which a new listener checks whether the poller runs.
+        // `send_if_modified` holds the lock under which `EventHub::subscribe` checks whether the poller runs. So no
+        // listener is left without a poller.
         let is_over = polling.send_if_modified(|polling| {
             let is_over = events.receiver_count() == 0;
             if is_over {

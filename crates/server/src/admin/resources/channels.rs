@@ -314,8 +314,8 @@ async fn probe_disabled(state: &AdminState, channel: &upstream::Channel) -> Prob
         .await
 }
 
-/// Finds a model with a route to this channel whose kind has a small call. If there is none, returns a kind without
-/// one, for which the engine returns the proper error.
+/// Finds a model that has a route to this channel and a kind with a small test call. If there is no such model, returns
+/// a kind without a test call, so that the engine returns the proper error.
 fn small_model(in_force: &InForce, channel: &str) -> (Kind, Option<Dialect>, String) {
     for model in &in_force.config.models {
         let route = model.routes.iter().find(|route| route.channel == channel);

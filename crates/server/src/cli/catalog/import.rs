@@ -29,7 +29,7 @@ pub(super) fn confirm(models: usize) -> Result<bool, CommandError> {
 }
 
 /// Writes the entries to the catalog file. If the configuration does not name such a file, adds the setting. If the
-/// configuration would become invalid, changes nothing and returns an error.
+/// configuration would become invalid, restores the catalog file and returns an error.
 pub(super) fn write(
     entries: &[KnownModel],
     config: &Config,

@@ -129,7 +129,7 @@ async fn import_plan(
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let source = common.source.as_deref().unwrap_or(plan.system);
-    // Check everything that can be refused before the first write.
+    // Refuse an existing file before anything is written.
     if let Some(out) = common.out.as_ref().filter(|out| out.exists()) {
         return Err(exists(out));
     }

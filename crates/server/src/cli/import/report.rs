@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::terminal::{CommandError, Output, Side, Table};
 use crate::import::{AccountCounts, ImportPlan, ImportSums, Leftover, Outcome, SumKind};
 
-/// The maximum number of items in the table of what was not imported. JSON has all of them.
+/// The maximum number of rows in the table of objects that are not imported. The JSON report has all of them.
 const LEFTOVERS_SHOWN: usize = 50;
 
 pub(super) fn show(

@@ -165,7 +165,7 @@ fn ask(found: Vec<FoundVendor>) -> Result<Vec<FoundVendor>, CommandError> {
     Ok(used)
 }
 
-/// Asks a question. Every answer but "no" means yes, and the end of the input means no.
+/// Asks a question. An answer that begins with `n` and the end of the input mean no. Every other answer means yes.
 fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut prompt = io::stderr();
     write!(prompt, "{question} [Y/n] ")?;

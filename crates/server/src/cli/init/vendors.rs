@@ -103,7 +103,7 @@ pub(super) fn find(
     found
 }
 
-/// The variables that are searched for keys, for the error message if none is set.
+/// The first key variable of each preset, for the error message if no key is found.
 pub(super) fn usual_variables() -> Vec<&'static str> {
     let usual = Preset::all().filter_map(|preset| preset.key_variables().first());
     usual.map(String::as_str).collect()

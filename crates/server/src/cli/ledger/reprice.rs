@@ -40,7 +40,7 @@ pub(crate) async fn run(command: Reprice, context: &mut Context) -> Result<(), C
     }
 }
 
-/// The result of pricing every settlement again. Sessions are priced step by step.
+/// The result of pricing every entry with usage again: settlements, and the steps of sessions.
 struct Proof {
     cards: HashMap<PriceNumber, PriceCard>,
     days: BTreeMap<String, Totals>,

@@ -90,7 +90,7 @@ async fn follow(
     let mut shown = ShownRows::default();
     let mut retry = StoreRetry::default();
     if let Some(last) = rows.last().map(|entry| entry.cursor) {
-        // Rows before the first shown one were not requested, so they count as shown.
+        // All rows up to the last shown one count as shown. The rows that `--limit` left out are not shown later.
         query.after = Some(last.earlier(LATE_MAX));
         let mut before = retry
             .ask(async || newest(store, &query, u32::MAX).await)

@@ -251,7 +251,7 @@ A realtime session, with any WebSocket client:
         )
     }
 
-    /// Explains where the calls come from that the visitor has not made.
+    /// Explains the origin of the calls that the user of the demo has not made.
     fn customers(&self) -> String {
         if !self.has_customers {
             return String::new();

@@ -65,7 +65,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, preset: Preset) -> Account
     })
 }
 
-/// Looks up the values that are in the environment or in files. `Err` says what is missing.
+/// Looks up the values that are in the environment or in files. `Err` says which value is missing or not valid.
 pub(super) fn look_up(
     settings: &AccountSettings,
     environment: Environment<'_>,

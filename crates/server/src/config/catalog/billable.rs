@@ -4,7 +4,7 @@ use ledger::{PriceCard, PriceKey};
 use protocol::{BuiltInProfile, Kind, Profile};
 use upstream::Protocol;
 
-/// Checks that calls of a model can be held for and billed. `Err` says what the entry lacks.
+/// Checks that the gateway can hold credits for calls of a model and bill the calls. `Err` says what the entry lacks.
 pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
     if let Err(missing) = price.billable_as(kind.as_str()) {
         return Err(missing.join("; "));
@@ -24,7 +24,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
         {
             Err("no upper bound: the profile has no image_tokens_max".to_owned())
         }
-        // Answers of these models are counted in tokens, like text.
+        // Answers of models with this base are counted in tokens, like text.
         Kind::Image
             if profile.base == Some(BuiltInProfile::NativeImage)
                 && (price.unit_price(PriceKey::Input).is_none()
@@ -33,13 +33,13 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
             Err("a model of the base native-image needs `input` and `output`".to_owned())
         }
         Kind::Video => check_video(price, profile),
-        // Input is counted before the call, and sessions are held for step by step.
+        // No other bound is needed: input is counted before the call, and the hold of a session grows step by step.
         Kind::Text | Kind::Embedding | Kind::Image | Kind::Audio => Ok(()),
     }
 }
 
-/// Checks that a video model has an upper bound, and a price in the unit that its protocol reports. Omni reports
-/// seconds and tokens, so a price in either unit is enough.
+/// Checks that the cost of a video has an upper bound, and that the model has a price in the unit that its protocol
+/// reports. Omni reports seconds and tokens, so a price in either unit is enough.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

@@ -76,7 +76,8 @@ impl Channel {
     }
 }
 
-/// The valid parts of an entry. Routes may name an entry with problems, which are reported only once, at the entry.
+/// The valid parts of an entry. A route may name an entry that has problems. The problems are then reported only once,
+/// at the entry.
 #[derive(Debug)]
 pub(crate) struct EntryParts {
     name: Option<At<String>>,

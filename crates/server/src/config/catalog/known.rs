@@ -88,7 +88,7 @@ pub(crate) fn price(
     })
 }
 
-/// Notes about the price of a known model, for the operator.
+/// Notes about a known model and its price, for the operator.
 fn price_notes(known: &KnownModel) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(unsure) = &known.unsure {

@@ -150,7 +150,8 @@ pub(crate) struct Secrets<'c> {
     credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
-/// Looks up every secret. An invalid secret is a problem, an absent one is not.
+/// Looks up every secret. `Err` lists the secrets whose problems prevent the use of the configuration. An absent
+/// secret of a channel is not an error: the channel is then not live.
 pub(crate) fn secrets<'c>(
     config: &'c Config,
     environment: Environment<'_>,
@@ -170,7 +171,8 @@ pub(crate) fn secrets<'c>(
         credentials: BTreeMap::new(),
     };
     if let Some(token) = &config.admin.token {
-        // Without a token, only created tokens work, which is safe. An empty token is an error (K8).
+        // Without a configured token, only tokens in the store are valid, which is safe. An empty token is an
+        // error (K8).
         match token.look_up(environment) {
             Ok(SecretLookup::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
             Ok(SecretLookup::Absent(_)) => {}

@@ -114,7 +114,7 @@ pub(crate) fn read(
     let entry = RoutedEntry {
         kind,
         base: profile.as_ref().and_then(|profile| profile.base),
-        // If the price comes from the catalog, it has the same units as this one.
+        // If the entry has no price, its price is later derived from the known model, with the units of `known.price`.
         price: price.as_ref().or(known.map(|(known, _)| &known.price)),
         known,
         channels,
@@ -152,7 +152,8 @@ pub(crate) fn read(
     }
 }
 
-/// The entries without problems. A repeated id is reported. Models without a price get the price from the catalog.
+/// The entries without problems. A repeated id is reported. A model without a price gets the price of the
+/// known model with the same id.
 pub(crate) fn valid_entries(
     entries: Vec<EntryParts>,
     channels: &ChannelsByName<'_>,
@@ -218,7 +219,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
         Some((channel, known, known.offer(channel.preset)?))
     });
     let model = match served {
-        // The catalog knows the vendor's name for the model.
+        // The known model has the vendor's name for the model.
         Some((_, _, offer)) if !section.has("model") => {
             section.raw("model");
             Some(offer.model.clone())
@@ -239,7 +240,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
     if let Some(channel) = &channel {
         check_channel(channel, dialect.as_ref(), entry, section.log);
     }
-    // If the route does not name a model, its dialect and cost come from the catalog too.
+    // If the route does not name a model, its dialect and cost come from the known model too.
     let derived = served.filter(|_| !section.has("model"));
     let dialect = dialect.map(|at| at.value);
     Some(RouteSpec {

@@ -5,7 +5,8 @@ pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A third of the characters may differ, and at least one. A candidate matches only if one of its characters stays.
+    // Up to a third of the characters may differ; in a name of fewer than six characters, one. At least one character
+    // of the candidate must stay the same.
     let distance_max = (given.chars().count() / 3).max(1);
     candidates
         .into_iter()

@@ -41,7 +41,7 @@ impl SecretSource {
         matches!(&self.location, SecretLocation::Env(env) if env == name)
     }
 
-    /// Whether the secret is in this file, also if the paths differ.
+    /// Whether the secret is in this file, even if two different paths lead to it.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         let SecretLocation::File(file) = &self.location else {
             return false;
@@ -58,7 +58,7 @@ impl SecretSource {
         }
     }
 
-    /// Looks up the secret. `Err` says why the text that was found is not valid.
+    /// Looks up the secret. `Err` says why the secret cannot be read or is not valid.
     pub(crate) fn look_up(&self, environment: Environment<'_>) -> Result<SecretLookup, String> {
         let text = match &self.location {
             SecretLocation::Env(name) => match environment(name) {
@@ -77,7 +77,7 @@ impl SecretSource {
         if text.is_empty() {
             return Ok(SecretLookup::Empty(format!("{self} is empty")));
         }
-        // A secret is sent in a header, which cannot contain line breaks.
+        // Most secrets are sent in headers, which cannot contain line breaks.
         if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return Err(format!("{self} holds more than one line of plain text"));
         }

@@ -19,7 +19,7 @@ pub(crate) struct Log<'t> {
     file: &'t Path,
     lines: LineIndex<'t>,
     pub(crate) problems: Vec<Problem>,
-    /// The path of every setting that was read, such as `channel[].name`.
+    /// The path of every setting that was asked for, even if the file lacks it, such as `channel[].name`.
     pub(crate) known: BTreeSet<String>,
 }
 

@@ -18,7 +18,8 @@ const ENV_SUFFIX: &str = "_API_KEY";
 #[derive(Debug)]
 pub(crate) struct CredentialPolicy<'c> {
     config: &'c Config,
-    /// The entries in force. Somebody with access to the file wrote their credentials, or they have passed this policy.
+    /// The entries in force. Their credentials are allowed: either somebody with access to the file wrote them, or they
+    /// passed this policy in an earlier change.
     known: &'c Entries,
 }
 

@@ -48,7 +48,7 @@ impl Entries {
             .fold(0, |number, byte| (number << 8) | u64::from(*byte))
     }
 
-    /// The entries that are absent or different in `other`. The audit shows them as replaced.
+    /// The entries that are absent or different in `other`. The audit row of a change contains only these entries.
     pub(crate) fn without_those_of(&self, other: &Self) -> Self {
         let beyond = |ours: &[Map<String, Json>], theirs: &[Map<String, Json>]| {
             let differs = |entry: &&Map<String, Json>| !theirs.contains(entry);

@@ -73,7 +73,8 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
     if entries.is_empty() {
         return;
     }
-    // Tables are printed in the order of their positions. New tables get the position after the entry before them.
+    // Tables are printed in the order of their positions. The entries take the old positions in order; if there are
+    // more entries than positions, the rest share the last position and are printed in their own order.
     let mut positions: Vec<isize> = before.iter().filter_map(Table::position).collect();
     positions.sort_unstable();
     let mut positions = positions.into_iter();

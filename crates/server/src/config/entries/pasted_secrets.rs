@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::document::Entries;
 use crate::config::document::on_one_line;
 
-/// The folder of these files, beside the configuration.
+/// The folder of the credential files, beside the configuration.
 pub(super) const FOLDER: &str = "credentials";
 
 /// A credential that an entry contained as text. It has no `Debug`, so that it cannot be logged.

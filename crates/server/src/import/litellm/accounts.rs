@@ -327,8 +327,8 @@ impl<'r> Reader<'r> {
         key.limits.concurrency = rate("max_parallel_requests");
     }
 
-    /// Sets the models that both the key's list and its team's list allow. If the lists cannot be read, the key is
-    /// created disabled.
+    /// Sets the models that both the key's list and the list of its team or user allow. If a list cannot be read, or no
+    /// model is left, the key is created disabled.
     fn models(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let names = match allowed_models(row, &self.teams, &self.users) {
             Ok(Some(names)) => names,
@@ -399,7 +399,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Plans to create the key disabled, because it might otherwise be allowed more than before.
+/// Plans to create the key disabled, because the key might otherwise be allowed more here than in `LiteLLM`.
 fn disable(key: &mut PlannedKey, reason: &str, plan: &mut ImportPlan) {
     plan.report(&key.origin, format!("{reason}, so it is created disabled"));
     key.is_enabled = false;

@@ -31,7 +31,7 @@ pub(super) fn allowed_models(
     })
 }
 
-/// A JSON list of strings in a column. `None` for anything else.
+/// The JSON list of strings in a column; empty if the column is empty or null. `None` for any other text.
 fn list(row: ForeignRow<'_>, column: &str) -> Option<Vec<String>> {
     let Some(text) = row.text(column) else {
         return Some(Vec::new());

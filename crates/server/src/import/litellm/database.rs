@@ -132,7 +132,7 @@ pub(super) async fn read(place: &str, config: &mut Config) -> Result<Tables, Dat
             "model_name": row.text("model_name"),
             "litellm_params": json("litellm_params"),
             "model_info": json("model_info"),
-            // Marks entries of the database. Their values are sealed, unlike those of the file.
+            // Marks the entries of the database. `LiteLLM` encrypts their values, but not those of the file.
             "stored_as": id,
         }));
     }

@@ -121,7 +121,7 @@ fn key_text(value: Value) -> Result<String, String> {
     }
 }
 
-/// Applies the merge key `<<`: adds members of other tables, unless the table has its own.
+/// Applies the merge key `<<`: adds the members of other tables whose keys the table does not have.
 fn merge(table: &mut Map<String, Value>, value: Value) {
     match value {
         Value::Object(members) => {

@@ -11,7 +11,7 @@ use super::tables::Tables;
 use crate::import::exact::Amount;
 use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, SumKind};
 
-/// The maximum quota that the other system can store. The true value may be larger.
+/// The maximum quota that the other system can store. A stored quota of this size may stand for a larger one.
 const QUOTA_MAX: i64 = 2_147_483_647;
 /// The end of the year 9999, in Unix milliseconds. The form of a key without `sk-` is accepted until then.
 const YEAR_9999_END_MS: i64 = 253_402_300_799_000;

@@ -198,7 +198,8 @@ fn mapped_name(mapping: &BTreeMap<String, String>, public: &str) -> Result<Strin
     Err("its model_mapping goes in a circle".to_owned())
 }
 
-/// Checks that a pair of a model and a channel that was in use has become a route.
+/// Reports a model that the other system has enabled for a channel, if no imported channel lists it. If the channel is
+/// already reported, nothing is added.
 fn check_ability(row: ForeignRow<'_>, plan: &mut ImportPlan) {
     let (Some(model), Some(channel)) = (row.text("model"), row.text("channel_id")) else {
         return;

@@ -11,7 +11,7 @@ use crate::import::exact::{Amount, Decimal};
 /// The default quota per US dollar.
 const QUOTA_PER_UNIT: i64 = 500_000;
 
-/// The options that differ from the defaults of `new-api`.
+/// The options that the database stores. All other options have the defaults of `new-api`.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) quota_per_unit: i64,
@@ -52,7 +52,7 @@ impl Options {
         Some((quota, self.credits(quota)?))
     }
 
-    /// The numbers of an option by name. `None` if the option has its default.
+    /// The numbers of an option by name. `None` if the option is not stored, or is not a JSON object.
     pub(super) fn numbers(&self, option: &str) -> Option<BTreeMap<String, Decimal>> {
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(self.values.get(option)?).ok()?;

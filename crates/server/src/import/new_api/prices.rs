@@ -7,8 +7,8 @@ use super::tables::Tables;
 use crate::import::exact::Decimal;
 use crate::import::plan::ImportPlan;
 
-/// Output ratios that `new-api` has built in for names with these prefixes, which override its options. It has more of
-/// them, so the prices of other models are marked for review.
+/// Output ratios that `new-api` has built in for names with these prefixes. A built-in ratio overrides the option.
+/// `new-api` has more of them, so models with neither a ratio here nor an option are marked for review.
 const BUILT_IN: [(&str, i64); 5] = [
     ("gpt-5.4", 6),
     ("claude-3", 5),

@@ -12,7 +12,7 @@ const TABLES: [&str; 7] = [
     "redemptions",
 ];
 
-/// The project whose database is read. Their numbers of channel types differ.
+/// The project whose database is read. The two projects number some channel types differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Project {
     NewApi,

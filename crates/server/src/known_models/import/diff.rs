@@ -80,7 +80,7 @@ fn direction(path: &str, before: Option<&String>, after: Option<&String>) -> Dir
     }
 }
 
-/// All values of an entry by path, without its source.
+/// All values of an entry by path, except for its id and its sources.
 fn values(model: &KnownModel) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if let Ok(Value::Object(members)) = serde_json::to_value(model) {

@@ -215,7 +215,8 @@ fn new_entry(
     })
 }
 
-/// The first text protocol of a preset, or its embeddings.
+/// The protocol of a new offer: the preset's first text protocol or, for other kinds, its first one with embeddings.
+/// Empty if the preset has none.
 fn protocols(preset: Preset, kind: Kind) -> Vec<Protocol> {
     let spoken = preset.protocols().iter().copied();
     match kind {

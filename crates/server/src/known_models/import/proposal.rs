@@ -20,7 +20,7 @@ pub(super) struct ForeignModel {
     pub(super) cost: BTreeMap<String, PriceValue>,
     /// The abilities of the model. Only used if the model is not known yet.
     pub(super) profile: Profile,
-    /// Limits that mean the same as ours. Only these are compared if the model is known.
+    /// Limits that mean the same as ours. For a known model, these are used instead of `profile`.
     pub(super) context_tokens: Option<u64>,
     pub(super) max_output_tokens: Option<u64>,
 }

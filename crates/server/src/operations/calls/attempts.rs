@@ -3,7 +3,8 @@
 use engine::{FALLBACK, PASSED_OVER};
 use store::JournalRow;
 
-/// The status of calls whose client left. It may have left during a second attempt on the channel of the last note.
+/// The status of calls whose client left. The client may have left during a second attempt on the channel of the last
+/// note.
 const CLIENT_GONE: u16 = 499;
 
 /// A route that was tried or passed over.
@@ -37,7 +38,8 @@ impl RouteNotes {
         let mut texts = Vec::new();
         let mut fallback = None;
         for note in row.route_notes.iter().flat_map(|notes| notes.split("; ")) {
-            // A note is an upstream message that the caller did not see, or a route that failed.
+            // A note is an upstream message that the caller did not see, a fallback, or a route that failed or was
+            // passed over.
             if let Some(text) = note.strip_prefix("said: ") {
                 texts.push(text);
                 continue;
@@ -69,8 +71,8 @@ impl RouteNotes {
         notes
     }
 
-    /// Whether the notes already contain the last route that was tried. A call that failed before its answer began has
-    /// the channel of its last note.
+    /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, its
+    /// row names the channel of the last attempt in the notes.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
         let last = tried.next_back().map(|last| last.channel.as_str());

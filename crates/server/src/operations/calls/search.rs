@@ -24,7 +24,7 @@ pub(crate) struct CallFilter {
     pub(crate) status: Option<StatusRange>,
     pub(crate) from: Option<UnixMs>,
     pub(crate) to: Option<UnixMs>,
-    /// The beginning of a request id, a part of the name of a wallet, a key or a model, or an error code.
+    /// An error code, the beginning of a request id, or a part of the name of a wallet, key or model.
     pub(crate) text: Option<String>,
     pub(crate) before: Option<JournalCursor>,
     pub(crate) limit: u32,

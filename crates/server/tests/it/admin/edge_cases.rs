@@ -217,7 +217,7 @@ async fn a_second_rotation_ends_the_overlap_of_the_first() {
     for key in [&second, &third] {
         gateway.get(key, "/v1/models").await.ok();
     }
-    // The audit shows the overlap that has ended.
+    // The audit row shows the overlap that the second rotation ended.
     let rows = admin.get("/audit?action=key.rotate").await;
     let newest = &rows["data"][0];
     assert!(newest["before"]["old_secret_until"].is_i64(), "{newest}");

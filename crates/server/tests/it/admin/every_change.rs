@@ -12,7 +12,8 @@ use crate::harness::{Answer, GatewayBuilder, Request, TestGateway, ask};
 /// The audit row that a successful operation leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedAudit {
-    /// A row with this action. Creations and sent messages have no `before`; removals have no `after`.
+    /// A row without `before`, for a creation or a sent message. Rows of `Changed` have both members, and rows of
+    /// `Ended` have no `after`.
     Created(&'static str),
     Changed(&'static str),
     Ended(&'static str),
@@ -230,7 +231,7 @@ async fn changes_of_the_gateway(admin: &AdminClient<'_>) -> Vec<Operation> {
             None,
             ExpectedAudit::Nothing,
         ),
-        // The last one, because the calls above need the channel.
+        // This operation is the last one, because the calls above need the channel.
         operation(
             "patch",
             "/admin/v1/channels/{name}",
@@ -314,7 +315,7 @@ async fn every_change_through_the_api_is_told_once_and_nothing_else_is() {
     for operation in operations {
         let what = format!("{} {}", operation.method, operation.path);
         let before = rows(&admin).await;
-        // Requests that are refused because of the caller's role or the body.
+        // A request that is refused because of the caller's role or the body leaves no row.
         let is_open = operation.template == "/admin/v1/session";
         if !is_open {
             let refused = viewer.send_as_is(operation.request(&key.id)).await;

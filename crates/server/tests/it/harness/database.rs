@@ -143,7 +143,7 @@ impl Database {
                 let mut answers = BufReader::new(child.stdout.take().unwrap());
                 answers.read_line(&mut line).unwrap();
                 assert_eq!(line.trim(), "locked");
-                // `psql` would end at the end of its input and release the lock.
+                // Keep the input of `psql` open: at the end of its input, `psql` exits and releases the lock.
                 child.stdin = Some(words);
                 Lock::Postgres(child)
             }

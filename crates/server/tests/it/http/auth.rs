@@ -236,7 +236,7 @@ async fn callers_on_one_connection_are_told_apart() {
     assert_eq!(gateway.usage(&other).await, 2 * each);
 }
 
-/// K2: a connection does not cache its last key for longer either.
+/// K2: a revoked key is also refused in time on a connection that has used it before.
 #[tokio::test]
 async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
     let (gateway, key) = TestGateway::funded().await;

@@ -36,7 +36,7 @@ async fn key_of(gateway: &TestGateway, wallet: &str, balance: &str) -> Key {
 }
 
 /// The status that answers the head of a body of this size: 100 if there is memory for it. No part of the body is sent,
-/// so the question itself takes no memory.
+/// so this request itself takes no memory.
 async fn status_for_body(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
     let mut connection = Connection::open(gateway.address()).await;
     let head = post(key)
@@ -91,7 +91,7 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let piece = [b"20000\r\n".as_slice(), &vec![b' '; 0x20000], b"\r\n"].concat();
     chunked.write(&piece).await;
     assert_eq!(chunked.answer().await.failure(), refusal);
-    // A small body is read first, so its errors are reported first.
+    // A small body is read before the wallet is checked, so an error in the body takes precedence.
     let broken = gateway.send(&post(&poor).body("{")).await;
     assert_eq!(broken.failure(), (400, "invalid_request".to_owned()));
     assert_eq!(gateway.send(&call_of(&poor, 100)).await.failure(), refusal);

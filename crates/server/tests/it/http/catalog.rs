@@ -85,7 +85,7 @@ async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
     assert_eq!((listed.len(), &listed[0]), (3, &chat_entry()));
 }
 
-/// Clients rely on these facts, so a fact that is not configured must not appear.
+/// Clients rely on what an entry states about its model, so a value that is not configured must not appear.
 #[tokio::test]
 async fn an_entry_says_what_its_model_can_do_and_nothing_that_is_unknown() {
     let (gateway, key) = GatewayBuilder::default().entries(KINDS).funded().await;

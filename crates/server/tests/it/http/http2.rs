@@ -11,7 +11,7 @@ use crate::harness::{
 
 const WHOLE: &str = r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
 
-/// Makes two calls, which fill both places of the node, and reads neither answer.
+/// Makes two calls, which fill both request slots of the node, and reads neither answer.
 async fn fill_request_slots(
     gateway: &TestGateway,
     key: &crate::harness::Key,
@@ -96,7 +96,7 @@ async fn a_stalled_stream_leaves_its_neighbours_alone() {
     gateway.verify().await;
 }
 
-/// The write timeout is measured in pieces. An answer larger than one piece arrives whole.
+/// The write timeout applies to each piece of an answer. An answer of several pieces arrives whole.
 #[tokio::test]
 async fn large_answers_arrive_whole() {
     let text = "x".repeat(700_001);

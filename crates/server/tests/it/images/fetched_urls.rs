@@ -178,8 +178,8 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
     }
 }
 
-/// Converse has no member for the URL of a picture, so the gateway sends every picture inline. This also holds for
-/// callers whose requests could otherwise be passed on unchanged.
+/// Converse has no member for the URL of a picture, so the gateway sends every picture inline, for callers of every
+/// dialect.
 #[tokio::test]
 async fn converse_gets_all_pictures_inline() {
     let pictures = PictureServer::start().await;

@@ -65,7 +65,7 @@ async fn what_an_answer_tells_is_heeded_where_it_is_dearer() {
     }
 }
 
-/// Models of the video-A family are not sent a size, so it changes neither the hold nor the charge.
+/// The gateway does not send a size to models of the video-A family, so a size changes neither the hold nor the charge.
 #[tokio::test]
 async fn a_member_that_is_not_sent_has_no_price() {
     let price = r#"{ image = { default = "0.04", "2k" = "0.07" } }"#;

@@ -7,7 +7,7 @@ use crate::harness::{
     CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, Request, ask, expected_cost, with,
 };
 
-/// Half of the largest amount in micro-credits. This many tokens at two credits per million cost all of it.
+/// Half of the largest amount in micro-credits. At two credits per million, this many tokens cost the largest amount.
 const HALF: u64 = u64::MAX / 4;
 
 const TEXT: &str = r#"{ input = "2", output = "2" }"#;
@@ -32,7 +32,8 @@ fn cases() -> Vec<Case> {
     let answer = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"done"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
     );
-    // More than the model can produce, but not too expensive to book: the output is still counted by us.
+    // This report is more than the model can produce, but not too expensive to book. The gateway still bills its own
+    // count.
     let tenfold = answer.replace(&HALF.to_string(), "10000000");
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
     let usage = format!(

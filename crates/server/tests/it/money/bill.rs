@@ -233,7 +233,7 @@ fn offer(dialect: Dialect) -> Value {
     match dialect {
         Dialect::Chat => body["web_search_options"] = json!({}),
         Dialect::Responses => body["tools"] = json!([{ "type": "web_search" }]),
-        // The simulated upstream does not know this vendor's dated tools.
+        // The simulated upstream does not know tool types that contain a date.
         Dialect::Messages => {
             body["tools"] = json!([{ "type": "web_search_20260318", "name": "web_search" }]);
         }

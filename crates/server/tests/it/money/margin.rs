@@ -7,7 +7,7 @@ use crate::harness::{
 };
 use crate::tasks::videos;
 
-/// The upstream charges half of each price; one channel has no known cost.
+/// Every cost is half of the price, except for a second of video. The routes of the channel `main` have no known cost.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "near"
@@ -76,7 +76,7 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
     let known = line(&rows, "near", "maker/resold");
     assert_eq!(known["charge_micro"], costed.to_string(), "{known}");
     let cost = micro(&known, "cost_micro");
-    // The charge was rounded up, and so is half of it.
+    // The cost is half of the charge. Both are rounded up.
     let half = i64::try_from(costed).unwrap() / 2;
     assert!((half..=half + 1).contains(&cost), "{known}");
     assert_eq!(

@@ -68,7 +68,8 @@ async fn what_comes_beyond_the_limit_is_paid_for() {
     gateway.verify().await;
 }
 
-/// A whole answer without usage, and a stream that arrives completely in one read.
+/// Output beyond the limit is charged for a whole answer without usage, and for a stream that arrives completely in one
+/// read.
 #[tokio::test]
 async fn short_answers_beyond_the_limit_are_paid_for_too() {
     let text = " wonderful".repeat(1_000);
@@ -113,7 +114,7 @@ async fn who_hangs_up_pays_for_what_was_observed() {
     stream.next().await.expect("content");
     stream.leave();
     settled_wallet(&gateway, &key).await;
-    // At least 256 KiB are read, which is more than three thousand words of seventy bytes.
+    // The gateway reads 256 KiB after the client has left, which is more than three thousand words of seventy bytes.
     let usage = gateway.usage(&key).await;
     assert!(usage >= cost(0, 0, 3_000), "{usage}");
     gateway.verify().await;

@@ -41,8 +41,8 @@ async fn no_shape_of_a_body_counts_for_nothing() {
     assert_eq!(gateway.upstream_calls(), 0);
 }
 
-/// A file given by URL may fill the context, so the hold covers the whole context. The token limit of the key does not
-/// count it in full.
+/// A file given by URL may fill the context, so the hold covers the whole context. The key's limit of tokens per minute
+/// does not count the whole context.
 #[tokio::test]
 async fn a_file_that_is_only_named_holds_the_whole_context() {
     let canned = CannedUpstream::json(ANSWER).await;

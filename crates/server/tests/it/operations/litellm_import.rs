@@ -94,7 +94,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         "{imported}"
     );
     assert_eq!(imported["secrets"], json!({ "adopted": 4, "new": 0 }));
-    // 87.654321098765 + (-1.5) + 9.7. The team that spent too much is not carried over.
+    // 87.654321098765 + (-1.5) + 9.7. The negative balance of the team that overspent is not carried over.
     assert_eq!(imported["balances"]["read"], "95.854321098765");
     assert_eq!(imported["balances"]["carried"], "97.354321");
     assert_eq!(imported["balances"]["left"], "-1.5");

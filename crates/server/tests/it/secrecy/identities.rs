@@ -431,7 +431,7 @@ async fn no_other_endpoint_tells_who_refused() {
     gateway.verify().await;
 }
 
-/// Successful answers do not identify their upstream either, including the members of single vectors.
+/// Successful answers do not identify their upstream either, not even in the members beside a vector.
 #[tokio::test]
 async fn no_answer_tells_who_gave_it() {
     let canned = CannedUpstream::json("{}").await;

@@ -76,7 +76,8 @@ async fn gateway() -> (TestGateway, Key) {
     GatewayBuilder::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
-        // The limit is high, so that the upstream refuses the thousand answers and not the wallet.
+        // The limit is high, so that a request for a thousand answers is refused by the upstream and not for lack of
+        // credits.
         .setting("ledger", "debt_limit = \"2000\"")
         .entries(
             r#"
@@ -162,7 +163,7 @@ async fn no_answer_gives_its_upstream_away() {
     ];
     for faults in faults {
         for stream in [false, true] {
-            // These disable the channel for a while. The channels with bad keys below cover them.
+            // A 401 disables the channel for a while. `leaks_on_pairs.rs` covers both statuses.
             if matches!(faults, "status=401" | "status=403") {
                 continue;
             }

@@ -36,7 +36,8 @@ const FAULTS: [&str; 22] = [
     "content-filter",
     "blocked",
 ];
-/// Faults that disable a channel for a while. They come last, so that all other calls reach the upstream.
+/// Refused credentials. They come last, because a 401 disables the channel for a while, and all other calls must reach
+/// the upstream.
 const LAST: [&str; 2] = ["status=403", "status=401"];
 
 #[tokio::test]

@@ -321,7 +321,7 @@ async fn a_reader_that_takes_nothing_is_let_go() {
     gateway.verify().await;
 }
 
-/// S9: many callers that leave at random moments leave no hold open.
+/// S9: many callers that leave at different moments leave no hold open.
 #[tokio::test]
 async fn leaving_at_any_moment_leaves_nothing_behind() {
     let (gateway, key) = GatewayBuilder::default()
@@ -343,7 +343,7 @@ async fn leaving_at_any_moment_leaves_nothing_behind() {
         connection
             .send(&Request::chat(body).bearer(&key.secret))
             .await;
-        // From before the admission until after the end.
+        // The callers leave later and later, from before the admission until after the end of the call.
         tokio::time::sleep(Duration::from_micros(500 * index as u64)).await;
         drop(connection);
     }

@@ -322,7 +322,7 @@ async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
         assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
         assert!(refused.header("retry-after").is_some());
     }
-    // An invalid name takes no place, so it is still answered with 404.
+    // A request with an invalid name does not count as a media read, so it is still answered with 404.
     assert_eq!(get(&gateway, "/media/none", &[]).await.status(), 404);
     drop(reader);
     let is_served = async || {

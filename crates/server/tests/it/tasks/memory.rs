@@ -5,10 +5,10 @@ use serde_json::json;
 use super::{omni, videos};
 use crate::harness::{GatewayBuilder, Key, TestGateway, ask, eventually, with};
 
-/// More polls than the failures that would open a channel's breaker.
+/// More than the number of failures that opens a channel's breaker.
 const POLLS: u32 = 8;
 
-/// Tasks may use half of this memory, 512 KiB. An answer above the free size needs at least as much.
+/// Tasks may use half of this memory, 512 KiB. An answer above 256 KiB is charged twice, so it does not fit.
 fn small(builder: GatewayBuilder) -> GatewayBuilder {
     builder.setting("limits", "body_memory_bytes = 1048576")
 }

@@ -71,7 +71,8 @@ impl Capture<'_> {
         self.target.contains(":stream") || self.body.is_some_and(stream)
     }
 
-    /// Token-count requests are written anew, with only the members that the count depends on.
+    /// Whether this is a token-count request. The gateway writes such a request anew, with only the members that the
+    /// count depends on.
     fn is_count(&self) -> bool {
         ["/count_tokens", "/input_tokens", ":countTokens"]
             .iter()

@@ -241,7 +241,7 @@ async fn profiles_never_reach_callers(channel_name: &str, settings: &str) {
                         assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
                         assert!(answer.text().contains("plain"), "{what}: {}", answer.text());
                     }
-                    // A refused credential disables the channel, so one call is enough.
+                    // For a refused credential, one call is enough.
                     if faults == "status=403" {
                         break;
                     }

@@ -449,7 +449,7 @@ async fn newer_models_embed_one_content_a_call() {
     gateway.verify().await;
 }
 
-/// Batches, and tokens instead of texts, skip a route that takes one text per call.
+/// A request with a batch, or with tokens instead of text, skips a route that takes one text per call.
 #[tokio::test]
 async fn a_batch_goes_to_a_route_that_takes_it() {
     let mut entries = String::new();

@@ -1,4 +1,5 @@
-//! Limits of routes: a route at our configured limit is skipped, and a route whose upstream answers 429 rests.
+//! Limits of routes: a route at our configured limit is skipped, and a route whose upstream answers 429 is tried last
+//! for a while.
 
 use serde_json::{Value, json};
 
@@ -237,7 +238,7 @@ async fn a_429_of_an_upstream_rests_the_route_and_not_the_channel() {
     );
     let ready = gateway.admin_get("/readyz").await.ok().json();
     assert_eq!(ready["channels"]["first"], "closed");
-    // A resting route is still tried when all others fail.
+    // A route whose upstream answered 429 is still tried when all others fail.
     gateway
         .sim
         .queue_faults("route-d", "status=500", 1)

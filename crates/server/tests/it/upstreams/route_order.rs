@@ -49,7 +49,7 @@ fn tried(gateway: &TestGateway) -> [usize; 3] {
 #[tokio::test]
 async fn the_cheapest_route_for_the_call_is_tried_first() {
     let (gateway, key) = gateway().await;
-    // With up to 4,000 tokens of output, the second route is cheaper.
+    // With the reserve of 1,000 output tokens, the second route is cheaper.
     for _ in 0..5 {
         gateway.chat(&key, &hello("maker/cheap")).await.ok();
     }

@@ -128,7 +128,7 @@ async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
     assert_eq!(gateway.usage(&key).await, 1_000);
 }
 
-/// Large uploads are spooled in the media folder, with the same limit on free disk space.
+/// Large uploads are spooled to the media folder. If the folder cannot be used, they are refused.
 #[tokio::test]
 async fn an_upload_that_cannot_be_kept_is_refused_before_money_moves() {
     let (gateway, key) = gateway().await;

@@ -5,7 +5,8 @@ use super::{number, text};
 use crate::model::prompt_values::PromptValues;
 use serde_json::{Map, Value};
 
-/// Below this depth only required members are filled, so that filling a recursive schema ends.
+/// Deeper than this, `Optional::All` fills only required members, and lists are as short as possible, so that
+/// filling a recursive schema ends.
 const EAGER_DEPTH_MAX: usize = 6;
 const DEPTH_MAX: usize = 40;
 /// The maximum number of values in an instance.
@@ -95,8 +96,8 @@ impl Filler<'_, '_, '_> {
         mentioned.or(all.first()).cloned().unwrap_or_default()
     }
 
-    /// Fills the first suitable branch. Prefers branches that do not allow null, but deep inside a schema those that
-    /// allow it, and then those without nesting.
+    /// Fills the first suitable branch. Down to `EAGER_DEPTH_MAX`, branches that do not allow null are tried first.
+    /// Deeper, branches that allow null are tried first, and then branches without nesting.
     fn branch(
         &mut self,
         name: &str,

@@ -12,7 +12,8 @@ pub(super) fn number(rules: &Map<String, Value>, from_prompt: &mut PromptValues<
     first_fit(rules, from_prompt, Value::is_number)
 }
 
-/// The next number in the prompt that fits. Otherwise the default, 1, 0, 0.5, or a number at a bound.
+/// The next number in the prompt that fits. If there is none, the first of these that fits: the default, 1, 0, 0.5, the
+/// numbers at the bounds, and `multipleOf`.
 fn first_fit(
     rules: &Map<String, Value>,
     from_prompt: &mut PromptValues<'_>,

@@ -37,7 +37,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    // A script with a break ends the session at the first message from the peer.
+                    // With a break in the script, the session ends or hangs at the first text message from the peer.
                     match self.stop.map(|stop| stop.how) {
                         Some(BreakKind::Hang) => std::future::pending().await,
                         Some(_) => return Err(SessionOver),

@@ -185,7 +185,7 @@ async fn report_delivery(
     Ok(execute(connection, &update, &values).await? > 0)
 }
 
-/// Deletes old alerts, except those whose end has not been delivered yet.
+/// Deletes alerts that ended long ago, except those with a delivery that is still pending.
 async fn forget(connection: &SharedConnection, old: EndedWork) -> Result<u64, StoreError> {
     let delete = format!(
         "DELETE FROM alerts WHERE n IN (SELECT n FROM alerts a WHERE a.ended_at <= {NOW} - $1 AND NOT EXISTS (

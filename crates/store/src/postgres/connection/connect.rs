@@ -25,8 +25,8 @@ pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 /// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Decisions on money. They wait for a lock as long as a call waits for its decision. Each statement, and each
-    /// pause between two statements, is limited to `step`.
+    /// Decisions on money. The wait for a lock is limited to `lock_wait`, because the calls wait no longer for a
+    /// decision. Each statement, and each pause between two statements, is limited to `step`.
     Ledger { lock_wait: Duration, step: Duration },
     /// Lookups with a time limit.
     Reads,
@@ -39,7 +39,7 @@ pub(crate) enum Role {
     /// The journal's writer. Its commits are as durable as all others, so a crash or failover of the server loses no
     /// confirmed row.
     Journal,
-    /// Renews the node's lease, and runs migrations.
+    /// Renews the node's lease, claims epochs for the sweeper, and runs migrations.
     Node,
 }
 

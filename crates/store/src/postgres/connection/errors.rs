@@ -83,7 +83,8 @@ fn kind_of(code: &SqlState) -> FailureKind {
         // Connection exceptions, operator intervention (shutdown, terminated), idle for too long, a server that
         // has become read-only.
         Some("08" | "57" | "25") => FailureKind::Disconnected,
-        // Insufficient resources, objects not in the required state, system errors, credentials.
+        // Insufficient resources, objects not in the required state, system and internal errors, wrong credentials, an
+        // unknown database.
         Some("53" | "55" | "58" | "XX" | "28" | "3D") => FailureKind::Environment,
         _ => FailureKind::Permanent,
     }

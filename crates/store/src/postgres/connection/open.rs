@@ -73,7 +73,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until every node has stopped that writes entries without chains or balances.
+/// Waits until every live node of a version that writes entries without chains or balances has stopped.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,

@@ -72,8 +72,8 @@ pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     })
 }
 
-/// Replaces the modes of other clients that check the certificate. They all mean the same here, because we always check
-/// it.
+/// Replaces the values of `sslmode` that make other clients check the certificate. They mean the same as `require`
+/// here, because we always check the certificate.
 fn with_known_tls_mode(url: &str) -> String {
     let Some((place, parameters)) = url.split_once('?') else {
         return url.to_owned();

@@ -7,7 +7,7 @@ use tokio_postgres::Client;
 
 use crate::records::journal::{TIME_SHIFT, number_of};
 
-/// The number of days for which tables are created ahead.
+/// The number of days, from today on, whose tables are created in advance.
 const AHEAD: i64 = 2;
 /// The advisory lock for creating and dropping tables, so that one node does it at a time.
 const LOCK: &str =

@@ -78,7 +78,7 @@ enum Hours {
         only_errors: bool,
         /// No calls were counted before this time.
         oldest: i64,
-        /// Start times of the hours that contain a match, oldest first.
+        /// Start times of the hours that may contain a match, oldest first.
         found: Vec<i64>,
         /// Hours before this time have not been examined yet.
         looked_from: i64,

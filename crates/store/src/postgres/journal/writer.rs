@@ -25,11 +25,12 @@ const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
 /// The time limit of one attempt.
 const COPY_MAX: Duration = Duration::from_secs(15);
-/// The number of rows counted per transaction, if they are older than the roll-ups.
+/// The number of rows of earlier versions that one transaction adds to the roll-ups.
 const COUNT_ROWS: u32 = 1_000;
 /// The pause between two of these transactions, so that new rows, other nodes and other database work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
-/// The first pause after a failure. It doubles with each further failure, up to `PAUSE_MAX`.
+/// The unit of the pauses. After `n` failures in a row, the writer pauses for this times 2^n, up to `PAUSE_MAX`. After
+/// the first failure it does not pause.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The lowest bits of a row's number identify the node that wrote it.
@@ -81,7 +82,8 @@ struct Writer {
     usage: UsageWriter,
 }
 
-/// The numbers of the rows of an attempt whose outcome is unknown. Either all of them are stored or none.
+/// The number of the first row of an attempt whose outcome is unknown. Either all rows of the attempt are stored or
+/// none.
 #[derive(Debug, Clone, Copy)]
 struct UnconfirmedRows {
     first: i64,
@@ -165,8 +167,9 @@ impl Writer {
         Ok(oldest.is_some())
     }
 
-    /// Writes rows, and retries as long as the database is unavailable. A row that the database rejects is dropped and
-    /// counted. If the store is closed during an outage, all rows are.
+    /// Writes rows, and retries as long as the database is unavailable. A row that the database rejects is dropped, and
+    /// added to the counter of dropped rows. If the store is closed during an outage, this happens to all remaining
+    /// rows.
     async fn write_all(&mut self, journal: &Journal, rows: &[JournalRow]) {
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
@@ -185,7 +188,8 @@ impl Writer {
         }
     }
 
-    /// Writes rows together. Fails only if one of them cannot be written, or if the store is closed.
+    /// Writes rows together. Fails only if the database rejects one of them, or if an attempt fails after the
+    /// store was closed.
     async fn write_part(&mut self, journal: &Journal, rows: &[JournalRow]) -> Result<(), PgError> {
         if rows.is_empty() {
             return Ok(());
@@ -262,7 +266,8 @@ impl Writer {
     }
 
     /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that a
-    /// reader who follows the journal does not miss it, but is limited so that a search by time still finds the row.
+    /// reader who follows the journal does not miss the row. That time is limited, so that a search by time still finds
+    /// the row.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),

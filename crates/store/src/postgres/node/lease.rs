@@ -78,7 +78,7 @@ impl Node {
         self.lease
     }
 
-    /// Whether a transaction may open holds. It may only if the lease outlasts it.
+    /// Whether a transaction may open holds. The lease must last longer than the transaction.
     pub(crate) fn may_open(&self, begun: &OpenTransaction) -> bool {
         let half = i64::try_from(self.lease.as_millis() / 2).unwrap_or(i64::MAX);
         begun
@@ -214,7 +214,8 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     if within(RENEWAL_MAX, renewal).await?.is_some() {
         return Ok(true);
     }
-    // The node was silent for too long. Another node has closed its epoch, and with it its holds.
+    // This node was silent for too long, and another node has closed its epoch. The sweeper closes the holds of that
+    // epoch.
     let next = within(RENEWAL_MAX, begin_epoch(on, &node.name, node.lease)).await?;
     tracing::error!(
         lost = epoch.get(),

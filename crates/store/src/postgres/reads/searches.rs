@@ -1,4 +1,5 @@
-//! Runs lists, searches and reports on connections and a thread of their own, so that lookups never wait for them.
+//! Runs lists, searches and reports on connections of their own and on the journal's thread, so that lookups never wait
+//! for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

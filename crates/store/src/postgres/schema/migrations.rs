@@ -77,8 +77,8 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, O
     }
 }
 
-/// Migrates the database to the program's schema. Each step is one transaction. A node that starts at the same time
-/// waits, and then finds nothing left to do.
+/// Migrates the database to the program's schema. All migrations are one transaction, and the computation of heads is
+/// another. A node that starts at the same time waits, and then finds nothing left to do.
 pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), OpenError> {
     if age(on, target).await? == SchemaAge::Same {
         return Ok(());
@@ -94,7 +94,7 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     if age(on, target).await? == SchemaAge::Same {
         return Ok(());
     }
-    // Each step and its record are one transaction, so a killed process leaves both or neither.
+    // All migrations and their records are one transaction, so a killed process leaves all of them or none.
     let runner = runner(MIGRATIONS).set_grouped(true);
     let migrated = runner.run_async(on).await;
     migrated.map_err(|error| OpenError::Migrate {

@@ -69,8 +69,8 @@ pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
         Some(_) => "k.id = $10::text",
         None => "$10::text IS NULL",
     };
-    // Makes the database use the index of the wallet. Otherwise a caller with few tasks would read those of all
-    // callers.
+    // Makes the database use the index of the wallet. Otherwise a query for a wallet with few tasks would read the
+    // tasks of all wallets.
     let of_wallet = match wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = $1::text)",
         None => "$1::text IS NULL",

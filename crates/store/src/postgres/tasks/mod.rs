@@ -2,8 +2,8 @@
 //! lanes.
 //!
 //! A step that moves money is a transaction that locks the wallet first (`transactions`). Every other step is one
-//! statement that takes effect only if the claim is still held (`updates`). Leases are measured by the database's
-//! clock.
+//! statement (`updates`). A step that names a claim takes effect only if the claim is still held. Leases are measured
+//! by the database's clock.
 
 mod lookups;
 mod runner;

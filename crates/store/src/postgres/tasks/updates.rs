@@ -1,4 +1,5 @@
-//! Steps of tasks and callbacks that are one statement each and take effect only if the claim is still held.
+//! Steps of tasks and callbacks that are one statement each. A step that names a claim takes effect only if the claim
+//! is still held.
 
 use std::time::Duration;
 

@@ -89,7 +89,8 @@ impl Worker {
         }
     }
 
-    /// Makes a change and commits it. Retries once if the connection was lost and nothing was committed.
+    /// Makes a change and commits it. Retries once after a conflict, or if the connection was lost and nothing was
+    /// committed.
     async fn commit_change(
         &mut self,
         change: &Change,

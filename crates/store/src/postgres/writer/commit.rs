@@ -124,8 +124,8 @@ impl Worker {
                     self.books.count_committed();
                     return Ok(());
                 }
-                // A batch without a proof neither opened nor closed a hold. If it was lost, the later closes make up
-                // for it.
+                // A batch without a proof neither opened nor closed a hold. If the batch was lost, the later closes of
+                // its holds make up for the loss.
                 CommitOutcome::RolledBack | CommitOutcome::Unknowable => *lost_commit = None,
                 CommitOutcome::Unknown => {
                     tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");

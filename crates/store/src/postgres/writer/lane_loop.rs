@@ -15,7 +15,7 @@ use crate::queue::command::Command;
 use crate::queue::command_queue::{BatchTiming, Queued, Wake};
 use crate::sync::Instant;
 
-/// The first pause after a failure. It doubles with each further failure, up to [`PAUSE_MAX`].
+/// The shortest pause after the first failure. It doubles with each further failure, up to half of [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// How long a store that is being closed keeps trying to book the remaining closes.

@@ -40,7 +40,7 @@ impl Worker {
                 return Err(failed);
             }
             self.connection.disconnect();
-            // The connection may have been lost earlier without being noticed, unless it timed out.
+            // The connection may have been lost earlier without being noticed. A timeout has another cause.
             if tried >= 2 || matches!(failed, PgError::NoAnswer) {
                 return Err(failed);
             }

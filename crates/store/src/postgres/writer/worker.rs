@@ -17,7 +17,7 @@ use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::Queued;
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
-/// The maximum number of attempts of a transaction that conflicts with another or loses its connection.
+/// The maximum number of attempts of a transaction that conflicts with another. After a lost connection it is two.
 const ATTEMPTS_MAX: u32 = 4;
 /// The maximum pause between two attempts.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -67,7 +67,7 @@ impl Worker {
         left
     }
 
-    /// Runs calls in one transaction.
+    /// Runs commands other than changes in one transaction.
     async fn calls(
         &mut self,
         commands: Vec<Queued>,

@@ -209,7 +209,7 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    /// Deletes old alerts, except those whose end has not been delivered yet.
+    /// Deletes alerts that ended long ago, except those with a delivery that is still pending.
     fn forget_alerts(&mut self, old: EndedWork) -> Result<u64, StoreError> {
         let select = "SELECT n FROM alerts a WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM alert_deliveries d WHERE d.alert = a.n AND d.next_at IS NOT NULL)

@@ -13,14 +13,13 @@ use crate::error::OpenError;
 
 /// The application id in the header of our files: `Toll` in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x546f_6c6c;
-/// Files up to this size are checked completely at startup. In larger files, only the ledger's small tables are
-/// checked, without which no call can be admitted, because a start must not become slower with every call ever made.
-/// `tollgate ledger verify` reads the rest.
+/// Files up to this size are checked completely at startup. A start must not become slower with every call ever made,
+/// so in larger files only the small tables that admission needs are checked. `tollgate ledger verify` reads the rest.
 const CHECKED_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Pages are small, because a batch changes a few bytes in about six pages and the log stores whole pages. In a
 /// measurement, 2,048 bytes instead of 4,096 saved a single call a sixth of its time and cost large batches nothing.
 pub(crate) const PAGE_BYTES: u32 = 2_048;
-/// The disk space that the log keeps when it restarts. Overwriting allocated space is faster.
+/// The disk space that the log keeps when it restarts. Overwriting allocated space is faster than growing the file.
 const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 /// The interval at which a waiting writer polls the lock.
 pub(crate) const LOCK_STEP: Duration = Duration::from_micros(250);

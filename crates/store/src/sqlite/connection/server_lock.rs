@@ -67,7 +67,7 @@ fn open_or_make(path: &Path, database: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     if let Ok(like) = fs::metadata(database) {
         file.set_permissions(like.permissions())?;
-        // Only root can change the owner of a file, and only files created by root need it.
+        // Only root can change the owner of a file, and only files that root creates need another owner.
         let _: io::Result<()> = fchown(&file, Some(like.uid()), Some(like.gid()));
     }
     Ok(file)

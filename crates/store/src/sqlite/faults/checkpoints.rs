@@ -92,7 +92,8 @@ async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
     open.durable.wait().await.unwrap();
     let folding = rig.checkpoint_lock.lock();
     rig.settle(&open);
-    // Enough calls for three batches, one after the other. All of them join the batch that waits.
+    // The calls arrive one after the other, and would otherwise need up to three batches. Here all of them join the
+    // batch that waits.
     let mut calls = Vec::new();
     for _ in 0..3 {
         calls.push(rig.admit().await.unwrap());

@@ -53,7 +53,7 @@ async fn metrics_count_what_was_committed() {
         kept.push(call);
     }
     // Each of these is decided and rolled back three times before it is written: a settlement above its hold, a
-    // settlement that charges nothing for its usage, an abandoned hold, and a call that is lost with its charge.
+    // settlement that charges nothing for its usage, an abandoned hold, and a settled call whose hold is lost.
     rig.failing_commits.store(3, Ordering::SeqCst);
     rig.settle_for(&kept[0], 1_500_000);
     let meter = MeterText::from(&Meter {

@@ -31,8 +31,8 @@ impl Ended {
     }
 }
 
-/// Runs eight callers, each of which calls again as soon as its hold is durable or lost. Every second call has been
-/// closed by then.
+/// Runs eight callers, each of which calls again as soon as its hold is durable or lost. About half of the calls are
+/// settled before that is known.
 async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     let caller = || async {
         let mut ended = Ended::default();
@@ -155,7 +155,7 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     assert_eq!(created_at().await, before + 20 * rounds);
 }
 
-/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`). Each charge is in the ledger
+/// Six callers, whose answers do not wait for the disk (`ledger.commit = "behind"`). Each charge is in the ledger
 /// exactly once, regardless of how many commits fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
@@ -192,7 +192,8 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
             rig.until("the ledger is well again", |_| rig.store.healthy())
                 .await;
         }
-        // A pair of faults may end two rounds and leave one fault over, which would then disturb the checks.
+        // A round with two faults can end the next round too, whose own fault is then still to come. That fault must
+        // not disturb the checks.
         rig.until("all faults are over", |_| {
             rig.failing_commits.load(Ordering::SeqCst) == 0 && rig.store.healthy()
         })

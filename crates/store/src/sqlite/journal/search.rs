@@ -124,7 +124,7 @@ enum Hours {
         /// The traffic series that match.
         series: HashSet<i64>,
         only_errors: bool,
-        /// Start times of the hours that contain a match, oldest first.
+        /// Start times of the examined hours that may contain a match, oldest first.
         found: Vec<i64>,
         /// Hours up to and including this one have not been examined yet.
         looked_from: i64,
@@ -227,7 +227,7 @@ impl Requests {
         })
     }
 
-    /// The rows of the newest hour before `before`, and the first number of that hour.
+    /// The matching rows of the newest hour that begins below the number `before`, and the first number of that hour.
     fn window(
         &self,
         on: &Connection,

@@ -11,11 +11,11 @@ use crate::usage::{
     Added, Grain, NumberedCounts, Report, Segment, Series, UsageQuery, UsageRow, UsageStep,
 };
 
-/// The maximum number of totals per wallet or key that a report looks up one by one. Above that, it reads all totals of
-/// the time range.
+/// The maximum number of totals that a report about a wallet or key looks up one by one for a segment of its time
+/// range. Above that, the report reads all totals of the segment.
 const LOOKUPS_MAX: usize = 200_000;
 
-/// Answers a usage query. Returns `None` if the answer would consist of too many totals.
+/// Answers a usage query. Returns `None` if the report would read too many totals or have too many rows.
 pub(crate) fn usage(on: &Connection, query: UsageQuery) -> rusqlite::Result<Option<Vec<UsageRow>>> {
     // One transaction, so that all roll-ups are read at the same moment.
     let on = on.unchecked_transaction()?;
@@ -112,7 +112,8 @@ struct AccountSeries {
     number: i64,
     /// Empty if the series has no key.
     key: Box<str>,
-    /// Whether the series counts all calls of the key, regardless of model and endpoint.
+    /// Whether the series counts all calls of the key (or of the wallet, if there is no key), regardless of model and
+    /// endpoint.
     is_of_all_calls: bool,
 }
 

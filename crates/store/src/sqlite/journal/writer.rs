@@ -26,7 +26,7 @@ const BATCH_ROWS: usize = 2_048;
 /// The number of old rows that are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-/// The number of rows counted per transaction, if they are older than the roll-ups.
+/// The number of rows that one transaction counts, of those that were written before roll-ups existed.
 const COUNT_ROWS: u32 = 1_000;
 /// The pause between two of these transactions, so that new rows and other disk work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);

@@ -50,7 +50,7 @@ struct Job {
     caller: Caller,
 }
 
-/// Whether the caller of a read still waits for its result.
+/// A flag that is set when the caller of a read stops waiting for its result.
 #[derive(Clone, Default)]
 struct Caller(Arc<AtomicBool>);
 
@@ -102,7 +102,7 @@ impl CurrentRead {
         *self.0.lock() = Some((Instant::now() + within, caller));
     }
 
-    /// Interrupts a read that takes too long or whose caller is gone.
+    /// Makes the connection interrupt a read that takes too long or whose caller is gone.
     fn watch(&self, connection: &mut Connection) {
         let current = self.clone();
         let over = move || {

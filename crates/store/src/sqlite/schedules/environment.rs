@@ -233,7 +233,7 @@ pub(super) struct Answers {
     pub(super) answered: BTreeMap<i64, i64>,
     /// Answered calls whose hold was confirmed as durable.
     pub(super) promised: BTreeSet<i64>,
-    /// Calls that were admitted and then released, or whose callers were told that they failed.
+    /// Admitted calls that were released, or that were reported to their callers as failed.
     pub(super) free: BTreeSet<i64>,
     pub(super) refused: u64,
     /// The contents of the disk when the last sync began.

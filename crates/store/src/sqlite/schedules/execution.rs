@@ -75,7 +75,8 @@ fn write_beside(database: &Database, commands: u32, unlocked_writes: u32) {
         return;
     }
     let connection = database.writer();
-    // The checker never switches threads inside a transaction, so the lock is either free or held for long.
+    // The checker cannot switch threads inside SQLite, so a wait there would keep the holder of the lock from releasing
+    // it.
     connection.busy_timeout(Duration::ZERO).unwrap();
     let update = "UPDATE epochs SET started_at = started_at + 1";
     let mut writer_lock = WriterLock::open(&database.path, TURN_WAIT).unwrap();

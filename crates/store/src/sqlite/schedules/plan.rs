@@ -55,7 +55,8 @@ pub(super) const POINTS: [FaultPoint; 5] = [
 ];
 
 impl Plan {
-    /// The plan for a seed. The first plans have one kind of fault each, later plans any.
+    /// The plan for a seed. Of every eight consecutive seeds, the first has no faults, the next six have one kind of
+    /// fault each, and the last may have any of them.
     pub(super) fn of(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let has =

@@ -79,7 +79,8 @@ fn nobody_who_waits_is_left_in_the_queue() {
     });
 }
 
-/// The waiter may come before, between or after the commit and the sync. That gives too many schedules to run them all.
+/// The waiter may begin to wait before, between or after the commit and the sync. That gives too many schedules to run
+/// them all.
 #[test]
 fn who_waits_for_a_batch_learns_what_became_of_it() {
     for fails in [false, true] {
@@ -131,7 +132,8 @@ fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
     });
 }
 
-/// A call is decided in the batch that it is told about, or not at all.
+/// An admitted call gets the `Durable` of the batch that contains its hold. A call that finds no shared books is not
+/// decided.
 #[test]
 fn a_call_belongs_to_the_batch_that_it_was_told() {
     in_every_schedule("open books", || {

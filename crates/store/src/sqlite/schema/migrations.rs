@@ -102,8 +102,8 @@ impl Schema {
         }
     }
 
-    /// Migrates the file in one transaction. Without it, a step would be written before its record, and a process
-    /// killed between the two would repeat the step.
+    /// Migrates the file in one transaction. Otherwise a step would be written before its record, and if the process
+    /// were killed between the two writes, the next start would repeat the step.
     pub(crate) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
         if self.age(on, path)? == SchemaAge::Same {
             return Ok(());

@@ -51,7 +51,7 @@ pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>
         .collect()
 }
 
-/// Reads a page of tasks, newest first, and their total number.
+/// Reads a page of tasks, newest first, and the number of all tasks that match (0 if the query is `uncounted`).
 pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
     const WHERE: &str = "(?2 IS NULL OR t.protocol = ?2)
         AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)

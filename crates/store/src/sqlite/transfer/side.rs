@@ -34,7 +34,7 @@ pub(crate) struct SqliteSide {
 }
 
 impl SqliteSide {
-    /// Opens a source that no server uses. Its transactions keep commands from changing it.
+    /// Opens a source that no server uses. Open transactions on both files keep commands from changing the source.
     pub(crate) fn stopped_source(path: &Path, lock_wait: Duration) -> Result<Self, TransferError> {
         if size(path).is_none_or(|bytes| bytes == 0) {
             let place = path.display().to_string();
@@ -71,15 +71,16 @@ impl SqliteSide {
         }
         prepare_to_fill(&mut side.ledger, path, Schema::Ledger, lock_wait)?;
         prepare_to_fill(&mut side.journal, &journal, Schema::Journal, lock_wait)?;
-        // The transfer was stopped at its very end, when only the marks were left.
+        // If an earlier attempt has copied and verified everything, only the marks remain to be removed.
         if marker::is_complete(&side.ledger).map_err(|error| side.failed(error))? {
             side.remove_marks()?;
         }
         Ok(side)
     }
 
-    /// Whether the files are a store in use with our schema. Files that an unfinished transfer has filled are not.
-    /// Fails if the store has an older schema, because a transfer must not migrate it.
+    /// Whether the files are a store with rows and with the schema of this program. Returns `false` for files that an
+    /// unfinished transfer has filled. Fails if the store has rows and an older schema, because a transfer must not
+    /// migrate it.
     fn is_used(&self) -> Result<bool, TransferError> {
         let journal = journal_path(&self.path);
         let ages = [

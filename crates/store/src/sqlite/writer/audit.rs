@@ -19,7 +19,7 @@ impl Ledger<'_> {
         if made.is_err() && self.is_in_transaction() {
             self.connection.execute_batch("ROLLBACK TO change")?;
         }
-        // Without a transaction the savepoint is gone too: the database has ended the transaction on its own.
+        // If the database has ended the transaction on its own, the savepoint is gone too.
         if self.is_in_transaction() {
             self.connection.execute_batch("RELEASE change")?;
         }

@@ -38,7 +38,8 @@ enum WakeReason {
 }
 
 impl Writer<'_> {
-    /// Runs one transaction, or one per command after a command has made its transaction fail.
+    /// Runs one batch and, under load, the batches that follow it without a pause. After a command has made its
+    /// transaction fail, runs each command in its own transaction instead.
     pub(super) fn run_batch(&mut self) {
         // Cloned, so that the guard does not borrow from `self`.
         let checkpoint_lock = Arc::clone(&self.shared.checkpoint_lock);
@@ -173,7 +174,7 @@ impl Writer<'_> {
     }
 
     /// Drops the decisions made since the last commit. A program that ignores the writer lock has written since or is
-    /// writing, so they may be based on stale rows.
+    /// writing, so the decisions may be based on stale rows.
     fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {

@@ -18,8 +18,8 @@ const LOCK_FREE: Duration = Duration::from_micros(400);
 /// How long the writer keeps the lock, over batches that are opened ahead, before it leaves the lock free for
 /// [`LOCK_FREE`]. This is not done more often, because calls that arrive meanwhile find no shared batch.
 const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
-/// A batch that no caller waits for stays open this many times longer, because calls become cheaper the more of them
-/// share a batch.
+/// Under load, a batch that no caller waits for stays open this many times longer, because calls become cheaper the
+/// more of them share a batch.
 const UNAWAITED_FACTOR: u32 = 10;
 
 #[derive(Debug)]
@@ -194,7 +194,8 @@ mod tests {
         assert_eq!(policy.pause(), Duration::ZERO);
         policy.observe(&counts);
         assert_eq!(policy.pause(), GATHER_PAUSE);
-        // Without a gathering time, no batch is opened ahead and the writer never pauses.
+        // Without a gathering time, no batch is opened ahead, and the writer does not sleep before it looks for more
+        // commands.
         let mut policy = BatchPolicy::new(Duration::ZERO);
         policy.observe(&counts);
         assert_eq!((policy.loaded, policy.opens_ahead), (true, false));

@@ -21,7 +21,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
 /// As soon as the log reaches this fraction of its maximum, it is copied without delaying the writer.
 const EARLY_FRACTION: u64 = 8;
-/// The maximum number of copies while the writer continues, before it has to wait for the last one.
+/// The maximum number of copies that are made while the writer continues. The writer then waits for one last copy.
 const PASSES_MAX: usize = 4;
 /// If the last copy would delay the writer longer than this, it is postponed until the log exceeds its maximum by the
 /// factor below.

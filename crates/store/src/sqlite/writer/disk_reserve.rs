@@ -24,7 +24,7 @@ impl DiskReserve {
         }
     }
 
-    /// Reserves nothing. Used by commands and without a disk floor.
+    /// Reserves nothing. Commands use it, and so do servers without a disk floor.
     pub(crate) fn none() -> Self {
         Self { path: None }
     }

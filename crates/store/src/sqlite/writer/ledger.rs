@@ -25,8 +25,8 @@ pub(crate) struct Ledger<'c> {
     /// Holds of failed transactions whose calls have not ended. There are at most as many as there were calls in flight
     /// when the first commit failed, because no call is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// The amount booked and held by each hold whose growth was lost in a failed transaction. An item is removed when
-    /// its hold is loaded.
+    /// The sum of the booked and the held amount of each hold whose growth was lost in a failed transaction. An item is
+    /// removed when its hold is loaded.
     lost_extensions: IdMap<HoldId, Micro>,
     /// The epoch of this start.
     pub(crate) epoch: Epoch,

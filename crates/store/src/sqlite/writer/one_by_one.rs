@@ -15,7 +15,7 @@ use crate::sync::Instant;
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
 
 impl Writer<'_> {
-    /// Schedules the closes that were set aside for a retry, if it is due.
+    /// Adds the closes that were set aside to the next commands to run, if their retry is due.
     pub(crate) fn retry_stuck(&mut self) {
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
             self.retry.extend(self.stuck.drain(..));

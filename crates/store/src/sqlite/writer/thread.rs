@@ -6,9 +6,9 @@
 //! leaves one entry and no hold. Under load, the next batch is opened without waiting for a call, and is decided while
 //! the last one is written.
 //!
-//! When a transaction fails, the callers that were admitted in it or since then are notified. Its closes are kept and
-//! booked again for as long as the process lives. No call is admitted until a commit succeeds. A call that was answered
-//! although its hold was lost is charged by an entry of its own (`docs/decisions/025`).
+//! When a transaction fails, the callers that were admitted in it or since then are notified. The closes of the failed
+//! transaction are kept and booked again for as long as the process lives. No call is admitted until a commit succeeds.
+//! A call that was answered although its hold was lost is charged by an entry of its own (`docs/decisions/025`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -83,7 +83,8 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Runs until the queue is closed and everything in it is booked.
+    /// Runs until the queue is closed and everything in it is booked. If commits keep failing after the queue is
+    /// closed, gives up after [`LAST_TRIES`].
     pub(crate) fn run(mut self) {
         let now = Instant::now();
         let mut timing = BatchTiming {
@@ -153,7 +154,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Whether the last commit failed.
+    /// Whether the last transaction could not begin or could not be committed.
     pub(crate) fn is_failing(&self) -> bool {
         self.ledger.books.counters.failing.get()
     }

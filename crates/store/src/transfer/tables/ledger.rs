@@ -3,7 +3,7 @@
 use super::table::{InPostgres, InSqlite, Table, bytes, int, state, table, text, truth};
 
 /// Starts of servers: epochs of a file, or nodes of a cluster. None of them runs at the destination, so each is copied
-/// as closed. A start with open holds is copied as not yet swept.
+/// as closed. A start with open holds is copied without `swept_at`, because its holds must still be closed.
 pub(super) const NODES: Table = table(
     "nodes",
     "epochs t",

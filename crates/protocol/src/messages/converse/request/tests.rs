@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The request in this notation, and what was dropped.
+/// The request in this notation, and the names of the dropped members.
 fn rewritten(request: &Value, betas: &[&str]) -> (Value, String) {
     let mut dropped = Dropped::new(Dialect::Messages);
     let body = rewrite_request(request.to_string().as_bytes(), betas, &mut dropped).unwrap();

@@ -93,7 +93,7 @@ async fn a_refusal_of_the_upstreams_is_told_in_our_words() {
     for (fault, status, code) in [
         ("status=429", 503, "upstream_overloaded"),
         ("status=500", 502, "upstream_error"),
-        // The last one, because it disables the channel.
+        // This fault is the last one, because it disables the channel.
         ("status=401", 502, "upstream_error"),
     ] {
         let sim = &gateway.sim;

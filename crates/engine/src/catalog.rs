@@ -49,7 +49,7 @@ pub struct RouteSpec {
     pub cost: Option<PriceCard>,
 }
 
-/// A model that can be called.
+/// A public model: what callers name and pay for, and the routes that serve it.
 #[derive(Debug)]
 pub struct Model {
     pub id: Arc<str>,

@@ -120,10 +120,11 @@ impl Bucket {
 
     /// The used part of the bucket, in tokens times nanoseconds per minute.
     ///
-    /// The state was rounded up to a whole nanosecond, which adds less than `limit` here. Time passes in whole
-    /// milliseconds, so the exact value is a multiple of [`MS_NS`]. If `limit` is at most `MS_NS`, the exact value can
-    /// be recovered, and rounding errors do not accumulate over calls. For larger limits whole tokens are recovered, so
-    /// that a burst of N is exactly N for every N.
+    /// The stored time was rounded up to a whole nanosecond, so the product is too large by less than `limit`. The
+    /// exact value is a multiple of [`MS_NS`], because time passes in whole milliseconds. If `limit` is at most
+    /// `MS_NS`, the error is smaller than that step. Rounding down to a step removes it, and errors do not accumulate
+    /// over calls. With a larger limit the error can exceed a step. Then the product is rounded down to whole tokens
+    /// only where it is just above them, so that a burst of N is exactly N for every N.
     fn used(self, limit: u32, now: UnixMs) -> i128 {
         let limit = i128::from(limit);
         let used = self.ahead(now) * limit;

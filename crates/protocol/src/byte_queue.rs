@@ -100,7 +100,7 @@ impl ByteQueue {
         whole.freeze()
     }
 
-    /// All buffers in order, without copying large ones.
+    /// All buffers in order, without a copy.
     pub fn into_pieces(mut self) -> Vec<Bytes> {
         self.close_tail();
         self.ready.into()

@@ -61,7 +61,7 @@ pub(crate) struct HeadTemplate {
     betas: Option<&'static [String]>,
 }
 
-/// A path, with the position of the model's name if it contains one.
+/// A path. If it contains the model's name, it is split there: `path` is the part before the name.
 #[derive(Debug)]
 struct Target {
     path: Box<str>,

@@ -1,8 +1,8 @@
 //! Prepares and starts the gateway under measurement.
 //!
-//! It is set up as an operator would do it: a configuration file, `tollgate wallet create`,
-//! `tollgate key create`, `tollgate serve`. Only the remaining keys are created by copying rows in
-//! the database.
+//! It is set up the way an operator would do it: with a configuration file, `tollgate wallet create`,
+//! `tollgate key create` and `tollgate serve`. `tollgate key create` makes only one key; the others are
+//! copies of its row in the database.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -42,7 +42,7 @@ pub struct TextPath {
 pub struct TextCall {
     pub arrival: Arrival,
     pub dialect: Dialect,
-    /// The model from the path, if the path names one.
+    /// The model and whether the call is streamed, if the path says so.
     pub named: Option<TextPath>,
     pub body: Bytes,
     /// Headers for an upstream that speaks the caller's own dialect.

@@ -9,7 +9,7 @@ use super::output::Output;
 use crate::context::RequestContext;
 use crate::request::{body, headers};
 
-/// Runs a text call. `named` is the model, for a dialect whose path names it.
+/// Runs a text call. `named` is the model and whether the call is streamed, for a dialect whose path says so.
 pub(super) async fn text(
     context: &RequestContext,
     caller: &Caller,

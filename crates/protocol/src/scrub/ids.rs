@@ -56,12 +56,12 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// Takes a member that is kept regardless of its name.
+    /// Reads a member and keeps it, whatever its name.
     pub(crate) fn keep(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         self.note(name, value, false, edits);
     }
 
-    /// Takes a member, and removes it if it identifies the upstream. Objects and lists in it are
+    /// Reads a member, and removes it if it identifies the upstream. Objects and lists in it are
     /// searched too. The span of the value refers to the whole text.
     pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         let is_model = MODEL.iter().any(|known| name.is(known));

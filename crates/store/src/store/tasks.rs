@@ -106,7 +106,8 @@ impl Store {
         Ok(row)
     }
 
-    /// Registers the model of a task's price version, which this process may not have loaded itself.
+    /// Tells the sums of settled calls which model the task's price version belongs to. They may not know it, because
+    /// this process may never have loaded that version.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }

@@ -362,7 +362,7 @@ mod tests {
         assert!(error.starts_with(start), "{error}");
     }
 
-    /// These names must not change, because configurations of the first releases use them.
+    /// These presets must not change, because configurations of the first releases use them.
     #[test]
     fn the_oldest_presets_are_what_they_were() {
         let shown = |preset: Preset| {

@@ -544,8 +544,8 @@ fn failures_are_shown_without_the_upstreams_identity() {
     }
 }
 
-/// Text that no unit of the price covers is billed by the usage that responses report. A
-/// response that has not reported yet, or never does, is billed by our own count.
+/// The text tokens of a response are those that it reports when it ends. While it is running, and
+/// if it ends without a report, they are our own count.
 #[test]
 fn text_tokens_are_those_that_responses_report() {
     const DONE: &str = r#"{"type":"response.done","response":{"usage":{"input_tokens":70,"output_tokens":9,

@@ -46,14 +46,14 @@ struct ProposedChannel {
     /// The name that the channel will have. It is used as the maker of models whose id has none.
     name: Option<String>,
     preset: String,
-    /// The preset's address if absent.
+    /// The address of the upstream. If absent, that of the preset.
     base_url: Option<String>,
     /// The vendor's key. It is used for this call only.
     credential: Option<String>,
     /// Values that the preset needs in addition to the credential, such as a project.
     #[serde(default)]
     account: BTreeMap<String, String>,
-    /// The preset's protocols if absent.
+    /// The protocols that the channel speaks. If absent, those of the preset.
     protocols: Option<Vec<String>>,
 }
 
@@ -65,9 +65,9 @@ struct ChannelTrial {
     channel: Object<ProposedChannel>,
     /// The upstream's name for the model.
     model: String,
-    /// `text` if absent.
+    /// The kind of the model. If absent, `text`.
     kind: Option<TrialKind>,
-    /// The dialect of a text model, as in the answer of `/channels/discover`. The channel's first dialect if absent.
+    /// The dialect of a text model, as in the answer of `/channels/discover`. If absent, the channel's first one.
     dialect: Option<String>,
 }
 

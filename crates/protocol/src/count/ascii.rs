@@ -1,14 +1,16 @@
 //! Counts ASCII text in blocks of 64 bytes.
 //!
 //! Each block is turned into bit masks, one for each class of bytes. Words and escapes are found by
-//! shifts, and classes are counted by population count.
+//! shifts, and classes are counted by population count. A block without escapes, which is most of
+//! them, needs a bit mask only for its letters: [`PlainBlocks`] counts its classes without leaving the
+//! vector registers.
 
 #![expect(
     clippy::inline_always,
     reason = "code has to be a part of the dispatched function to use its instructions"
 )]
 
-use fearless_simd::{Simd, SimdBase as _, SimdMask as _, u8x64};
+use fearless_simd::{Simd, SimdBase as _, SimdMask as _, i8x64, u8x64};
 
 use super::text::cost;
 use crate::json::Backslashes;
@@ -40,12 +42,25 @@ pub(super) struct Run {
 #[inline(always)]
 pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word: bool) -> Run {
     let mut counts = Counts::<ESCAPES>::after(in_word);
+    let mut plain = PlainBlocks::new(simd);
     let (blocks, rest) = text.as_chunks();
     for (place, block) in blocks.iter().enumerate() {
-        if let Some(stop) = counts.add(simd, block, BLOCK_BYTES) {
+        let bytes = u8x64::load_array_ref(simd, block);
+        let mut unusual = bytes.simd_ge(0x80);
+        if ESCAPES {
+            unusual |= bytes.simd_eq(b'\\');
+        }
+        if !unusual.any_true() && !counts.backslashes.is_open() {
+            plain.add(bytes, &mut counts.letters_before);
+            if plain.is_full() {
+                counts.parts += plain.take_parts(simd);
+            }
+        } else if let Some(stop) = counts.add(simd, block, BLOCK_BYTES) {
+            counts.parts += plain.take_parts(simd);
             return counts.run_to(place * BLOCK_BYTES + stop);
         }
     }
+    counts.parts += plain.take_parts(simd);
     let mut padded = [0; BLOCK_BYTES];
     if let Some(room) = padded.get_mut(..rest.len()) {
         room.copy_from_slice(rest);
@@ -96,7 +111,7 @@ impl<const ESCAPES: bool> Counts<ESCAPES> {
             }
         }
         let letters = ((block | 0x20) - b'a').simd_lt(26).to_bitmask() & !escaped;
-        let starts = letters & !(letters << 1 | self.letters_before >> (BLOCK_BYTES - 1));
+        let starts = word_starts(letters, self.letters_before);
         let mut letters_and_spaces = letters | block.simd_eq(b' ').to_bitmask();
         let mut upper = letters & !block.simd_ge(b'a').to_bitmask();
         let mut starts_and_signs = starts | !(letters_and_spaces | backslash);
@@ -130,6 +145,80 @@ impl<const ESCAPES: bool> Counts<ESCAPES> {
             parts: self.parts,
         }
     }
+}
+
+/// Counts blocks of ASCII text that contain no escape.
+struct PlainBlocks<S: Simd> {
+    /// For each position in a block, the number of blocks that have such a byte there.
+    letters_and_spaces: i8x64<S>,
+    upper: i8x64<S>,
+    starts: u64,
+    blocks: u8,
+}
+
+impl<S: Simd> PlainBlocks<S> {
+    #[inline(always)]
+    fn new(simd: S) -> Self {
+        Self {
+            letters_and_spaces: i8x64::splat(simd, 0),
+            upper: i8x64::splat(simd, 0),
+            starts: 0,
+            blocks: 0,
+        }
+    }
+
+    /// Adds a block. `letters_before` are the letters of the block before it.
+    #[inline(always)]
+    fn add(&mut self, block: u8x64<S>, letters_before: &mut u64) {
+        let folded = block | 0x20;
+        let letters = (folded - b'a').simd_lt(26);
+        let upper = letters & !folded.simd_eq(block);
+        // A mask consists of 0 and -1.
+        self.letters_and_spaces -= (letters | block.simd_eq(b' ')).to_vector();
+        self.upper -= upper.to_vector();
+        let letters = letters.to_bitmask();
+        self.starts += ones(word_starts(letters, *letters_before));
+        self.blocks += 1;
+        *letters_before = letters;
+    }
+
+    /// Whether another block could overflow a counter.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.blocks == u8::MAX
+    }
+
+    /// The cost of the added blocks, in parts of a token. Starts over.
+    #[inline(always)]
+    fn take_parts(&mut self, simd: S) -> u64 {
+        let Self {
+            letters_and_spaces,
+            upper,
+            starts,
+            blocks,
+        } = std::mem::replace(self, Self::new(simd));
+        let letters_and_spaces = sum(letters_and_spaces);
+        let signs = u64::from(blocks) * BLOCK_BYTES as u64 - letters_and_spaces;
+        letters_and_spaces * u64::from(cost::LOWER)
+            + sum(upper) * u64::from(cost::UPPER - cost::LOWER)
+            + (starts + signs) * u64::from(cost::WORD)
+    }
+}
+
+/// The sum of counters that have no sign.
+#[inline(always)]
+fn sum<S: Simd>(counters: i8x64<S>) -> u64 {
+    let counters: [i8; BLOCK_BYTES] = counters.into();
+    counters
+        .map(|it| u64::from(it.cast_unsigned()))
+        .iter()
+        .sum()
+}
+
+/// The letters that start a word.
+#[inline(always)]
+fn word_starts(letters: u64, letters_before: u64) -> u64 {
+    letters & !(letters << 1 | letters_before >> (BLOCK_BYTES - 1))
 }
 
 /// A mask of the bits from `place` upward.

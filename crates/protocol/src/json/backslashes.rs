@@ -25,7 +25,9 @@ impl Backslashes {
         (EVEN ^ (carried << 1)) & behind
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    /// Whether the last block ended with a backslash that escapes the next byte.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
         self.open != 0
     }
 }

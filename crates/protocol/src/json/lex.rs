@@ -68,10 +68,16 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
     let mut runs = Backslashes::default();
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let block = u8x64::load_array_ref(simd, block);
-        let backslash = block.simd_eq(b'\\').to_bitmask();
-        let escaped_here = runs.escaped(backslash);
+        let backslash = block.simd_eq(b'\\');
         // Quotes and control characters: see `special_marks`.
-        let stops = (block ^ 0x02).simd_le(0x20).to_bitmask() & !escaped_here;
+        let stops = (block ^ 0x02).simd_le(0x20);
+        if !(stops | backslash).any_true() && !runs.is_open() {
+            at += BLOCK_BYTES;
+            continue;
+        }
+        let backslash = backslash.to_bitmask();
+        let escaped_here = runs.escaped(backslash);
+        let stops = stops.to_bitmask() & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;
         escaped |= backslash & before != 0;
         if escaped_here != 0 {

@@ -72,6 +72,12 @@ impl Durable {
         self.batch.state.load(Ordering::Acquire) == UNDECIDED
     }
 
+    /// Whether a caller waits for this decision, or for one of a later batch.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let sync_queue = self.batch.sync_queue.as_ref();
+        sync_queue.is_some_and(|it| it.is_awaited(&self.batch))
+    }
+
     /// Whether the decision is already on disk.
     pub fn is_done(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == DURABLE

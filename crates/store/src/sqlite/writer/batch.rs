@@ -120,7 +120,7 @@ impl Writer<'_> {
             loop {
                 let counts = open.counts();
                 let wanted = shared.sync_queue.is_awaited(batch);
-                let until = policy.open_until(*opened, counts.first_call, wanted);
+                let until = policy.open_until(*opened, &counts, wanted);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
                     // If one command needed the writer, others will too. Waiting a moment lets it decide them together.
                     if *interrupted {

@@ -62,11 +62,13 @@ impl BatchPolicy {
     pub(crate) fn open_until(
         &self,
         opened: Instant,
-        first_call: Option<Instant>,
+        counts: &BatchLoad,
         is_awaited: bool,
     ) -> Option<Instant> {
+        let first_call = counts.first_call;
         match (self.loaded, is_awaited) {
             _ if first_call.is_none() && (is_awaited || !self.opens_ahead) => None,
+            _ if is_awaited && counts.calls_have_ended() => None,
             (true, false) => Some(opened + self.gather * UNAWAITED_FACTOR),
             (true, true) | (false, false) => Some(first_call.unwrap_or(opened) + self.gather),
             (false, true) => None,
@@ -153,23 +155,36 @@ mod tests {
 
     #[test]
     fn a_batch_stays_open_for_company_under_load() {
+        #[derive(Debug, Clone, Copy)]
+        enum Calls {
+            None,
+            Open,
+            Ended,
+        }
+        use Calls::{Ended, Open};
         let opened = Instant::now();
-        let call = Some(opened + MS);
-        for ((loaded, opens_ahead), first_call, is_awaited, until) in [
-            ((false, false), None, false, None),
-            ((false, false), None, true, None),
-            ((false, false), call, false, Some(2 * MS)),
-            ((false, false), call, true, None),
-            ((true, false), None, false, None),
-            ((true, true), None, false, Some(10 * MS)),
-            ((true, true), None, true, None),
-            ((true, true), call, false, Some(10 * MS)),
-            ((true, true), call, true, Some(2 * MS)),
+        for ((loaded, opens_ahead), calls, is_awaited, until) in [
+            ((false, false), Calls::None, false, None),
+            ((false, false), Calls::None, true, None),
+            ((false, false), Open, false, Some(2 * MS)),
+            ((false, false), Open, true, None),
+            ((true, false), Calls::None, false, None),
+            ((true, true), Calls::None, false, Some(10 * MS)),
+            ((true, true), Calls::None, true, None),
+            ((true, true), Open, false, Some(10 * MS)),
+            ((true, true), Open, true, Some(2 * MS)),
+            ((true, true), Ended, false, Some(10 * MS)),
+            ((true, true), Ended, true, None),
         ] {
+            let counts = match calls {
+                Calls::None => BatchLoad::default(),
+                Open => BatchLoad::of_calls(opened + MS, 1),
+                Ended => BatchLoad::of_calls(opened + MS, 0),
+            };
             assert_eq!(
-                policy(loaded, opens_ahead).open_until(opened, first_call, is_awaited),
+                policy(loaded, opens_ahead).open_until(opened, &counts, is_awaited),
                 until.map(|until| opened + until),
-                "{loaded} {opens_ahead} {first_call:?} {is_awaited}"
+                "{loaded} {opens_ahead} {calls:?} {is_awaited}"
             );
         }
     }

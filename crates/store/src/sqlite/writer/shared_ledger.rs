@@ -52,6 +52,21 @@ impl BatchLoad {
     pub(crate) fn closes(&mut self) {
         self.open_calls = self.open_calls.saturating_sub(1);
     }
+
+    /// The load of a batch whose first call came at `first_call`, and in which so many calls are open.
+    #[cfg(test)]
+    pub(crate) fn of_calls(first_call: Instant, open_calls: usize) -> Self {
+        Self {
+            first_call: Some(first_call),
+            open_calls,
+            ..Self::default()
+        }
+    }
+
+    /// Whether every call that was admitted in this batch has ended in it.
+    pub(crate) fn calls_have_ended(&self) -> bool {
+        self.first_call.is_some() && self.open_calls == 0
+    }
 }
 
 impl SharedLedger {
@@ -103,6 +118,9 @@ impl SharedLedger {
             Closed::Booked | Closed::Late => {
                 shared.counts.commands += 1;
                 shared.counts.closes();
+                if shared.counts.calls_have_ended() && shared.durable.is_awaited() {
+                    self.queue.request_batch();
+                }
                 Ok(())
             }
             Closed::Unbookable(closing) => Err(*closing),

@@ -107,8 +107,8 @@ impl SharedLedger {
         if !self.queue.is_empty() {
             return Err(closing);
         }
-        let mut shared = self.shared.lock();
-        let Some(shared) = shared
+        let mut guard = self.shared.lock();
+        let Some(shared) = guard
             .as_mut()
             .filter(|shared| shared.books.knows_hold(closing.hold))
         else {
@@ -118,7 +118,9 @@ impl SharedLedger {
             Closed::Booked | Closed::Late => {
                 shared.counts.commands += 1;
                 shared.counts.closes();
-                if shared.counts.calls_have_ended() && shared.durable.is_awaited() {
+                let is_due = shared.counts.calls_have_ended() && shared.durable.is_awaited();
+                drop(guard);
+                if is_due {
                     self.queue.request_batch();
                 }
                 Ok(())

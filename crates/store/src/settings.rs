@@ -94,8 +94,8 @@ impl Settings {
 /// The kind and location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-calls`) are
-    /// beside it.
+    /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-waiting`, `-calls`)
+    /// are beside it.
     File(PathBuf),
     /// A `PostgreSQL` server that any number of nodes share.
     Server(Server),

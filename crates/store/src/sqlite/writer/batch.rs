@@ -140,7 +140,10 @@ impl Writer<'_> {
                 let checkpoint_lock = shared.checkpoint_lock.try_lock();
                 let same_log = checkpoint_lock.is_some()
                     && *checkpoints == checkpoint_lock.as_deref().copied();
-                if !policy.starts_next_at_once(Instant::now()) || !same_log || !undecided.is_empty()
+                let is_wanted = || batch_writer.writer_lock.is_wanted();
+                if !policy.starts_next_at_once(Instant::now(), is_wanted)
+                    || !same_log
+                    || !undecided.is_empty()
                 {
                     return WakeReason::WriteDue;
                 }

@@ -15,9 +15,12 @@ pub(crate) const GATHER_PAUSE: Duration = Duration::from_micros(200);
 /// How long the writer lock is left free for other processes between batches that are opened ahead. It is longer than
 /// their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
 const LOCK_FREE: Duration = Duration::from_micros(400);
-/// How long the writer keeps the lock, over batches that are opened ahead, before it leaves the lock free for
-/// [`LOCK_FREE`]. This is not done more often, because calls that arrive meanwhile find no shared batch.
-const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
+/// How long the writer keeps the lock, over batches that are opened ahead, before it looks whether another process
+/// waits for it. If so, it leaves the lock free for [`LOCK_FREE`]. Calls that arrive meanwhile find no shared batch.
+const LOCK_KEPT: Duration = Duration::from_millis(50);
+/// How long the writer keeps the lock if no other process says that it waits. Programs that wait without saying so,
+/// such as earlier versions, get their turn this often.
+const LOCK_KEPT_MAX: Duration = Duration::from_secs(1);
 /// Under load, a batch that no caller waits for stays open this many times longer, because calls become cheaper the
 /// more of them share a batch.
 const UNAWAITED_FACTOR: u32 = 10;
@@ -30,15 +33,22 @@ pub(crate) struct BatchPolicy {
     pub(crate) opens_ahead: bool,
     /// When the lock was last left free for other processes.
     lock_freed: Instant,
+    /// When the writer last looked whether another process waits for the lock.
+    lock_checked: Instant,
+    /// Whether the lock is to be left free after this batch.
+    frees_lock: bool,
     gather: Duration,
 }
 
 impl BatchPolicy {
     pub(crate) fn new(gather: Duration) -> Self {
+        let now = Instant::now();
         Self {
             loaded: false,
             opens_ahead: false,
-            lock_freed: Instant::now(),
+            lock_freed: now,
+            lock_checked: now,
+            frees_lock: false,
             gather,
         }
     }
@@ -84,27 +94,39 @@ impl BatchPolicy {
         }
     }
 
-    /// Whether the next batch should begin as soon as this one is committed.
-    pub(crate) fn starts_next_at_once(&self, now: Instant) -> bool {
-        self.opens_ahead && self.pause_before_next(now).is_zero()
+    /// Whether the next batch should begin as soon as this one is committed. `is_wanted` says whether another process
+    /// waits for the lock.
+    pub(crate) fn starts_next_at_once(
+        &mut self,
+        now: Instant,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> bool {
+        self.frees_lock = self.opens_ahead && self.should_free_lock(now, is_wanted);
+        self.opens_ahead && !self.frees_lock
+    }
+
+    fn should_free_lock(&mut self, now: Instant, is_wanted: impl FnOnce() -> bool) -> bool {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        if since(self.lock_freed) >= LOCK_KEPT_MAX {
+            return true;
+        }
+        if since(self.lock_freed.max(self.lock_checked)) < LOCK_KEPT {
+            return false;
+        }
+        self.lock_checked = now;
+        is_wanted()
     }
 
     /// How long the lock should stay free, counted from `now`.
     pub(crate) fn lock_pause(&mut self, now: Instant) -> Duration {
-        let pause_before_next = self.pause_before_next(now);
-        if !self.opens_ahead || !pause_before_next.is_zero() {
+        let frees_lock = std::mem::take(&mut self.frees_lock) && self.opens_ahead;
+        if !self.opens_ahead || frees_lock {
             self.lock_freed = now;
         }
-        pause_before_next
-    }
-
-    fn pause_before_next(&self, now: Instant) -> Duration {
-        let kept = now.saturating_duration_since(self.lock_freed);
         match (self.loaded, self.opens_ahead) {
-            (_, true) if kept < LOCK_KEPT_MAX => Duration::ZERO,
-            (_, true) => LOCK_FREE,
+            (_, true) if frees_lock => LOCK_FREE,
             (true, false) => GATHER_PAUSE,
-            (false, false) => Duration::ZERO,
+            (_, true) | (false, false) => Duration::ZERO,
         }
     }
 }
@@ -126,31 +148,48 @@ mod tests {
     }
 
     #[test]
-    fn batches_opened_ahead_leave_the_lock_to_others_now_and_then() {
-        for ((loaded, opens_ahead, kept), pause) in [
-            ((false, false, 49 * MS), Duration::ZERO),
-            ((false, false, 50 * MS), Duration::ZERO),
-            ((true, false, 49 * MS), GATHER_PAUSE),
-            ((true, true, 49 * MS), Duration::ZERO),
-            ((true, true, 50 * MS), LOCK_FREE),
-            ((true, true, 500 * MS), LOCK_FREE),
+    fn batches_opened_ahead_leave_the_lock_to_processes_that_wait_for_it() {
+        for ((loaded, opens_ahead), kept, is_wanted, pause) in [
+            ((false, false), 49 * MS, true, Duration::ZERO),
+            ((false, false), 50 * MS, true, Duration::ZERO),
+            ((true, false), 49 * MS, true, GATHER_PAUSE),
+            ((true, true), 49 * MS, true, Duration::ZERO),
+            ((true, true), 50 * MS, false, Duration::ZERO),
+            ((true, true), 50 * MS, true, LOCK_FREE),
+            ((true, true), 999 * MS, false, Duration::ZERO),
+            ((true, true), 1000 * MS, false, LOCK_FREE),
         ] {
             let mut policy = policy(loaded, opens_ahead);
             let now = policy.lock_freed + kept;
             assert_eq!(
-                policy.starts_next_at_once(now),
+                policy.starts_next_at_once(now, || is_wanted),
                 opens_ahead && pause.is_zero()
             );
             assert_eq!(
                 policy.lock_pause(now),
                 pause,
-                "{loaded} {opens_ahead} {kept:?}"
+                "{loaded} {opens_ahead} {kept:?} {is_wanted}"
             );
             let freed = !opens_ahead || !pause.is_zero();
             assert_eq!(policy.lock_freed == now, freed);
         }
         // A process that polls for the lock cannot miss the time in which it is free.
         assert!(LOCK_FREE > LOCK_STEP);
+    }
+
+    #[test]
+    fn the_writer_looks_now_and_then_whether_a_process_waits() {
+        let mut policy = policy(true, true);
+        let mut looked = Vec::new();
+        let began = policy.lock_freed;
+        for ms in (0..1_000).step_by(10) {
+            let now = began + ms * MS;
+            assert!(policy.starts_next_at_once(now, || {
+                looked.push(ms);
+                false
+            }));
+        }
+        assert_eq!(looked, (50..1_000).step_by(50).collect::<Vec<_>>());
     }
 
     #[test]

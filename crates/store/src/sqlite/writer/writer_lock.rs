@@ -2,6 +2,9 @@
 //!
 //! A writer keeps it between one transaction and the next, when the database's own lock is free for a moment, so that
 //! its decisions stay valid. A program that ignores this lock is detected after it has written.
+//!
+//! A process that waits for the lock says so by a shared lock on a second file, so that a server under load keeps the
+//! writer lock until somebody wants it (`batch_policy`).
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -16,6 +19,8 @@ use crate::sync::{Instant, sleep};
 #[derive(Debug)]
 pub(crate) struct WriterLock {
     file: File,
+    /// Locked by processes that wait for the writer lock.
+    waiting: File,
     held: bool,
     wait: Duration,
     /// Whether the writing connection waits for the database's own lock.
@@ -28,6 +33,7 @@ impl WriterLock {
         let file = open_beside(database, "-turn")?;
         Ok(Self {
             file,
+            waiting: open_beside(database, "-waiting")?,
             held: false,
             wait,
             busy_wait: BusyWait::default(),
@@ -36,11 +42,27 @@ impl WriterLock {
 
     /// Waits for the lock, unless it is already held.
     pub(crate) fn acquire(&mut self) -> rusqlite::Result<()> {
+        let mut says_so = false;
+        let acquired = self.poll(&mut says_so);
+        if says_so && let Err(error) = self.waiting.unlock() {
+            tracing::error!(%error, "the lock of a process that waits to write could not be released");
+        }
+        acquired
+    }
+
+    /// Whether another process waits for the lock.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.waiting.try_lock().is_err() || self.waiting.unlock().is_err()
+    }
+
+    /// Tries to take the lock until its time is over. Sets `says_so` when the other processes know that this one waits.
+    fn poll(&mut self, says_so: &mut bool) -> rusqlite::Result<()> {
         let begun = Instant::now();
         while !self.held {
             match self.file.try_lock() {
                 Ok(()) => self.held = true,
                 Err(TryLockError::WouldBlock) if begun.elapsed() < self.wait => {
+                    *says_so = *says_so || self.waiting.try_lock_shared().is_ok();
                     sleep(LOCK_STEP);
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -100,5 +122,31 @@ mod tests {
         assert!(one.acquire().is_err());
         drop(other);
         one.acquire().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_waits_is_noticed_until_it_has_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("ledger.db");
+        let long = Duration::from_secs(60);
+        let mut server = WriterLock::open(&database, long).unwrap();
+        server.acquire().unwrap();
+        assert!(!server.is_wanted());
+        let mut command = WriterLock::open(&database, long).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| command.acquire());
+            let begun = Instant::now();
+            while !server.is_wanted() {
+                assert!(begun.elapsed() < long, "nobody says that it waits");
+                sleep(LOCK_STEP);
+            }
+            server.release();
+            waits.join().unwrap().unwrap();
+        });
+        assert!(!server.is_wanted());
+        // A process that gives up is forgotten too.
+        let mut impatient = WriterLock::open(&database, Duration::from_millis(1)).unwrap();
+        assert!(impatient.acquire().is_err());
+        assert!(!server.is_wanted());
     }
 }

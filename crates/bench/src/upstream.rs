@@ -20,8 +20,8 @@ use crate::answer::Answers;
 use crate::upstream_session::UpstreamSession;
 use crate::wire::{Head, ReadBuffer, target};
 
-/// The number of writes of a stream. On a busy connection, a stream of a hundred events usually
-/// arrives in about three reads.
+/// The number of writes of a stream, unless the path sets another. On a busy connection, a stream of
+/// a hundred events usually arrives in about three reads.
 const WRITES: usize = 3;
 /// The number of bytes of a request body that are searched for `stream`. The rest is read and
 /// discarded.

@@ -18,7 +18,8 @@ use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 use crate::failures::no_memory_for;
 use crate::memory_budget::{MemoryBudget, MemoryShare};
 
-/// The limits of the pictures that are fetched for one request.
+/// The limits of the pictures that are fetched for one request. `count_max` and `within` also apply to URLs that are
+/// only checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageFetchLimits {
     pub count_max: usize,

@@ -26,7 +26,7 @@ use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
 use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
-/// The memory for bodies divided by this is reserved for small bodies.
+/// One part in this many of the memory for bodies is reserved for small bodies.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// The engine of one node.
@@ -179,7 +179,7 @@ impl Engine {
         self.shutdown.begin();
     }
 
-    /// Waits until the calls that outlive their callers have ended and the ledger is durable.
+    /// Waits until all background tasks have ended, such as calls that outlive their callers, and flushes the ledger.
     pub async fn finish(&self) {
         self.stopping.cancel();
         self.tasks.close();

@@ -145,8 +145,8 @@ impl MemoryShare {
         }
     }
 
-    /// Ties the share to a body and returns it when the last clone of the bytes is dropped. The part that exceeds the
-    /// size of the body is returned immediately.
+    /// Ties the share to a body, and gives it back to the budget when the last clone of the body is dropped. The part
+    /// that exceeds the size of the body is given back immediately.
     pub fn charge(mut self, body: Bytes) -> Bytes {
         self.give_back(self.bytes.saturating_sub(body.len()));
         Bytes::from_owner(ChargedBody { body, _share: self })

@@ -25,7 +25,8 @@ pub enum Commit {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub commit: Commit,
-    /// The number of output tokens that the first hold of a stream covers, and by which it grows.
+    /// The number of output tokens that the first hold of a text call covers, and by which the
+    /// hold grows. 0 covers the whole output limit at once.
     pub output_reserve_tokens: u64,
     /// Whether the journal keeps redacted bodies.
     pub journal_bodies: bool,
@@ -35,7 +36,7 @@ pub struct Settings {
     pub refuse_unpriced_text: bool,
     /// The size limit of a buffered answer.
     pub answer_bytes_max: usize,
-    /// The size limit of an answer with pictures or embeddings.
+    /// The size limit of a buffered answer with pictures, embeddings or audio.
     pub media_bytes_max: usize,
     /// The memory for bodies on the whole node.
     pub bodies_bytes_max: usize,
@@ -59,7 +60,7 @@ pub struct Settings {
     pub media: MediaLimits,
     /// How alerts are detected and delivered.
     pub alerts: AlertSettings,
-    /// Where traces of calls are sent.
+    /// Where traces and metrics are sent, and how many calls are traced.
     pub telemetry: TelemetrySettings,
 }
 

@@ -39,8 +39,8 @@ const MS_NS: i128 = 1_000_000;
 /// an hour at most.
 const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 
-/// A state further ahead than this was written before the clock was set back, and is ignored. It is
-/// twice the bound above, so that requests that arrive slightly out of order never erase a debt.
+/// A state further ahead than this was written before the clock was set back, and is ignored. This
+/// limit is twice the one above, so that requests that arrive slightly out of order never erase a debt.
 const CREDIBLE_NS_MAX: i128 = 2 * AHEAD_NS_MAX;
 
 impl Bucket {

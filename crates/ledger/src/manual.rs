@@ -34,7 +34,7 @@ pub enum ManualError {
     /// The adjustment is zero.
     #[error("the amount must not be zero")]
     Zero,
-    /// The wallet has fewer credits than this, or its open holds need them.
+    /// The wallet has fewer credits than the amount to take, or its open holds need them.
     #[error("the wallet has {amount_max} credits that can be taken")]
     NotCovered {
         /// The maximum that can be taken now.

@@ -76,7 +76,7 @@ impl Wallet {
         self.unfrozen_credits() - to_i128(self.exposed) + (line + to_i128(debt_limit)).max(0)
     }
 
-    /// Reserves credits for a hold. The caller has checked that they are available.
+    /// Reserves credits for a hold. Does not check that they are available.
     pub fn freeze(&mut self, amount: Micro) -> Result<(), Overflow> {
         self.frozen = add_amount(self.frozen, amount)?;
         Ok(())
@@ -88,7 +88,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// Adds the exposure of a call. The caller has checked the debt limit.
+    /// Adds the exposure of a call. Does not check the debt limit.
     pub fn expose(&mut self, amount: Micro) -> Result<(), Overflow> {
         self.exposed = add_amount(self.exposed, amount)?;
         Ok(())

@@ -47,7 +47,7 @@ pub struct FailureContent {
 /// Members of the Messages envelope that make a client library recover by itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// Replaces the code.
+    /// Replaces the code in `details.error_code`, but not in `code`.
     pub error_code: &'static str,
     /// The members that the client library should leave out.
     pub unsupported: &'static [&'static str],

@@ -1,5 +1,5 @@
-//! Refuses request members that no endpoint allows: routing controls, paid tiers and stored
-//! objects.
+//! Refuses request members that no endpoint allows (routing controls, paid tiers and stored
+//! objects), and ids that cannot name a model or a voice.
 //!
 //! An explicit `null` means absent, because some SDKs send every unset member as `null`. So only
 //! other values are refused.

@@ -220,7 +220,7 @@ pub struct Profile {
     /// Whether it refuses sampling parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_sampling: Option<bool>,
-    /// Whether it generates images. Such a model is not served on chat.
+    /// Whether it generates images. Such a model is served only through Generate Content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_output: Option<bool>,
     /// The maximum number of tokens of one image, if images are billed by tokens.

@@ -12,8 +12,9 @@ use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Error codes that mean that the upstream rejected the gateway, not the client, because of the
-/// gateway's key or balance. [`NO_SUCH_MODEL`] has the phrases about the model's name.
+/// Error codes that mean that the upstream rejected the gateway, not the client: the gateway's key,
+/// its balance, or (`not_found_error`) its name for the model. [`NO_SUCH_MODEL`] has the other
+/// words and phrases about the model's name.
 const GATEWAY_REJECTED: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
@@ -215,7 +216,7 @@ enum RejectionCause {
 struct ErrorBody {
     message: Option<String>,
     param: Option<String>,
-    /// The words that classify the error: type, code, status, reason. In lower case.
+    /// The words that classify the error: type, code, status, name, reason. In lower case.
     words: Vec<String>,
 }
 

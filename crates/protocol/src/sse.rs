@@ -1,7 +1,7 @@
 //! Splits a byte stream into server-sent-event frames.
 //!
 //! Upstreams split frames anywhere, even inside a line ending or a UTF-8 character. The splitter
-//! never looks inside a frame and returns the same frames for every chunking. A frame that arrives
+//! searches only for line ends and returns the same frames for every chunking. A frame that arrives
 //! in one read shares the memory of that read.
 
 use std::borrow::Cow;

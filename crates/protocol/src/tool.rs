@@ -218,7 +218,8 @@ impl ToolCalls {
     }
 }
 
-/// A count of calls. `None` if it is not an integer, or is negative or too large.
+/// A count of calls. `None` for a value that `count` rejects. A count above `u32::MAX` becomes
+/// `u32::MAX`.
 pub(crate) fn calls(value: Raw<'_>) -> Option<u32> {
     count(value).map(|calls| u32::try_from(calls).unwrap_or(u32::MAX))
 }

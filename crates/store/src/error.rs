@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ledger::{Rates, Refusal};
 
-/// Errors from opening a store. Nothing was changed.
+/// Errors from opening a store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another server holds this database.
@@ -65,7 +65,7 @@ pub enum OpenError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The database refused the connection: its address, credentials or schema are wrong.
+    /// The database could not be opened. With `PostgreSQL`, its address, credentials or schema are wrong.
     #[error("{place}: {source}")]
     Database {
         place: String,
@@ -110,7 +110,7 @@ pub enum StoreError {
     /// The read was ended because it took too long.
     #[error("the search took longer than {} s and was ended; narrow it", limit.as_secs())]
     TooSlow { limit: Duration },
-    /// The change did not become durable, or the store is closing.
+    /// The change did not become durable, too many requests wait, or the store is closing.
     #[error("the store is not available")]
     Unavailable,
     /// The database rejected the operation.
@@ -159,7 +159,7 @@ impl AdmitError {
     }
 }
 
-/// The decision was not committed or synced, and so has no effect.
+/// The commit or the sync of the decision failed, so the caller must treat the decision as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
 pub struct NotDurable;

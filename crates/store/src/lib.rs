@@ -1,9 +1,10 @@
 //! Durable state: wallets, keys, holds, entries, prices, the journal, and generated media.
 //!
 //! [`Store`] offers business operations, not tables. One writer per process (or per lane, with `PostgreSQL`) takes
-//! commands from a queue and runs them in one transaction after another. Only the writer decides on money: it runs the
-//! pure functions of the `ledger` crate on rows inside its transaction and writes the result. A decision is answered
-//! before its commit, and [`Durable`] reports when it is on disk.
+//! commands from a queue and runs them in one transaction after another. Decisions on money are made only inside these
+//! transactions: the pure functions of the `ledger` crate run on rows in memory, and the writer writes the result. With
+//! `SQLite`, callers may run them in their own threads while the writer shares its rows. A decision is answered before
+//! its commit, and [`Durable`] reports when it is on disk.
 //!
 //! This crate must know nothing of the gateway's HTTP interface, of protocols, of prices of models (it stores price
 //! cards as text), or of upstreams.

@@ -27,7 +27,8 @@ pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_sec
 pub struct Settings {
     /// The kind and location of the database.
     pub location: Location,
-    /// How far apart batches start under load, and how long a single settlement waits for others to join its batch.
+    /// How long a batch stays open for more settlements if no caller waits for it. With `SQLite` under load, a batch
+    /// may stay open for this time even if a caller waits for it, and for ten times as long if none does.
     pub gather: Duration,
     /// The maximum time between the commit of a batch and its sync if no caller waits for the batch.
     pub sync_delay: Duration,
@@ -94,8 +95,8 @@ impl Settings {
 /// The kind and location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-waiting`, `-calls`)
-    /// are beside it.
+    /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-waiting`, `-ballast`,
+    /// `-calls`) are beside it.
     File(PathBuf),
     /// A `PostgreSQL` server that any number of nodes share.
     Server(Server),

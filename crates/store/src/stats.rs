@@ -39,7 +39,7 @@ pub struct Stats {
     pub foreign_writes: u64,
     /// The number of times that the log was copied into the database.
     pub checkpoints: u64,
-    /// Frames in the log at the last checkpoint.
+    /// Frames in the log after the last commit.
     pub wal_frames: u64,
     /// Free bytes on the disk of the database.
     pub disk_free_bytes: u64,

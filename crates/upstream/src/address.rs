@@ -65,7 +65,7 @@ impl Address {
         })
     }
 
-    /// The path without a trailing version. The paths `/v1/…` and `/v1beta/…` are appended to it.
+    /// The path without a trailing `/v1`. The paths `/v1/…` and `/v1beta/…` are appended to it.
     pub(crate) fn root(&self) -> &str {
         self.path.strip_suffix("/v1").unwrap_or(&self.path)
     }

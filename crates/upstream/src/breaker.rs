@@ -64,7 +64,7 @@ pub enum BreakerState {
     Closed,
     /// The cooldown is over. One call may probe the channel.
     Probe,
-    /// The channel has been failing since this time. Its cooldown is not over, or a probe is under way.
+    /// The channel is failing. Its latest cooldown, which began at `since`, is not over, or a probe is under way.
     Open { since: Instant },
     /// The channel's credential was refused.
     CredentialRefused { since: Instant },
@@ -135,7 +135,7 @@ impl Breaker {
         }
     }
 
-    /// The time until a refused credential is tried again; `None` if it is not refused.
+    /// The time until a refused credential is tried again; `None` if it is not refused or may be tried now.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         let open_period = self.open_period?;
         let is_out = matches!(self.state(now), BreakerState::CredentialRefused { .. });

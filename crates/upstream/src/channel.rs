@@ -278,8 +278,8 @@ impl Channel {
         self.0.authorization.without_token(text)
     }
 
-    /// The time until a refused credential is tried again; `None` if it is not refused. Zero while a probe is under
-    /// way.
+    /// The time until a refused credential is tried again; `None` if it is not refused or may be tried now. Zero if the
+    /// cooldown is over and a probe is under way.
     pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.0.health.credential_retry_in(now)
     }

@@ -65,7 +65,7 @@ pub enum TimeoutStage {
 /// The kind of failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
-    /// The upstream could not be reached.
+    /// The upstream could not be reached, or its token endpoint gave us no token for now.
     Connect,
     /// Nothing was sent, because the token endpoint refused our credential.
     Credential,
@@ -73,7 +73,8 @@ pub enum CallErrorKind {
     Timeout(TimeoutStage),
     /// The response is not valid HTTP, or it broke off.
     Broken,
-    /// The response exceeds the limit that the engine set.
+    /// The response exceeds its size limit, or the request body is in a file and therefore cannot
+    /// be signed.
     TooLarge,
 }
 

@@ -3,7 +3,7 @@
 //! A [`Channel`] is one account at an upstream. It sends an [`UpstreamRequest`] over a kept-alive connection of its own
 //! pool and returns an [`UpstreamResponse`], whose [`Body`] enforces the deadlines of the call. The outcome of each
 //! call updates the channel's [`Breaker`]; [`order_routes`] orders the routes of a model by the health of their
-//! channels.
+//! channels first, and then by priority, by cost or latency, by stickiness and by weight.
 //!
 //! A [`Guarded`] client calls URLs that a client or an upstream names. It connects to public addresses only
 //! (`guarded/`).

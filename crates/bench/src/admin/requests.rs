@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::timing::AdminClient;
 use crate::fill::{Accounts, MODELS, Size, request_id};
 
-/// Reads that are not timed because their answers end only when the client disconnects.
+/// Reads that are not timed: the answer of `/events` ends only when the client disconnects, and
+/// `/play/{path}` passes requests on to the public API.
 const ENDLESS: [&str; 2] = ["/events", "/play/{path}"];
 
 /// A read and its name in the table of results.
@@ -171,7 +172,7 @@ impl StoreNames {
     }
 
     /// The timed reads, and the paths of all other reads that the gateway's `OpenAPI` description
-    /// lists, except the endless ones.
+    /// lists, except those in `ENDLESS`.
     pub(super) async fn timed_and_other_reads(
         &self,
         client: &AdminClient,

@@ -23,8 +23,8 @@ pub(super) struct RoundResult {
     pub(super) peak_bytes: Option<u64>,
 }
 
-/// Reads a number from a result. `None` if the result has no such number; for example, direct calls
-/// have no proxy.
+/// Reads a number from a result. `None` if the result has no such number; for example, there is no
+/// CPU time for direct calls, because they have no proxy.
 pub(super) type Figure = fn(&RoundResult) -> Option<f64>;
 
 pub(super) fn requests_per_second(turn: &RoundResult) -> Option<f64> {

@@ -35,7 +35,7 @@ impl Rounds {
         };
         let mut rows: Vec<TargetResults> = target.iter().map(row).collect();
         for round in 0..self.count {
-            // Each round starts with another target, so that no target always follows the same one.
+            // Each round starts with another target, so that no target is always measured first.
             for position in 0..target.len() {
                 let index = (position + round) % target.len();
                 rows[index]

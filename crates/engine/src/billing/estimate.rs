@@ -17,7 +17,7 @@ pub(crate) struct Estimate {
     /// The part of `reserved` that is held only because media may fill the model's context. It does not count against
     /// the tokens per minute. Otherwise a limit below the size of the context would refuse every such request.
     pub(crate) context_fill: u64,
-    /// The maximum usage of the call, if it is more than the hold covers.
+    /// The maximum usage of the call, if it may be more than the hold covers.
     pub(crate) worst: Option<WorstCase>,
     /// The maximum number of tokens that the model can use for this call. A report far above it counts as implausible.
     pub(crate) tokens_possible: u64,

@@ -88,7 +88,7 @@ impl Metering {
 pub(crate) struct PictureMetering {
     pub(crate) prompt_tokens: u64,
     pub(crate) source_tokens: u64,
-    /// The maximum number of tokens that one picture costs; 0 if pictures are not billed by tokens.
+    /// The maximum number of tokens that one picture costs; 0 if the profile states no maximum.
     pub(crate) image_tokens_max: u64,
     /// The grade that the request asks the upstream for.
     pub(crate) requested_grade: PriceGrade,

@@ -13,7 +13,7 @@ const FACTOR: i64 = 4;
 const COST_FACTOR: i64 = 100;
 /// The limits are computed from at least this amount, because a tiny hold does not show which amounts are absurd.
 const HOLD_LEAST: Micro = Micro::new(1_000_000);
-/// The maximum number of built-in tool calls that one answer may report.
+/// The maximum number of calls of one built-in tool that an answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
 /// The maximum usage that an answer may report before its report counts as malformed.

@@ -1,8 +1,8 @@
 //! An admitted call or session. Its credits stay frozen until it is closed, exactly once.
 //!
-//! An `Admission` must be ended by [`Admission::settle`] or [`Admission::release`]. If it is dropped instead (the
-//! caller left, the future was cancelled, the task panicked), it closes itself by the rule for broken calls (B2). So no
-//! code path can leak a hold.
+//! An `Admission` must be ended by [`Admission::settle`], [`Admission::settle_whole`] or [`Admission::release`]. If it
+//! is dropped instead (the caller left, the future was cancelled, the task panicked), it closes itself: by the rule for
+//! broken calls (B2) if the request may have been sent, otherwise without a charge. So no code path can leak a hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,8 @@ pub(crate) struct Admission {
     hold: HoldId,
     /// The current reservation. For a session, the amount includes what its steps have already booked.
     held: Reservation,
-    /// The part of the hold that this model does not need. It was reserved for a more expensive fallback model.
+    /// The part of the hold that this model does not need. It was reserved because the call may use a more expensive
+    /// model: the one that the caller named, or a fallback.
     surplus: Micro,
     limits: UsageLimits,
     /// The growth that we have requested from the ledger. The ledger may already have granted it.
@@ -46,7 +47,7 @@ pub(crate) struct Admission {
     durable: Durable,
     pub(crate) rates: Rates,
     metering: Metering,
-    /// The input as counted at admission, in the token classes that the hold covers.
+    /// The usage that the hold covers apart from output tokens and tools; for text, the input as counted at admission.
     reserved_input: Meter,
     /// The number of output tokens that the hold covers.
     reserved_output: u64,

@@ -1,4 +1,4 @@
-//! One attempt to call an upstream. Its outcome is reported to the channel's breaker.
+//! One attempt to call an upstream. Its outcome is reported to the breakers of the channel and of the route.
 
 use std::time::Instant;
 
@@ -55,7 +55,7 @@ pub(crate) struct Attempt<'c> {
 }
 
 impl<'c> Attempt<'c> {
-    /// An attempt on a channel, without a model.
+    /// An attempt that is made on a channel and not over a route, such as a poll or a probe.
     pub(crate) fn on(channel: &'c Channel) -> Self {
         Self {
             channel,
@@ -84,7 +84,7 @@ impl<'c> Attempt<'c> {
         self.request_id.as_ref().map(RequestId::as_str)
     }
 
-    /// Reports the outcome of the attempt to the channel. Only the first report counts.
+    /// Reports the outcome of the attempt to the channel and the route. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.is_reported, true) {
             let now = Instant::now();

@@ -41,7 +41,7 @@ pub(crate) async fn drain(
                     source.translator.push(chunk, &mut unread)
                 }
                 Some(Err(_)) => break,
-                // Only the end of a stream without an end mark shows which usage report was the last.
+                // If a stream has no end mark, only its end shows which usage report was the last.
                 None => {
                     let _ = source.translator.end(&mut unread);
                     break;

@@ -18,7 +18,7 @@ use crate::telemetry::CallTrace;
 /// When the notes are longer than this, upstream messages and passed-over routes are left out.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
-/// The beginning of a note about a route that was not tried.
+/// Follows the name of a channel or of a fallback model in the note that it was not tried.
 pub const PASSED_OVER: &str = "passed over";
 
 /// The beginning of a note about a fallback, which names both models.
@@ -222,8 +222,8 @@ impl Record {
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 
-    /// Records that the answer broke off after it had begun. The row names the channel and the failure; the trace marks
-    /// the attempt.
+    /// Marks the attempt in the trace as failed, because the answer broke off after it had begun. The row keeps its
+    /// channel, and gets the failure when the call ends.
     pub(crate) fn answer_broke(&mut self, failure: &Failure) {
         self.note_trace(|trace, now_us| trace.attempt_failed(failure.code.as_str(), now_us));
     }
@@ -277,8 +277,8 @@ impl Record {
         self.row.status = outcome.status;
         self.row.code = outcome.code.map(Into::into);
         self.row.outcome = end.map(Into::into);
-        // A failed call counts for the channel of its last attempt. Errors of our own do not count for a channel, and
-        // neither does a client that left between two attempts.
+        // A failed call counts for the channel of its last attempt. A call that fails before any attempt counts for no
+        // channel, and neither does a client that left between two attempts.
         if outcome.is_failure() && self.row.channel.is_none() {
             self.row.channel = self.failed_channel;
         }

@@ -61,8 +61,8 @@ impl RouteFailure {
         .await
     }
 
-    /// The failure for an upstream that answered a WebSocket handshake with an error status. All its sockets are voice
-    /// endpoints.
+    /// The failure for an upstream that answered a WebSocket handshake with an error status. All WebSocket endpoints
+    /// are voice endpoints.
     pub(crate) async fn refused_handshake(
         route: &Route,
         public_model: &str,
@@ -139,7 +139,7 @@ impl RouteFailure {
             CallErrorKind::Timeout(_) if error.sent == Sent::No => {
                 Self::try_next(Failure::upstream_timeout())
             }
-            // A deadline has passed after some of the request was sent.
+            // A deadline has passed, and some of the request may have been sent.
             CallErrorKind::Timeout(_) => Self::stop(Failure::upstream_timeout()),
             CallErrorKind::TooLarge => Self::stop(Failure::upstream_error()),
         }

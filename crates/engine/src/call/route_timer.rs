@@ -23,7 +23,7 @@ impl RouteTimer {
         }
     }
 
-    /// Records the time, because the answer has begun.
+    /// Records the time, because the stream has begun or the whole answer has arrived.
     pub(crate) fn answered(&self) {
         let (latency, took) = (&self.route.state.latency, self.began.elapsed());
         latency.measured(self.is_streamed, took, clock::steady());

@@ -1,4 +1,5 @@
-//! Limits how much of this node one key and its wallet may use: requests in flight, and memory for large bodies.
+//! Limits how much of this node one key and its wallet may use: requests in flight, memory for large bodies, and token
+//! counts.
 //!
 //! The ledger limits what a key may spend. These limits keep one caller from crowding out all others, whether or not it
 //! can pay.

@@ -13,7 +13,8 @@ pub(crate) enum CopyError {
     /// There is no file at this URL, or not yet. The upstream may return another URL.
     #[error("{0}")]
     StaleUrl(String),
-    /// The file is not valid for its kind, and a retry does not help.
+    /// The file is too large or not valid for its kind, or its URL is not allowed. A retry does not
+    /// help.
     #[error("{0}")]
     Invalid(String),
 }

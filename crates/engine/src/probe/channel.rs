@@ -1,4 +1,4 @@
-//! Sends one small call through a channel, for its operator. The call is free and leaves no journal row.
+//! Sends one small call through a channel, for its operator. No wallet pays for the call, and it leaves no journal row.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Requests to an upstream on behalf of an operator: one small call, or the list of its models. They are free and leave
-//! no journal row.
+//! Requests to an upstream on behalf of an operator: one small call, or the list of its models. No wallet pays for
+//! them, and they leave no journal row.
 
 mod ask;
 mod channel;

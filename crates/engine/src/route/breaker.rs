@@ -8,7 +8,7 @@ use upstream::{Breaker, BreakerState, CallOutcome};
 
 /// The breaker of one route. Only rate limits of the upstream open it; other failures count for the channel's breaker.
 ///
-/// Until the first rate limit, a call only loads a flag. It takes no lock and does not read the clock.
+/// While no rate limit is remembered, a call only loads a flag. It takes no lock and does not read the clock.
 #[derive(Debug, Default)]
 pub(crate) struct RouteBreaker {
     is_noticed: AtomicBool,

@@ -29,7 +29,7 @@ pub(super) struct SessionHold {
     /// The last reading that the hold covered.
     covered: MeterReading,
     step: Option<RequestedStep>,
-    /// When the next step may be requested after a refusal.
+    /// When the next step may be requested, after one was not granted.
     retry_at: Option<Instant>,
     /// Set while the ledger does not answer. This is not the caller's fault, so the session continues, and the next
     /// step books the usage.

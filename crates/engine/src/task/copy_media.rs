@@ -50,7 +50,7 @@ impl Engine {
         let stored = with_file_names(row, &delivery);
         let lease = self.settings.tasks.lease;
         if !delivery.media.is_empty() {
-            // Serialising a struct of strings cannot fail.
+            // Serialising strings and flags cannot fail.
             row.delivery = serde_json::to_string(&stored).ok().map(Into::into);
             let renewal = ClaimRenewal {
                 upstream: row.upstream.clone(),

@@ -158,7 +158,7 @@ async fn prepare(
     // The hold belongs to the task, so it does not count against the key's concurrency.
     let ask = Reservation {
         hold,
-        // A task is never billed beyond its hold.
+        // The hold covers the bound of the request. A plausible report above it is still booked in full (W6).
         exposure: Micro::ZERO,
         tokens: 0,
         counts_in_flight: false,

@@ -32,7 +32,7 @@ pub(crate) struct AttemptTrace {
     /// The upstream's name for the model.
     pub(super) model: Arc<str>,
     pub(super) began_us: u64,
-    /// `None` for the attempt whose answer was complete: it lasts as long as the call.
+    /// `None` for an attempt that did not fail: it lasts until the end of the call.
     pub(super) failed: Option<FailedAttempt>,
 }
 

@@ -18,8 +18,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The maximum number of streams by which a thread may be ahead of the thread with the fewest. With a
-/// lower limit, more streams would go to another thread, and a small call should not wait until that thread wakes.
+/// A new stream runs on another thread only if its connection's own thread is ahead of the thread with the fewest
+/// streams by more than this number. With a lower number, more streams would go to another thread, and a small call
+/// should not wait until that thread wakes.
 const STREAMS_AHEAD_MAX: usize = 8;
 
 /// The serving threads of a node. Dropping this stops them and aborts their remaining work.
@@ -234,7 +235,7 @@ mod tests {
                 .count()
         };
         assert_eq!(at_home(STREAMS_AHEAD_MAX).await, STREAMS_AHEAD_MAX);
-        // 100 of the 192 streams run on the connection's own thread, which is ahead of the other thread by the maximum.
+        // 100 of the 192 streams run on the connection's own thread, which is `STREAMS_AHEAD_MAX` ahead of the other.
         assert_eq!(
             at_home(192 - STREAMS_AHEAD_MAX).await,
             100 - STREAMS_AHEAD_MAX

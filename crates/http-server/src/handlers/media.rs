@@ -28,7 +28,7 @@ const READ_RETRY_AFTER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) enum MediaReply {
     File(Box<MediaFile>),
-    /// The range begins beyond the end of the file. The value is the size of the file.
+    /// The range has no byte in common with the file. The value is the size of the file.
     RangeNotSatisfiable(u64),
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Operation {
 pub(super) enum Kind {
     /// Needs no key.
     Open,
-    /// Reads data of the gateway.
+    /// Reads data of the gateway, or deletes a task. Needs a key, but calls no model.
     Read,
     /// Calls a model.
     Call,
@@ -54,7 +54,7 @@ pub(super) enum Answer {
     Page,
 }
 
-/// All operations, in the order of the document.
+/// All operations. The document sorts them by path.
 pub(super) const OPERATIONS: &[Operation] = &[
     read(
         "/v1/models",

@@ -56,7 +56,8 @@ pub(crate) async fn read(
             joined.reserve(length.unwrap_or(0).min(RESERVE_BYTES_MAX));
             joined.extend_from_slice(&std::mem::take(&mut first));
         }
-        // The buffer more than doubles, because each growth copies the body and briefly holds it twice.
+        // If the announced length allows it, the buffer more than doubles, because each growth copies the body and
+        // briefly holds it twice.
         if joined.len() + piece.len() > joined.capacity() {
             let left = length.unwrap_or(0).saturating_sub(joined.len());
             joined.reserve(left.min(RESERVE_GROWTH * joined.len()).max(piece.len()));

@@ -41,7 +41,7 @@ impl ResponseBody {
         response
     }
 
-    /// Removes the content, for an answer to HEAD.
+    /// Removes the content, for an answer to HEAD or after a panic.
     pub(super) fn clear(&mut self) {
         self.body = buffered(Vec::new());
     }

@@ -121,8 +121,8 @@ impl PriceCard {
             }
         }
         // Above a threshold, these prices replace all token prices of the card. Only `input` and `output` are taken
-        // from the card if they are missing here. Any other token class without a price here costs as much as `input`
-        // or `output` here, whatever the card says about that class.
+        // from the card if they are missing here. Any other token class without a price here falls back to another
+        // price here (`PriceKey::fallback`), even if the card has a price for that class.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }

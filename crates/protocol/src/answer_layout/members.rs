@@ -1,4 +1,4 @@
-//! The members of an event that give its position in the stream.
+//! The members of an event that clients need, and that some upstreams leave out.
 
 /// A set of these members. A required member that an event lacks is added before the event is
 /// relayed.
@@ -12,7 +12,7 @@ impl MemberSet {
     /// The index of the item, block or step.
     pub(crate) const INDEX: Self = Self(1 << 1);
     pub(crate) const ITEM_ID: Self = Self(1 << 2);
-    /// The index of the part within its item.
+    /// The index of the part within its item. In chat, the delta of a choice.
     pub(crate) const PART: Self = Self(1 << 3);
     pub(crate) const ITEMS: Self = Self(1 << 4);
     /// The object that contains the members of the answer.

@@ -80,7 +80,7 @@ pub(crate) struct Output {
     pub(crate) upstream_text: Option<Box<WordEdits>>,
 }
 
-/// Data from the events that open a stream.
+/// Data from the events of a stream so far, for the event that ends the stream if it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StreamOpening {
     /// Whether the event that opens the answer was relayed.

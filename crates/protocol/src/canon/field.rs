@@ -93,8 +93,8 @@ impl Field {
         }
     }
 
-    /// The name in each dialect, in the order of [`Dialect::ALL`]. Empty if the dialect does not
-    /// have the member.
+    /// The name in each dialect, in the order of [`Dialect::ALL`]. If the dialect does not have the
+    /// member, the text is empty or a placeholder.
     #[expect(clippy::too_many_lines, reason = "one table")]
     const fn spellings(self) -> [&'static str; 5] {
         match self {

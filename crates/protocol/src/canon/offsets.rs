@@ -1,11 +1,11 @@
-//! Converts offsets into a text that arrives in pieces: some dialects count characters, others
-//! bytes.
+//! Converts character offsets to byte offsets, and back, for a text that arrives in pieces. Some
+//! dialects count characters, others bytes.
 
 /// Longer texts are not kept, because an open stream must use little memory. Sources of longer
 /// texts are dropped, unless every character is one byte.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// Converts offsets into the text of one block.
+/// Converts offsets in the text of one block.
 #[derive(Debug, Default)]
 pub(crate) struct OffsetConverter {
     bytes: usize,

@@ -14,7 +14,7 @@ pub struct Target<'a> {
     pub public_model: &'a str,
     /// The capabilities of the model.
     pub profile: &'a Profile,
-    /// The name of the output limit in chat requests of this channel.
+    /// The name of the output limit in chat requests, from the model's profile or else the channel.
     pub output_limit: OutputLimit,
     /// Whether a chat stream may be asked for its usage (`stream_options`).
     pub asks_for_usage: bool,
@@ -27,7 +27,7 @@ pub struct AnswerContext {
     pub id: Box<str>,
     /// The public model id.
     pub model: Arc<str>,
-    /// Unix seconds.
+    /// When the call arrived, in Unix seconds.
     pub created: i64,
     /// Input tokens as counted at admission, for dialects that report them at the start.
     pub input_tokens: u64,

@@ -39,7 +39,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: Some(fill_in),
 };
 
-/// Reads a member if it holds output. Returns whether it does.
+/// Reads a member that holds output or may say that the answer is an error. Returns whether the
+/// member is one of these.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

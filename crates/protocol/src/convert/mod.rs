@@ -2,8 +2,8 @@
 //!
 //! [`read_request`] reads a request into the [common form](crate::canon) and [`write_request`]
 //! writes it for the upstream. [`convert_answer`] converts a whole answer, a [`Transcoder`] a
-//! stream. A [`Translator`] holds a transcoder or its native counterpart, so that a relay treats
-//! both alike.
+//! stream. A [`Translator`] holds a transcoder or its counterpart for a native stream, images or
+//! audio, so that a relay treats all of them alike.
 
 mod answer;
 mod codecs;

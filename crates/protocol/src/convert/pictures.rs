@@ -1,4 +1,5 @@
-//! Replaces images in answers with a line of text, for clients whose dialect cannot contain images.
+//! The line of text that replaces an image in an answer, for clients whose dialect cannot contain
+//! images.
 
 use crate::dialect::Dialect;
 

@@ -19,7 +19,7 @@ use crate::native::{
 };
 use crate::sse::{Data, Frame, Splitter};
 
-/// Converts a stream as it arrives. It has the same methods as [`crate::native::Rewriter`].
+/// Converts a stream as it arrives. A relay uses it in the same way as [`crate::native::Rewriter`].
 #[derive(Debug)]
 pub struct Transcoder {
     from: Dialect,

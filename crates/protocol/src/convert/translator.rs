@@ -1,4 +1,4 @@
-//! Turns an upstream's stream into the client's, native or converted.
+//! Turns an upstream's stream into the client's, whatever the kind of call.
 
 use bytes::Bytes;
 

@@ -117,7 +117,7 @@ pub(super) fn list_of_contents(
     Ok(answer(ByteQueue::from(out), usage, false))
 }
 
-/// Converts an answer of `/v1/embeddings` (a list `data`) for a client of `:embedContent`.
+/// Converts an answer of the list form for a client of the contents form.
 pub(super) fn contents_of_list(
     body: &Bytes,
     form: Form,

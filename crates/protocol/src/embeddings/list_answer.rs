@@ -15,7 +15,7 @@ pub(super) struct ListAnswer<'a> {
     data: Option<Raw<'a>>,
     pub(super) usage: Option<Raw<'a>>,
     error: Option<Raw<'a>>,
-    /// The position after the opening bracket.
+    /// The position after the opening brace.
     pub(super) inside: usize,
 }
 
@@ -66,7 +66,7 @@ impl<'a> ListAnswer<'a> {
     }
 }
 
-/// Calls a function with each vector of a list, and removes members next to the vectors that
+/// Calls a function with each vector of a list. Members next to a vector are removed if they
 /// identify the upstream. Spans count from the start of the whole text.
 pub(super) fn each_vector<'a>(
     data: Raw<'a>,

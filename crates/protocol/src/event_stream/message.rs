@@ -26,7 +26,7 @@ pub enum Malformed {
     /// A checksum does not match.
     #[error("a message of the event stream has a wrong checksum")]
     Checksum,
-    /// The headers are unreadable or too many, or a name occurs twice.
+    /// The headers are unreadable or too many, a name occurs twice, or a needed header is missing.
     #[error("a message of the event stream has malformed headers")]
     Headers,
     /// The payload does not match its headers.
@@ -41,7 +41,7 @@ pub enum Malformed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     headers: Vec<(Bytes, Bytes)>,
-    /// The payload.
+    /// The bytes between the headers and the checksum.
     pub payload: Bytes,
 }
 

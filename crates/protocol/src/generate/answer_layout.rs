@@ -35,7 +35,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: None,
 };
 
-/// Reads a member if it holds output. Returns whether it does.
+/// Reads the candidates, and the members in which the service explains a blocked prompt or a
+/// model's status. Returns whether the member is one of these.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

@@ -30,7 +30,8 @@ fn is_source(name: &str) -> bool {
     matches!(list, "image" | "images") && index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a source image is given by its URL, which a form cannot express.
+/// Whether a source image is a URL or data URI in a text field. Some upstreams accept only files
+/// there.
 pub(super) fn has_source_urls(form: &Form) -> bool {
     sources(form).any(|part| address(part).is_some())
 }

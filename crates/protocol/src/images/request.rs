@@ -35,19 +35,20 @@ pub enum Operation {
 pub struct Options {
     /// The number of images.
     pub n: Option<u64>,
-    /// The quality.
+    /// The quality, such as `high`. The model's profile may list the accepted words.
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size. Its value is left to the upstream.
+    /// The size. Only its notation is checked. Whether the model has this size is left to the
+    /// upstream.
     pub size: Option<String>,
-    /// The aspect ratio.
+    /// The aspect ratio, such as `16:9`.
     pub aspect_ratio: Option<String>,
     /// The encoding of the pictures.
     pub output_format: Option<String>,
     /// Whether URLs or base64 are requested.
     pub response_format: Option<String>,
-    /// The background.
+    /// The background, such as `transparent`.
     pub background: Option<String>,
     /// The compression level, from 0 to 100.
     pub output_compression: Option<u64>,
@@ -108,8 +109,7 @@ pub fn read_json(operation: Operation, body: &Bytes) -> Result<Request, Failure>
     read(operation, &fields, sources, Body::Json(body.clone()))
 }
 
-/// Checks that the source images of an edit are one `image` or a list of `images`
-/// (`docs/api/images.md`).
+/// Refuses an edit whose `images` is not a list (`docs/api/images.md`).
 fn check_list(members: &Members<'_>) -> Result<(), Failure> {
     let images = members.get("images")?;
     if images.is_some_and(|images| images.shape() != Shape::Array) {

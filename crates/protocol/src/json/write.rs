@@ -1,6 +1,6 @@
 //! Writes JSON member by member, directly into a buffer.
 //!
-//! The output is one line, so it can be the data of an event. It contains no line ends, including
+//! The output is one line, so it can be the data of an event. It contains no line ends, not even
 //! those that only some clients recognize.
 
 use std::io::Write as _;

@@ -117,7 +117,7 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
     Ok(())
 }
 
-/// The categories of a refusal.
+/// The known categories of a refusal, which clients may see.
 const CATEGORIES: [&str; 5] = [
     "bio",
     "cyber",
@@ -126,7 +126,8 @@ const CATEGORIES: [&str; 5] = [
     "reasoning_extraction",
 ];
 
-/// Removes explanations of a refusal. They are the vendor's text and may identify it.
+/// Cleans the details of a refusal, except for a known category. The explanation in them is the
+/// vendor's text and may identify the vendor.
 fn clean_details(details: Raw<'_>, output: &mut Output) {
     if details.shape() != Shape::Object {
         return output.withhold(details);

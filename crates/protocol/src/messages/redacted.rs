@@ -1,8 +1,9 @@
 //! Marks the data of redacted thoughts, which are encrypted as a whole.
 //!
 //! In the common form a thought has a text and one opaque value. In this dialect the opaque value
-//! of a redacted thought is in a different type of block than a signature. It is marked when it is
-//! read, so that the two can be told apart when it comes back.
+//! of a redacted thought is in a different type of block than a signature. The data is marked when
+//! an upstream's answer is read, so that the writers for clients and upstreams of this dialect can
+//! tell it from a signature.
 
 const MARK: &str = "redacted:";
 

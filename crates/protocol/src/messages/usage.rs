@@ -60,8 +60,8 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
     Some(report)
 }
 
-/// Splits cache writes by how long they are kept. The total is read before its parts, so that the
-/// classes never exceed it. A report without parts does not change the split.
+/// Splits cache writes by how long they are kept. The reported total takes precedence over the sum
+/// of its parts, so the classes never exceed it. A report without parts does not change the split.
 fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long: Option<u64>) {
     let sum = match (short, long) {
         (None, None) => None,

@@ -11,11 +11,11 @@ use crate::json::Integer;
 /// One part: a field, or a file if it has a file name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Its name.
+    /// The name of the form field.
     pub name: String,
     /// The name of the file.
     pub file_name: Option<String>,
-    /// Its declared type.
+    /// The media type that the part declares.
     pub content_type: Option<String>,
     /// Its bytes, in the pieces in which they arrived.
     pub data: Vec<Bytes>,
@@ -33,13 +33,13 @@ impl Part {
         }
     }
 
-    /// The number of bytes.
+    /// The number of bytes, including those that were moved elsewhere.
     pub fn len(&self) -> usize {
         let here: usize = self.data.iter().map(Bytes::len).sum();
         here + self.drained_bytes
     }
 
-    /// Whether it is empty.
+    /// Whether the part has no bytes, not even any that were moved elsewhere.
     pub fn is_empty(&self) -> bool {
         self.drained_bytes == 0 && self.data.iter().all(Bytes::is_empty)
     }
@@ -94,7 +94,7 @@ impl Part {
 /// A whole form, its parts in the order of the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {
-    /// The parts.
+    /// Fields and files together. Several parts may have the same name.
     pub parts: Vec<Part>,
 }
 

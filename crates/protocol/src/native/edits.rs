@@ -11,7 +11,8 @@ use crate::answer_layout::{
 use crate::json::patch::{Edit, cut_members};
 use crate::json::{Cursor, SyntaxError};
 
-/// The new value of a member: a part of our identity, or a usage report without costs.
+/// The new value of a member: a part of our identity, a usage report without costs, or `null` for a
+/// usage report that is hidden from the client.
 pub(super) fn replacement<'a>(
     name: IdentityMember,
     span: Range<usize>,
@@ -46,8 +47,8 @@ pub(super) fn edits_of(
         let missing = identity_json.missing(layout.identity_members(), inspection.found);
         edits.push(Edit::insert(start, missing));
     }
-    // The wrapper already removes members from an event that it puts into an envelope. Each member
-    // must be removed only once.
+    // Interactions wraps an event that lacks its envelope, and then removes these members itself.
+    // Each member must be removed only once.
     let is_wrapped =
         output.required.has(MemberSet::ENVELOPE) && !output.present.has(MemberSet::ENVELOPE);
     if output.names_vendor && !is_wrapped {

@@ -10,8 +10,8 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, SyntaxErrorKind, Text};
 use crate::rejection;
 use crate::usage::{Usage, count};
 
-/// The maximum number of identity members in one event. A text with more of them is not in a format that we
-/// know.
+/// The maximum number of members that are replaced in one event. A text with more of them is not in a format
+/// that we know.
 const SPANS_MAX: usize = 8;
 
 /// What a search found in one answer or event.
@@ -85,7 +85,7 @@ impl<'a> Inspection<'a> {
         Ok(inspection)
     }
 
-    /// The identity members, in the order of the text.
+    /// The members to replace, in the order of the text.
     pub(super) fn spans(&self) -> impl Iterator<Item = (IdentityMember, Range<usize>)> {
         let found = self.spans.iter().flatten();
         found.map(|(name, start, end)| (*name, *start..*end))

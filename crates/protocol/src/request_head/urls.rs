@@ -4,8 +4,8 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
 
-/// Members with the input, the output or the definition of a tool. A URL in them is text for the
-/// model.
+/// Members with the input, the output or the definition of a tool, with a schema, or with labels.
+/// No upstream fetches a URL in them.
 const TOOL_DATA: [&str; 18] = [
     "$defs",
     "args",

@@ -177,7 +177,7 @@ const VENDORS: [&str; 64] = [
     "zhipu",
 ];
 
-/// Replaces the name of a vendor.
+/// Replaces a word that names a vendor or identifies the channel.
 pub(super) const UPSTREAM: &str = "[upstream]";
 
 /// Whether this is the name of a vendor, of a model family or of a platform.

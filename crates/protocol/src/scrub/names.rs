@@ -1,4 +1,4 @@
-//! The names that are known on both sides of a call when a text of the upstream is read.
+//! The names on both sides of a call, by which a text of the upstream is cleaned.
 
 use bytes::Bytes;
 

@@ -37,7 +37,8 @@ pub(crate) fn for_client(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
 }
 
 /// The text of a signature in a request, if the target model made it and the channel uses the
-/// dialect of its origin. A signature without a mark comes from the dialect of the client.
+/// dialect of its origin. A signature that the gateway did not wrap names no model, and counts as
+/// made by the target model.
 pub(crate) fn for_upstream<'a>(
     opaque: Option<&'a Opaque>,
     own: Dialect,

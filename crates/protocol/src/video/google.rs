@@ -19,7 +19,7 @@ const RESOURCE_EXHAUSTED: i64 = 8;
 pub(super) const INTERNAL: i64 = 13;
 /// `google.rpc.Code`: the service is unavailable.
 const UNAVAILABLE: i64 = 14;
-/// The largest of these codes.
+/// The largest `google.rpc.Code`.
 const CODE_MAX: i64 = 16;
 
 /// The code for a failure that the gateway decided.

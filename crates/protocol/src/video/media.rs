@@ -1,4 +1,4 @@
-//! Media of a finished task. The gateway copies them before a client sees the result.
+//! Media of a finished task that the gateway copies before a client sees the result.
 
 use bytes::Bytes;
 

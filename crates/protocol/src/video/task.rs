@@ -67,7 +67,7 @@ pub enum PollResult {
 pub struct Outcome {
     /// The protocol's name of the state.
     pub status: &'static str,
-    /// Whether there is a result. It is charged even if no usage is reported.
+    /// Whether there is a result. A result is charged even if no usage is reported.
     pub is_success: bool,
     /// The usage that the upstream reports.
     pub used: ReportedUsage,
@@ -82,7 +82,7 @@ pub struct ReportedUsage {
     pub usd_ticks: Option<u64>,
     /// Video tokens.
     pub tokens: Option<u64>,
-    /// Seconds of video, rounded up.
+    /// Whole seconds of video.
     pub seconds: Option<u64>,
     /// Web searches that were made for the task.
     pub searches: Option<u64>,

@@ -1,4 +1,5 @@
-//! Voice: speech, transcripts and voices. There is one wire format for each.
+//! Voice: speech, transcripts and lists of voices, in one wire format for all upstreams, and the
+//! meter of WebSocket sessions (`watch`).
 
 mod answer;
 mod audio_relay;

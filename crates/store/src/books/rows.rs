@@ -38,7 +38,7 @@ pub(crate) struct BookKey {
 
 impl BookKey {
     /// Begins the next period of the key's window if the current period is over at `now`. The new period need not be
-    /// written, because every later reader of the row computes the same one.
+    /// written, because every later reader of the row computes an equivalent one.
     pub(crate) fn begin_period(&mut self, now: UnixMs, entries: i64) {
         let Some(window) = self.key.window else {
             return;

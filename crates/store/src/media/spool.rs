@@ -29,7 +29,7 @@ pub struct Spool {
     look_at: u64,
 }
 
-/// A complete file. It is deleted when dropped, unless it was stored.
+/// A complete file. It is deleted when dropped, unless storing it has moved it away.
 #[derive(Debug)]
 pub struct Spooled {
     pub(super) at: SpoolPath,
@@ -42,7 +42,7 @@ pub(super) struct SpoolPath(PathBuf);
 
 impl Drop for SpoolPath {
     fn drop(&mut self) {
-        // If the file was stored, it was renamed, and this path no longer exists.
+        // If the file was stored in a media folder, it was renamed, and this path no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }

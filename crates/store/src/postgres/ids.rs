@@ -1,4 +1,4 @@
-//! Converts ids and heads for storage: wallets, keys and tasks to the texts that callers see, heads to bytes.
+//! Reads ids and words from the texts that the database stores, and converts heads to bytes and back.
 
 use std::error::Error;
 
@@ -23,7 +23,7 @@ macro_rules! as_text {
     };
 }
 
-/// Stores a value as its word.
+/// Reads a value from its stored word.
 macro_rules! by_word {
     ($name:ident) => {
         impl<'a> tokio_postgres::types::FromSql<'a> for $name {

@@ -6,7 +6,7 @@ use crate::error::OpenError;
 use crate::records::store_state::StoreState;
 use crate::settings::Server;
 
-/// Compares the schema of a database with the program's and reads a row.
+/// Compares the schema of a database with the program's, and finds out whether there is a wallet.
 pub(crate) async fn inspect(server: &Server) -> Result<StoreState, OpenError> {
     let target = Target::of(server)?;
     let connected = target.connect(Role::Reads).await;

@@ -1,6 +1,6 @@
 //! `PostgreSQL`: any number of nodes on one database.
 //!
-//! The first thread of a process runs the lanes (`writer`), which decide and write in transactions that lock wallets
+//! One thread of a process runs the lanes (`writer`), which decide and write in transactions that lock wallets
 //! first. Two other threads run everything that must not delay the lanes. One runs lookups (`reads`), tasks, the node's
 //! lease and the sweeper, which closes the holds of dead nodes (`node`). The other runs the journal and searches.
 //! `backend` connects the parts. `transfer` copies a whole database to or from another.

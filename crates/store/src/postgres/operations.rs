@@ -43,7 +43,8 @@ use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
 impl Postgres {
-    /// Queues a command in the lane of its wallet.
+    /// Queues a command in the lane of its hold or wallet, or in the first lane if it has neither. Commands of tasks
+    /// and alerts run on connections of their own instead.
     pub(crate) async fn push(&self, command: Command) -> Result<(), PushError> {
         let command = match command {
             Command::Task(task) => return self.tasks.take(task),

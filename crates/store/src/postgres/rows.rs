@@ -32,7 +32,7 @@ pub(super) const KEY: &str = concat!(
     ", k.id, w.id, k.name, k.shown_prefix, k.created_at, w.name, k.models, k.tags, k.old_secret_until"
 );
 
-/// Reads the amounts of a wallet, starting at its second column.
+/// Reads the status and the amounts of a wallet, starting at its second column.
 pub(super) fn wallet(row: &Row) -> Read<Wallet> {
     Ok(Wallet {
         // The table has a CHECK constraint that allows no other word.

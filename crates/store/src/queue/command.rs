@@ -75,7 +75,7 @@ pub(crate) enum TaskCommand {
 /// A change of alerts or their deliveries.
 #[derive(Debug)]
 pub(crate) enum AlertCommand {
-    /// Asks whether this node should check for alerts during this time.
+    /// Asks whether this node should check for alerts for the given time. If so, other nodes get the answer `false`.
     LeaseChecks(Duration, Reply<bool>),
     /// Replaces the signals of this node.
     Signal {
@@ -116,8 +116,8 @@ pub(crate) struct EndedWork {
     pub(crate) now: UnixMs,
 }
 
-/// An administrative change, written in one transaction with its audit row. Price versions are also stored this way,
-/// but have no audit row, because the server stores them itself.
+/// An administrative change, written in one transaction with its audit row. Price and cost versions are also stored
+/// this way, but have no audit row, because the server stores them itself.
 #[derive(Debug)]
 pub(crate) enum Change {
     CreateWallet {
@@ -182,7 +182,7 @@ pub(crate) enum Change {
         actor: Box<Actor>,
         reply: Reply<Option<i64>>,
     },
-    /// Creates accounts of another gateway.
+    /// Creates the accounts that are imported from another gateway.
     Import {
         batch: Box<ImportBatch>,
         now: UnixMs,
@@ -276,7 +276,7 @@ pub struct AdmittedCall {
     pub durable: Durable,
 }
 
-/// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that is dropped
+/// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a reply that is dropped
 /// without being accepted closes it.
 #[derive(Debug)]
 pub(crate) struct AdmissionReply {

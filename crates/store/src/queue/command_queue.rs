@@ -1,7 +1,7 @@
 //! The queue of commands for the ledger writer.
 //!
-//! Commands with a waiting caller (an admission, a balance) wake the writer. Settlements do not: they gather until an
-//! admission arrives or the `gather` time is over.
+//! Commands with a waiting caller (an admission, a balance) start a batch as soon as the writer is free. Closes do not:
+//! they gather until such a command arrives or the `gather` time is over.
 //!
 //! The number of waiting admissions is bounded, so admissions may be refused here. Closes are never refused. There is
 //! at most one per admitted call, so the limit on calls in flight bounds them too.
@@ -51,7 +51,7 @@ impl Notifier {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) gather: Duration,
-    /// The maximum number of queued commands with a waiting caller.
+    /// Admissions are refused while this many commands with a waiting caller are queued.
     pub(crate) waiting_max: usize,
     /// The maximum time that a call waits for its decision.
     pub(crate) call_wait_max: Duration,

@@ -80,7 +80,7 @@ pub struct KeyWindow {
     pub calendar: Calendar,
 }
 
-/// A change of a key. The outer `None` keeps a value, the inner `None` removes the limit.
+/// A change of a key. The outer `None` keeps a value, the inner `None` removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyChange {
     pub name: Option<Option<String>>,
@@ -127,7 +127,8 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    /// Brings the row up to `now`: starts a new period if the last one is over, even if no call was made since.
+    /// Brings the row up to `now`: starts a new period if the last one is over, even if no call was made since, and
+    /// leaves out the time at which a previous secret has stopped working.
     #[must_use]
     pub(crate) fn at(mut self, now: UnixMs) -> Self {
         if let Some(calendar) = &self.calendar

@@ -19,7 +19,7 @@ impl Cost {
     }
 }
 
-/// A version of a route's cost card, kept forever. It also identifies the channel that served an entry.
+/// A version of a route's cost card, kept forever. It also identifies the channel that served the call.
 ///
 /// It contains the digest of the card, so that an entry's hash covers the card that its cost was computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Accounts to import from another gateway. Their ids are derived from their names there, so that a repeated import
-//! finds them.
+//! Accounts to import from another gateway. Their ids are derived from what identifies them in that gateway, so that a
+//! repeated import finds them.
 
 use std::collections::{HashMap, HashSet};
 

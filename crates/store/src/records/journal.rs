@@ -47,7 +47,7 @@ pub struct JournalRow {
     pub dropped_params: Option<Box<str>>,
     /// The routes that were tried and why each failed, for people.
     pub route_notes: Option<Box<str>>,
-    /// Redacted by the caller. Cut here to [`BODY_BYTES_MAX`].
+    /// Redacted by the caller. The store cuts it to [`BODY_BYTES_MAX`].
     pub request_body: Option<Box<str>>,
     pub response_body: Option<Box<str>>,
 }

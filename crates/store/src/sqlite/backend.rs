@@ -257,7 +257,8 @@ impl Sqlite {
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
             .map_err(sql)?;
-        // The cache is larger, because every batch changes the totals of the current hour, day and month.
+        // The cache is as large as the ledger writer's, because every batch changes the totals of the current minute,
+        // hour and day.
         connection
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
             .map_err(sql)?;

@@ -1,4 +1,4 @@
-//! Converts ids and heads for storage: wallets, keys and tasks to the texts that callers see, heads to bytes.
+//! Converts ids and heads for storage: ids to the texts that callers see, heads to bytes.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};

@@ -33,7 +33,7 @@ impl Store {
             .await
     }
 
-    /// Removes a rule and its pending deliveries.
+    /// Removes a rule and all its deliveries.
     pub async fn remove_alert_rule(
         &self,
         id: RuleId,

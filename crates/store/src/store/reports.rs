@@ -10,7 +10,7 @@ use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
 impl Store {
-    /// Recomputes every invariant from the entries, in one snapshot of the live database.
+    /// Verifies amounts, holds, chains, prices and tasks against each other, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
         self.verify_with(Vec::new()).await
     }

@@ -166,8 +166,8 @@ impl Store {
         if end.seq == 0 || end.posted_at < time {
             return Ok(end);
         }
-        // The stored balance after this one is not before `time`, so the requested state is at most `POINT_STEP`
-        // entries away.
+        // Begins at the last stored balance before `time`. The next stored balance is not before `time`, so the
+        // requested state is at most `POINT_STEP` entries away.
         let StoredBalance { point, after_row } = self
             .stored_balance(n, StoredBalanceBound::Before(time))
             .await?;

@@ -6,7 +6,7 @@ use crate::verify::VerifyReport;
 /// The progress of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The current step: the name of a table or file, or `verify`.
+    /// The current step: the name of a table or file, `verify` or `media`.
     pub step: &'static str,
     /// The number of rows of all tables, or pages of a file, that have been copied.
     pub done: u64,

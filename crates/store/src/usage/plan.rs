@@ -103,7 +103,7 @@ impl UsageQuery {
         dimensions
     }
 
-    /// The roll-ups to read. They do not overlap, and the longest steps come first.
+    /// The roll-ups to read. The segments do not overlap, and the one with the longest steps comes first.
     ///
     /// Some grains were not written by earlier versions. `long_steps_since` is the time from which these grains are
     /// complete, as recorded by the migration; before it, other grains are read. `None` if they have always been

@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the rows that it is given (V1 to V10 of `docs/invariants.md`).
+//! Makes the checks V1 to V10 of `docs/invariants.md` on the rows that it is given.
 
 use std::collections::{HashMap, HashSet};
 

@@ -38,7 +38,7 @@ pub struct Difference {
 /// The checks, as numbered in `docs/invariants.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// The open holds add up to the frozen amounts.
+    /// The open holds add up to the frozen amounts, and their exposures to the exposed amounts.
     V1Frozen,
     /// The entries add up to the amounts of the wallet, and the last of them contain its credit limit and status.
     V2Entries,
@@ -46,17 +46,20 @@ pub enum Rule {
     V3Credit,
     /// Each hold is open or has one close, and the entry numbers have no gaps.
     V4Closes,
-    /// The usage of a key is the sum of its entries, and the key belongs to the wallet of these entries.
+    /// The usage of a key is the sum of its entries, also at the beginning of its window's period, and the key
+    /// belongs to the wallet of these entries.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,
-    /// The stored usage, priced again, gives the stored charge.
+    /// The stored usage, priced again, gives the stored charge and the stored cost.
     V7Price,
-    /// Each ended task has a closed hold and, if it has a callback URL, a callback with the same bytes.
+    /// Each ended task has a closed hold, a snapshot and, if it has a callback URL, a callback with the same bytes.
+    /// Each other task has an open hold and a time of its next step.
     V8Tasks,
     /// The entries hash to the wallet's head, and earlier noted heads are part of the same chain.
     V9Chain,
-    /// The balances that are stored for statements agree with the entries.
+    /// The balances that are stored for statements, and each wallet's sum of charges and last time, agree with the
+    /// entries.
     V10Points,
 }
 

@@ -77,7 +77,7 @@ impl From<Number> for Seconds {
 
 impl Token {
     /// Reads the answer of a token endpoint. Unless the endpoint names a time of renewal, a token with a lifetime below
-    /// `LONG_LIFE` is renewed `margin` before its expiry.
+    /// `LONG_LIFE` is renewed `margin` before its expiry, but not before half of its lifetime is over.
     pub(super) fn read(
         status: u16,
         body: &[u8],

@@ -59,7 +59,7 @@ struct Request {
     /// Whether reading the file failed, so that the request cannot be completed.
     is_file_unreadable: bool,
     written: usize,
-    /// Whether TLS has accepted bytes. If so, we cannot know whether any were sent.
+    /// Whether TLS may have accepted bytes. If so, we cannot know whether any were sent.
     tls_took_bytes: bool,
     done: bool,
     provisional: u8,

@@ -88,7 +88,7 @@ fn value(span: &Value, key: &str) -> Value {
     found
 }
 
-/// A call that passed over one route, failed on a second and was served by a third.
+/// A call that passed over the route `third`, failed on `first` and was served by `second`.
 fn second_try() -> CallTrace {
     let mut trace = trace();
     let failed = FailedAttempt {

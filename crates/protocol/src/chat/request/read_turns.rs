@@ -34,7 +34,7 @@ struct Message {
     role: Option<String>,
     parts: Vec<(Path, Part)>,
     refusal: Option<String>,
-    /// The name of the member that holds reasoning without a signature.
+    /// The path of the member that holds reasoning without a signature.
     thought: Option<String>,
     calls: Vec<(Path, ToolCallFields)>,
     function_call: Option<Function>,

@@ -79,7 +79,7 @@ impl<'r> Message<'r> {
                     },
                     signature: block.opaque.as_ref(),
                 }),
-                // `convert/pictures.rs` has replaced the image with a text.
+                // `convert/answer.rs` has replaced the image with a text.
                 Block::Image { .. } => {}
             }
         }

@@ -7,7 +7,7 @@ use crate::json::{Raw, RawObject, Shape};
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::count;
 
-/// Writes two chunks for each choice: its message, then its end.
+/// Writes two chunks for each choice (its message, then its end), the usage and the end mark.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
     let answer = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no completion"))?;

@@ -1,4 +1,4 @@
-//! Adds the missing indexes of the choices and tool calls in a chunk.
+//! Adds the missing indexes of the choices and tool calls in a chunk, and missing deltas.
 
 use std::fmt::Write as _;
 

@@ -92,7 +92,7 @@ impl Writer {
                     Block::Refusal => OpenBlock::Refusal,
                     Block::Thought => OpenBlock::Thought(Thought::default()),
                     Block::ToolCall { id, name } => OpenBlock::CallHeldBack { id, name },
-                    // `convert/pictures.rs` has replaced the image with a text.
+                    // `convert/transcoder.rs` has replaced the image with a text.
                     Block::Image { .. } => OpenBlock::Nothing,
                 };
             }

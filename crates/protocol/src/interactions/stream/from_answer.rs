@@ -6,7 +6,8 @@ use crate::json::write::Object;
 use crate::json::{Raw, RawObject, Shape, write_string};
 use crate::unusable_answer::UnusableAnswer;
 
-/// Writes the events that start, fill and stop each step.
+/// Writes the events that open the interaction, that start, fill and stop each step, and that
+/// complete the interaction.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
     let interaction =
@@ -86,7 +87,8 @@ impl Steps<'_, '_> {
     }
 
     /// Writes an output step. Clients concatenate the texts of a step, but annotations count
-    /// positions from the start of their own text. So a second text gets a step of its own.
+    /// positions from the start of their own text. So a text that follows another text gets a step
+    /// of its own.
     fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), UnusableAnswer> {
         let cut = [("content", None)];
         self.start(step, &cut)?;

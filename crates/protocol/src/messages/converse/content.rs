@@ -35,8 +35,8 @@ pub(super) struct Content<'d> {
     pub(super) has_calls: bool,
     /// The names of the documents so far. Upstreams require them to be unique.
     documents: HashSet<String>,
-    /// The last number that was appended to make a name unique. It never decreases, so no choice of titles makes the
-    /// search long.
+    /// The last number that was appended to make a name unique, or the number of documents if that is larger. It never
+    /// decreases, so no choice of titles makes the search long.
     document_number: usize,
     /// Replacements for call ids that are not allowed, by the original id.
     call_ids: HashMap<String, String>,

@@ -146,7 +146,8 @@ pub(super) fn image_type(mime: &str) -> Option<&'static str> {
     found.map(|(_, mime)| *mime)
 }
 
-/// Refuses an image that cannot be sent. Without the image the answer would be about something else.
+/// Refuses an image that cannot be sent, because without it the answer would be about something
+/// else. Reports its level of detail as dropped.
 fn check_image(
     image: &Image,
     path: Path,

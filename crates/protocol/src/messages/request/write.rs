@@ -103,7 +103,8 @@ fn sampling(
     plan: &ThinkingPlan,
     dropped: &mut Dropped,
 ) {
-    // Thinking models accept only the default sampling.
+    // While a model thinks, upstreams accept the default temperature, no `top_k`, and no `top_p`
+    // below 0.95.
     let thinks = plan.is_on();
     let profile = target.profile;
     let given = &request.sampling;

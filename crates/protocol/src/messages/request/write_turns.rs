@@ -121,7 +121,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether a part is one that users and tools can send.
+/// Whether a part is one that users and tools can send, and is not a blank text.
 fn is_written(part: &Part) -> bool {
     match part {
         Part::Text(text) | Part::Refusal(text) => is_not_blank(text),

@@ -13,7 +13,7 @@ pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) block: Block,
     /// Its text so far.
     pub(in crate::messages) text: String,
-    /// Its signature, as text.
+    /// Its signature, or the marked data of a redacted thought.
     pub(in crate::messages) value: Option<String>,
     pub(in crate::messages) citations: Vec<Source>,
 }

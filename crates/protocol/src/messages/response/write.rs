@@ -45,7 +45,8 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     out
 }
 
-/// The stop reason for this dialect. For an answer that contains a refusal, it is the refusal.
+/// The stop reason for this dialect. If an answer ended normally but contains a refusal, it is the
+/// refusal.
 pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
     match stop {
         Stop::End if refused => Stop::Refusal { category: None },
@@ -111,7 +112,7 @@ pub(in crate::messages) fn call_id(
     carrier::encode(&plain_id(id), &carried)
 }
 
-/// The usage to report before the upstream has reported any.
+/// The usage to report as long as the upstream has reported none.
 pub(in crate::messages) fn estimate(context: &AnswerContext) -> Usage {
     Usage {
         input: context.input_tokens,

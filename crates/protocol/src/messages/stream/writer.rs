@@ -20,7 +20,7 @@ use crate::usage::Usage;
 pub struct Writer {
     context: AnswerContext,
     open: OpenBlock,
-    /// The index of the next block.
+    /// The index of the open block, or of the next one if no block is open.
     index: u64,
     refused: bool,
     /// Thoughts that the client did not ask for, until the id of a call carries them.

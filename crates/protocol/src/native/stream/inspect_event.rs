@@ -51,7 +51,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Records the content of an event, or returns an error if it is not an event.
+    /// Records the usage in an event. Returns an error if the event is a failure or empty.
     pub(super) fn record(
         &mut self,
         inspection: &Inspection<'_>,

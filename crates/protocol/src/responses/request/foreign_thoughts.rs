@@ -76,7 +76,8 @@ mod tests {
     use crate::json::patch;
     use bytes::Bytes;
 
-    /// The input that is sent for these items: foreign (`f`), our own (`o`), or others.
+    /// The input that is sent for these items: wrapped reasoning of another dialect (`f`), of
+    /// another model (`x`) or of this model (`o`), or values that are not wrapped.
     fn sent(items: &str) -> String {
         let wrap = |origin, model: &str| Opaque {
             origin,

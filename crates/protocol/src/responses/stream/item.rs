@@ -342,7 +342,7 @@ impl State {
         Ok(())
     }
 
-    /// Stores the encrypted form of reasoning, which its model needs back.
+    /// Adds the encrypted form of reasoning, which its model needs back.
     fn push_encrypted(&mut self, encrypted: &str, model: &str) {
         if encrypted.is_empty() {
             return;

@@ -180,9 +180,9 @@ impl Items {
         output: &[Item<'_>],
         out: &mut Vec<Event>,
     ) -> Result<(), UnusableAnswer> {
-        // Upstreams leave items out here, number them from one, or change their ids. An item whose
-        // id is unknown is matched with the next item of its kind. Text that was passed on is not
-        // repeated.
+        // Upstreams leave items out of this list, number them from one, or change their ids. An
+        // item whose id is unknown is matched with the next item of its kind. Text that was passed
+        // on is not repeated.
         if output.len() > ITEMS_MAX {
             return Err(UnusableAnswer::malformed("the answer has too many items"));
         }

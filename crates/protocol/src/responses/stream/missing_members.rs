@@ -39,7 +39,7 @@ pub(crate) fn required(kind: &str) -> MemberSet {
         | "custom_tool_call_input.delta"
         | "custom_tool_call_input.done" => INSIDE_ITEM,
         "output_item.added" | "output_item.done" => OF_ITEM,
-        // A whole answer has no type.
+        // A type without the prefix, such as `error`. Its event needs no members.
         "" => MemberSet::NONE,
         _ => MemberSet::SEQUENCE,
     }

@@ -39,8 +39,8 @@ enum OpenItem {
         text: String,
         opaque: Option<Opaque>,
     },
-    /// A call is added only with its first argument, because its signature may arrive before that
-    /// and must be sent ahead of the call.
+    /// A call is added only with the first piece of its arguments, because its signature may arrive
+    /// before that and must be sent ahead of the call.
     Call {
         call_id: String,
         name: String,
@@ -177,7 +177,7 @@ impl Writer {
         }
     }
 
-    /// Appends to a call's arguments, and adds the call before its first argument.
+    /// Appends to a call's arguments, and adds the call before the first piece of them.
     fn push_arguments(&mut self, more: &str, out: &mut ByteQueue) {
         if let OpenItem::Call {
             id: None, opaque, ..

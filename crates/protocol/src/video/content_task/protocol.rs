@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(3600);
 /// The word in the memo of a task that makes a draft.
 const DRAFT: &str = "draft";
 
-/// The content-task protocol.
+/// The content-task protocol, whose tasks can also be listed and deleted.
 #[derive(Debug)]
 pub struct ContentTask;
 

@@ -10,7 +10,7 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 use crate::video::check;
 
 const PARAM: &str = "input";
-/// The vendor's storage for files of its own accounts.
+/// The host of the vendor's API, where files belong to the operator's account.
 const VENDOR_STORAGE: &str = "generativelanguage.googleapis.com/";
 
 /// A piece of the input.

@@ -15,7 +15,7 @@ use crate::video::task::{
     Cause, CreationResult, Outcome, PollResult, ReportedUsage, RunningState, Task, UsageBound,
 };
 
-/// Omni interactions.
+/// The protocol of Omni interactions, whose upstream answers only when the video is ready.
 #[derive(Debug)]
 pub struct Omni;
 

@@ -13,7 +13,7 @@ use crate::video::task::{
     Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound,
 };
 
-/// Long-running predict.
+/// The long-running predict protocol, in which a task is an operation with a name.
 #[derive(Debug)]
 pub struct Predict;
 

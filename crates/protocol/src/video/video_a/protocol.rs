@@ -11,7 +11,7 @@ use crate::video::task::{
     Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound,
 };
 
-/// Video-A.
+/// The video-A protocol, whose videos stay at the upstream.
 #[derive(Debug)]
 pub struct VideoA;
 

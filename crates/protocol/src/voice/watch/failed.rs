@@ -46,8 +46,8 @@ pub(super) fn clean_unreadable(
     })
 }
 
-/// Whether events of this type report a failure. Texts without a type are not events of the
-/// protocol.
+/// Whether events of this type report a failure. A text without a type is not an event of the
+/// protocol, and is cleaned like a report.
 fn is_report(kind: &str) -> bool {
     let last = kind.rsplit('.').next().unwrap_or_default();
     matches!(last, "" | "error" | "warning" | "failed")

@@ -19,8 +19,8 @@ pub(super) enum TurnMode {
     PushToTalk,
 }
 
-/// The turn mode. Older and newer clients put it in different members; the top-level one has
-/// priority.
+/// The turn mode that an upstream reports. Older and newer versions of the protocol have it in
+/// different members; the top-level one has priority.
 pub(super) fn turn_mode(session: Raw<'_>) -> Option<TurnMode> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];
     let detection = places.iter().find_map(|place| at(session, place))?;

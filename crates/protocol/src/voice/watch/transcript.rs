@@ -46,7 +46,7 @@ impl AudioEncoding {
         })
     }
 
-    /// Bytes of audio per second.
+    /// Bytes per second of all channels together.
     pub fn bytes_per_second(self) -> u64 {
         self.bytes_per_second
     }

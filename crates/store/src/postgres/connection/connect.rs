@@ -19,7 +19,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(2);
 const SESSION_MAX: Duration = Duration::from_secs(4);
 /// A connection counts as lost if bytes stay unacknowledged for longer than this.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// The time limit of a lookup.
+/// The time limit of a lookup, and of a statement that changes tasks or writes the journal.
 pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 
 /// The purpose of a connection.
@@ -32,7 +32,7 @@ pub(crate) enum Role {
     Reads,
     /// Lists, searches and reports.
     Searches { time_max: Duration },
-    /// Changes of tasks that are one statement each.
+    /// Changes of tasks, callbacks and alerts that are one statement each.
     Tasks,
     /// Reads everything, without a time limit.
     Verify,

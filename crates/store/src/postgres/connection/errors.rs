@@ -12,7 +12,7 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(crate) enum PgError {
     Sql(tokio_postgres::Error),
-    /// The server did not answer in time. The connection is closed.
+    /// The server did not answer in time. The connection counts as lost.
     NoAnswer,
     ReadOnly,
     /// None of several servers could be used. Contains the error of each.

@@ -14,7 +14,7 @@ pub(super) type Read<T> = Result<T, tokio_postgres::Error>;
 pub(super) struct Conditions {
     texts: Vec<String>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
-    /// The number of conditions that one index answers alone. They come first.
+    /// The number of conditions on columns that have an index. They come first.
     indexed: usize,
     without_bodies: bool,
 }

@@ -80,7 +80,7 @@ enum Hours {
         oldest: i64,
         /// Start times of the hours that may contain a match, oldest first.
         found: Vec<i64>,
-        /// Hours before this time have not been examined yet.
+        /// Hours that begin at or before this time have not been examined yet.
         looked_from: i64,
     },
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The interval at which an unused component is probed.
+/// The interval at which components are probed: lanes while they are unused, lookup connections always.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A component that does not answer within this time counts as failed.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);

@@ -2,8 +2,8 @@
 //!
 //! A lease is measured by the database's clock and renewed every quarter of its length. A node opens no hold in the
 //! second half of its lease, and a transaction ends within half a lease, because of the database's own timeouts. So a
-//! node whose lease has expired never commits a hold. A node that was silent for longer finds its epoch closed, and
-//! begins a new one.
+//! node whose lease has expired never commits a hold. If a node was silent for longer than its lease, another node may
+//! have closed its epoch. The node then begins a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -41,7 +41,7 @@ pub(crate) struct Node {
 #[derive(Debug, Clone, Copy)]
 struct LeaseState {
     renewed: Instant,
-    /// The time since which the database has answered every request.
+    /// The time since which the database has answered every renewal.
     answered_since: Instant,
 }
 

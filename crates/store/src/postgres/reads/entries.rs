@@ -1,4 +1,4 @@
-//! Reads entries and price versions, page by page.
+//! Reads entries, page by page, and the versions of price and cost cards.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Stores and reads tasks and callbacks, on connections of their own, so that thousands of polls do not delay the
-//! lanes.
+//! Stores and reads tasks and callbacks. Changes run on connections of their own, so that thousands of polls do not
+//! delay the lanes.
 //!
 //! A step that moves money is a transaction that locks the wallet first (`transactions`). Every other step is one
 //! statement (`updates`). A step that names a claim takes effect only if the claim is still held. Leases are measured

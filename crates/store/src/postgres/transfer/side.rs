@@ -79,7 +79,8 @@ impl PostgresSide {
         Ok(side)
     }
 
-    /// Opens a destination: a database without our tables, with empty ones, or with those of an unfinished transfer.
+    /// Opens a destination, and creates or migrates its tables. Tables of an earlier version must be empty. Rows in
+    /// current tables are allowed here; `Transfer::check` decides whether they belong to this transfer.
     pub(crate) async fn destination(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         side.take_lock().await?;

@@ -91,7 +91,7 @@ impl Worker {
                     drop(reply.send(batch.durable()));
                 }
             }
-            // Tasks have their own connections.
+            // Tasks and alerts have their own connections.
             Command::Task(_) | Command::Alert(_) => command.refuse(AdmitError::Unavailable),
             Command::Change(_) => unreachable!("a change has a transaction of its own"),
         }

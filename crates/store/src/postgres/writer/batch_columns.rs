@@ -7,7 +7,7 @@ use crate::books::Books;
 use crate::chain::Head;
 use crate::postgres::connection::ledger_connection::Session;
 
-/// One list per column, so that one statement inserts any number of rows.
+/// One list per column, so that one statement writes any number of rows.
 #[derive(Default)]
 pub(crate) struct BatchColumns<'b> {
     wallets: Wallets,

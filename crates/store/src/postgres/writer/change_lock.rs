@@ -9,7 +9,7 @@ use crate::postgres::connection::ledger_connection::Session;
 use crate::postgres::rows::WALLET;
 use crate::records::ids::WalletId;
 
-/// Errors that make a change fail. Nothing was written.
+/// Errors that make a change fail. Nothing was written, unless the outcome of the commit is unknown.
 pub(super) enum ChangeError {
     Refused(StoreError),
     /// Another transaction holds the wallet's lock.

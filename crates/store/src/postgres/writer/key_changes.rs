@@ -1,4 +1,4 @@
-//! Makes administrative changes of keys. They lock the wallet's row, because calls change the same key rows.
+//! Creates and changes keys for operators. A change locks the wallet's row, because calls change the same key rows.
 
 use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;

@@ -202,7 +202,7 @@ impl Lane {
         Batch::durable_on_commit(self.batches.get())
     }
 
-    /// The wallet that a command locks. `None` if it needs no row.
+    /// The wallet that a command locks. `None` if it locks none, or if the lane does not know the wallet.
     pub(crate) fn wallet_of(&self, command: &Command) -> Option<WalletId> {
         wallet_of(&self.state.borrow(), command)
     }

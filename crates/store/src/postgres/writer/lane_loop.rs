@@ -20,7 +20,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// How long a store that is being closed keeps trying to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
-/// The pause of the second worker when a wallet stays locked.
+/// The pause of either worker while a wallet stays locked.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 impl Lane {

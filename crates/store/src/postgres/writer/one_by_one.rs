@@ -1,4 +1,4 @@
-//! Closes each hold in its own transaction, after a command has made the transaction of its batch fail.
+//! Closes each hold in its own transaction, after one of the closes has made the transaction of a batch fail.
 
 use super::transaction::LockedWallets;
 use super::worker::Worker;

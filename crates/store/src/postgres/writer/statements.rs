@@ -4,7 +4,8 @@ use tokio_postgres::{Client, Statement};
 
 use crate::postgres::rows::decided_key;
 
-/// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this lock.
+/// Locks the wallets of a batch, in the same order on all nodes. A wallet, its keys and its holds are changed only
+/// under this lock.
 const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
     exposed, posted_at, charged FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 

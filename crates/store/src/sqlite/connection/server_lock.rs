@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::files::{beside, folder};
 use crate::error::OpenError;
 
-/// How long a server waits for a command that briefly holds the lock to create a new database.
+/// How long a server waits for a command that briefly holds the lock to create or migrate the database.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const WAIT_STEP: Duration = Duration::from_millis(20);
 

@@ -1,4 +1,4 @@
-//! Reads entries and price versions, page by page.
+//! Reads entries page by page, and price and cost versions.
 
 use ledger::{Delta, Micro, UnixMs};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};

@@ -29,7 +29,8 @@ pub(crate) fn names(
     Ok(names)
 }
 
-/// Finds accounts whose names contain a text, or whose ids begin with it.
+/// Finds accounts whose names contain a text or whose ids begin with it. A text that begins with the shown prefix of a
+/// key also finds that key.
 pub(crate) fn find(on: &Connection, text: &str, limit: u32) -> rusqlite::Result<FoundAccounts> {
     let lower = text.to_lowercase();
     let mut wallets = on.prepare_cached(

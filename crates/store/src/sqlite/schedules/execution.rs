@@ -31,7 +31,7 @@ use crate::sync::{Mutex, checked, sleep};
 const HOLD: Micro = Micro::new(5);
 const CHARGE: i64 = 3;
 const GATHER: Duration = Duration::from_millis(1);
-/// The maximum wait for the writer lock. The writer always holds it for less time.
+/// The maximum wait for the writer lock. The writer releases it sooner if it sees that another process waits.
 const TURN_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {

@@ -95,8 +95,8 @@ impl Plan {
         plan
     }
 
-    /// Whether a confirmed decision may be lost without notice: after a failed sync the contents of the disk are
-    /// unknown, and so is the state that a panicking thread leaves behind.
+    /// Whether the answers and the charges may differ at the end: after a failed sync, a decision that was reported as
+    /// lost may be in the database, and a thread that panics leaves calls open.
     pub(super) fn ends_badly(&self) -> bool {
         self.failing_sync.is_some() || self.panics.is_some()
     }

@@ -1,7 +1,7 @@
 //! Marks an unfinished transfer, with a table that names the source and records how far each table has been copied.
 //!
-//! Both files have the mark, but only that of the ledger's file is checked: while it exists, the database cannot be
-//! opened.
+//! While a file has the mark, only a transfer can open it. Both files get one. The mark of the ledger's file is made
+//! first and removed last, so it alone shows whether the transfer is unfinished.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 

@@ -22,7 +22,7 @@ impl Ledger<'_> {
         batch: &Arc<Batch>,
         undecided: &mut VecDeque<Close>,
     ) {
-        // If the receiver is gone, the answer is dropped. A dropped grant closes its hold.
+        // If the receiver is gone, the answer is dropped. A dropped `AdmissionReply` closes its hold.
         match command {
             Command::Admit(admit, reply) => {
                 if reply.is_closed() {

@@ -19,7 +19,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 const QUIET: Duration = Duration::from_secs(5);
 /// The pause before the next attempt, if a reader keeps the log from being reset.
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
-/// As soon as the log reaches this fraction of its maximum, it is copied without delaying the writer.
+/// As soon as the log exceeds its maximum divided by this number, it is copied without delaying the writer.
 const EARLY_FRACTION: u64 = 8;
 /// The maximum number of copies that are made while the writer continues. The writer then waits for one last copy.
 const PASSES_MAX: usize = 4;

@@ -13,11 +13,13 @@
 //!
 //! Each command that runs alone (`one_by_one`) is written like the last batch before a pause.
 //!
-//! The locks, in the order in which they are taken:
+//! The locks, in the order in which they are taken. Only `one_by_one` takes the checkpoint lock first, which is safe
+//! because the checkpointer takes none of the others:
 //!
 //! | lock | protects | who takes it |
 //! |---|---|---|
 //! | writer lock (`writer_lock`) | the right to write, between one transaction and the next | the writer, commands beside the server |
+//! | waiting lock (`writer_lock`) | nothing: it says that a process waits for the writer lock | processes that wait, the writer to look |
 //! | transaction | the rows in the file | whoever holds the writer lock, and programs that do not know it |
 //! | checkpoint lock | the log: it is either written or checkpointed | the writer while it writes, the checkpointer |
 //! | books (`shared_ledger`) | the rows in memory | the writer, callers while the books are shared |

@@ -1,4 +1,4 @@
-//! Tests of every rule in the tables and lists of modes of `docs/api`.
+//! Tests of the rules for requests in `docs/api/content-tasks.md`.
 
 use super::*;
 

@@ -22,6 +22,26 @@ fn requests_are_understood() {
     }
 }
 
+#[test]
+fn of_several_output_formats_the_last_is_carried_and_the_others_are_named() {
+    let formats = [
+        r#"{"type":"text","mime_type":"application/json"}"#,
+        r#"{"type":"text"}"#,
+        r#"{"type":"text","schema":{"type":"object"}}"#,
+    ];
+    for (formats, dropped) in [
+        (&formats[..], vec!["response_format[0]"]),
+        (&formats[..2], vec![]),
+        (&formats[2..], vec![]),
+    ] {
+        let list = formats.join(",");
+        let body = format!(r#"{{"model":"maker/m","input":"Hi","response_format":[{list}]}}"#);
+        let request = read_request(Dialect::Interactions, body.as_bytes(), false).unwrap();
+        assert_eq!(request.unknown, dropped);
+        assert!(request.format.is_some());
+    }
+}
+
 fn read(stream: &[u8]) -> (Vec<Event>, Result<(), UnusableAnswer>) {
     let mut reader = Reader::new("maker/m");
     let mut events = Vec::new();

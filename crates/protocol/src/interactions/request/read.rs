@@ -247,13 +247,11 @@ impl Reader {
         })
     }
 
-    /// Reads the output format at `path`: one format, or a list of one. In an older form, the value
-    /// is the schema itself.
+    /// Reads the output format at `path`: one format, or a list of formats, of which the last one
+    /// counts. In an older form, the value is the schema itself.
     fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
-            return typed::array(&mut Cursor::new(value.text()), path, |cursor, at| {
-                self.format(cursor.value()?, &format!("{path}[{at}]"))
-            });
+            return self.formats(value, path);
         }
         let mut kind = None;
         let [mut mime, mut schema] = [None::<Raw<'_>>; 2];
@@ -289,6 +287,21 @@ impl Reader {
             _ => self.request.format = Some(schema_format(raw(value)?)),
         }
         Ok(())
+    }
+
+    fn formats(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
+        let mut carried = None::<String>;
+        typed::array(&mut Cursor::new(value.text()), path, |cursor, at| {
+            let at = format!("{path}[{at}]");
+            let before = self.request.format.take();
+            self.format(cursor.value()?, &at)?;
+            if self.request.format.is_none() {
+                self.request.format = before;
+            } else if let Some(replaced) = carried.replace(at) {
+                note_unknown(&mut self.request.unknown, replaced);
+            }
+            Ok(())
+        })
     }
 
     fn finish(self) -> Request {

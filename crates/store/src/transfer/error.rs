@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 use crate::verify::VerifyReport;
 
-/// Errors from a transfer. The contents of the source are unchanged, and the destination cannot be opened until the
-/// transfer is complete.
+/// Errors from a transfer. The contents of the source are unchanged. A destination to which something was copied cannot
+/// be opened until the transfer is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// One of the databases could not be opened.
@@ -22,7 +22,7 @@ pub enum TransferError {
     #[error("{place}: a server is running here{detail}; stop it first")]
     Running { place: String, detail: String },
     /// Another transfer writes to the destination.
-    #[error("{place}: another move or restore is writing here")]
+    #[error("{place}: another move, backup or restore is writing here")]
     Busy { place: String },
     /// The destination contains other rows.
     #[error("{place}: the destination is not empty: it has rows in {tables}")]

@@ -130,9 +130,13 @@ impl Request {
                 continue;
             };
             if count > usize::try_from(most).unwrap_or(usize::MAX) {
-                let what = if kind == "total" { "" } else { kind };
+                let what = if kind == "total" {
+                    "reference items".to_owned()
+                } else {
+                    format!("reference {kind} items")
+                };
                 return wrong(format!(
-                    "`content` takes at most {most} reference {what} items on this model."
+                    "`content` takes at most {most} {what} on this model."
                 ));
             }
         }

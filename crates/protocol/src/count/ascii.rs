@@ -1,9 +1,9 @@
 //! Counts ASCII text in blocks of 64 bytes.
 //!
 //! Each block is turned into bit masks, one for each class of bytes. Words and escapes are found by
-//! shifts, and classes are counted by population count. A block without escapes, which is most of
-//! them, needs a bit mask only for its letters: [`PlainBlocks`] counts its classes without leaving the
-//! vector registers.
+//! shifts, and classes are counted by population count. A block of ASCII without escapes, as most
+//! blocks of prose are, needs a bit mask only for its letters: [`PlainBlocks`] counts its classes
+//! without leaving the vector registers.
 
 #![expect(
     clippy::inline_always,
@@ -72,7 +72,8 @@ pub(super) fn count<S: Simd, const ESCAPES: bool>(simd: S, text: &[u8], in_word:
 struct Counts<const ESCAPES: bool> {
     parts: u64,
     backslashes: Backslashes,
-    /// The letters of the previous block. The highest bit stands for the byte before the text.
+    /// The letters of the previous block. In the first block, the highest bit stands for the byte
+    /// before the text.
     letters_before: u64,
     /// Whether the last byte of the run belongs to a word. Known when the run has ended.
     in_word: bool,
@@ -191,6 +192,9 @@ impl<S: Simd> PlainBlocks<S> {
     /// The cost of the added blocks, in parts of a token. Starts over.
     #[inline(always)]
     fn take_parts(&mut self, simd: S) -> u64 {
+        if self.blocks == 0 {
+            return 0;
+        }
         let Self {
             letters_and_spaces,
             upper,
@@ -205,7 +209,7 @@ impl<S: Simd> PlainBlocks<S> {
     }
 }
 
-/// The sum of counters that have no sign.
+/// The sum of the counters, which are unsigned bytes although the lanes are signed.
 #[inline(always)]
 fn sum<S: Simd>(counters: i8x64<S>) -> u64 {
     let counters: [i8; BLOCK_BYTES] = counters.into();

@@ -243,6 +243,8 @@ impl Books {
         };
         if hold.row.is_stored() {
             rows.pending.closed.push(closing.hold);
+        } else {
+            rows.pending.unfinished = rows.pending.unfinished.saturating_sub(1);
         }
         let note = match hold.row {
             HoldRow::Lost => Some(booking.note.unwrap_or_else(|| LOST_HOLD.into())),

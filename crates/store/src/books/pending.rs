@@ -23,6 +23,8 @@ pub(crate) struct Pending {
     pub(crate) keys: Vec<KeyId>,
     /// Holds opened in this batch. Those that were also closed in it get no row.
     pub(crate) opened: Vec<HoldId>,
+    /// The number of holds that were opened in this batch and are still open.
+    pub(crate) unfinished: usize,
     /// Holds of earlier batches that changed.
     pub(crate) changed: Vec<HoldId>,
     /// Holds of earlier batches that were closed.
@@ -76,6 +78,7 @@ impl Pending {
         self.wallets.clear();
         self.keys.clear();
         self.opened.clear();
+        self.unfinished = 0;
         self.changed.clear();
         self.closed.clear();
         self.postings.clear();
@@ -178,7 +181,7 @@ pub(crate) struct SteppedHold {
 }
 
 impl Posting {
-    /// The hold whose row this entry deletes. `None` if the hold was opened in the same batch and so has no row.
+    /// The hold whose row this entry deletes. `None` if the entry closes no hold, or if the hold has no row.
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.source {
             Source::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),

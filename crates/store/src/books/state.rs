@@ -129,6 +129,7 @@ impl Rows<'_> {
         self.wallet.holds_opened = self.wallet.holds_opened.saturating_add(1);
         self.touch();
         self.pending.opened.push(id);
+        self.pending.unfinished += 1;
         self.holds.insert(id, hold);
     }
 

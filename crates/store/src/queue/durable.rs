@@ -18,6 +18,9 @@ use crate::sync::{
     AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, fault_point,
 };
 
+/// A disk that syncs within this time is quick: after a batch that is written early, the next one need not wait long.
+const QUICK_SYNC: Duration = Duration::from_millis(1);
+
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
 const LOST: u8 = 2;
@@ -72,7 +75,8 @@ impl Durable {
         self.batch.state.load(Ordering::Acquire) == UNDECIDED
     }
 
-    /// Whether a caller waits for this decision, or for one of a later batch.
+    /// Whether a caller waits for this decision, or for one of a later batch. False with `PostgreSQL`, where no batch
+    /// waits for a sync.
     pub(crate) fn is_awaited(&self) -> bool {
         let sync_queue = self.batch.sync_queue.as_ref();
         sync_queue.is_some_and(|it| it.is_awaited(&self.batch))
@@ -83,7 +87,7 @@ impl Durable {
         self.batch.state.load(Ordering::Acquire) == DURABLE
     }
 
-    /// Whether the commit failed, so that the decision has no effect.
+    /// Whether the commit or the sync failed, so that the decision counts as lost.
     pub fn is_lost(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == LOST
     }
@@ -147,7 +151,7 @@ impl Batch {
         self.mark(DURABLE);
     }
 
-    /// Marks the batch as lost: the commit failed, and no decision of the batch has an effect.
+    /// Marks the batch as lost: its decisions were not committed, or will never be synced.
     pub(crate) fn mark_lost(&self) {
         self.mark(LOST);
     }
@@ -211,6 +215,8 @@ pub(crate) struct SyncQueue {
     wake: Condvar,
     /// The number of the latest batch that a caller waits for.
     awaited: AtomicU64,
+    /// Whether the last sync took no longer than [`QUICK_SYNC`].
+    quick: AtomicBool,
     broken: AtomicBool,
     delay: Duration,
     /// Used to wake the writer.
@@ -243,6 +249,7 @@ impl SyncQueue {
             }),
             wake: Condvar::new(),
             awaited: AtomicU64::new(0),
+            quick: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             delay,
             queue,
@@ -295,6 +302,17 @@ impl SyncQueue {
         self.awaited.load(Ordering::Relaxed) >= batch.number
     }
 
+    /// Whether the last sync was quick.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick.load(Ordering::Relaxed)
+    }
+
+    /// Makes the last sync count as quick.
+    #[cfg(all(test, not(feature = "schedules")))]
+    pub(crate) fn set_quick(&self) {
+        self.quick.store(true, Ordering::Relaxed);
+    }
+
     fn request_sync(&self, batch: &Batch) {
         // Only the first waiter of a batch needs to wake the threads.
         if self.awaited.fetch_max(batch.number, Ordering::Relaxed) >= batch.number {
@@ -316,10 +334,7 @@ impl SyncQueue {
         while let Some(group) = self.next_group() {
             if group.iter().any(|committed| committed.wrote)
                 && !self.is_broken()
-                && let Err(error) = {
-                    fault_point(FaultPoint::Syncing);
-                    sync()
-                }
+                && let Err(error) = self.timed(&mut sync)
             {
                 tracing::error!(%error, "the ledger could not be synced; admission stops until a restart");
                 self.broken.store(true, Ordering::Relaxed);
@@ -331,10 +346,22 @@ impl SyncQueue {
         }
     }
 
+    fn timed(&self, sync: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
+        fault_point(FaultPoint::Syncing);
+        let begun = Instant::now();
+        let synced = sync();
+        self.quick
+            .store(begun.elapsed() <= QUICK_SYNC, Ordering::Relaxed);
+        synced
+    }
+
     /// Waits until there are batches to sync and either a caller waits for one of them or the delay is over.
     fn next_group(&self) -> Option<Vec<Committed>> {
         let mut state = self.state.lock();
-        state.syncing_since = None;
+        if let Some(since) = state.syncing_since.take() {
+            self.quick
+                .store(since.elapsed() <= QUICK_SYNC, Ordering::Relaxed);
+        }
         loop {
             let Some(first) = state.committed.first() else {
                 if state.closed {

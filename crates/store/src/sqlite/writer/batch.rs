@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::batch_policy::GATHER_PAUSE;
+use super::batch_policy::{Awaited, GATHER_PAUSE};
 use super::batch_writer::{BatchWriter, CacheState};
 use super::ledger::Ledger;
 use super::shared_ledger::BatchLoad;
@@ -118,9 +118,15 @@ impl Writer<'_> {
         } = current;
         open.share_while(books, batch.durable(), counts, || {
             loop {
-                let counts = open.counts();
-                let wanted = shared.sync_queue.is_awaited(batch);
-                let until = policy.open_until(*opened, &counts, wanted);
+                let (counts, unfinished) = open.load();
+                let awaited = if !shared.sync_queue.is_awaited(batch) {
+                    Awaited::No
+                } else if unfinished == 0 && shared.sync_queue.is_quick() {
+                    Awaited::ByAll
+                } else {
+                    Awaited::BySome
+                };
+                let until = policy.open_until(*opened, counts.first_call, awaited);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
                     // If one command needed the writer, others will too. Waiting a moment lets it decide them together.
                     if *interrupted {

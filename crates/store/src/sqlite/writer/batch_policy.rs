@@ -18,12 +18,21 @@ const LOCK_FREE: Duration = Duration::from_micros(400);
 /// How long the writer keeps the lock, over batches that are opened ahead, before it looks whether another process
 /// waits for it. If so, it leaves the lock free for [`LOCK_FREE`]. Calls that arrive meanwhile find no shared batch.
 const LOCK_KEPT: Duration = Duration::from_millis(50);
-/// How long the writer keeps the lock if no other process says that it waits. Programs that wait without saying so,
-/// such as earlier versions, get their turn this often.
+/// How long the writer keeps the lock if no other process says that it waits. Earlier versions, which wait without saying
+/// so and look often enough, get their turn then. For other programs it is a matter of chance.
 const LOCK_KEPT_MAX: Duration = Duration::from_secs(1);
 /// Under load, a batch that no caller waits for stays open this many times longer, because calls become cheaper the
 /// more of them share a batch.
 const UNAWAITED_FACTOR: u32 = 10;
+
+/// Whether callers wait for a batch to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    No,
+    BySome,
+    /// All calls that came in this batch have ended, so that none of them will join it, and the disk is quick.
+    ByAll,
+}
 
 #[derive(Debug)]
 pub(crate) struct BatchPolicy {
@@ -31,7 +40,7 @@ pub(crate) struct BatchPolicy {
     loaded: bool,
     /// Whether the next batch is opened before a call arrives, so that calls find a shared batch.
     pub(crate) opens_ahead: bool,
-    /// When the lock was last left free for other processes.
+    /// When the lock was last free for a moment.
     lock_freed: Instant,
     /// When the writer last looked whether another process waits for the lock.
     lock_checked: Instant,
@@ -67,21 +76,22 @@ impl BatchPolicy {
         (self.loaded, self.opens_ahead) = (false, false);
     }
 
-    /// The time until which a batch stays open, or `None` if it should be written now. Under load, even an awaited
-    /// batch stays open a little longer, so that more calls share it.
+    /// The time until which a batch stays open, or `None` if it should be written now. Under load, a batch that only some
+    /// of its callers wait for stays open a little longer, so that more calls share it.
     pub(crate) fn open_until(
         &self,
         opened: Instant,
-        counts: &BatchLoad,
-        is_awaited: bool,
+        first_call: Option<Instant>,
+        awaited: Awaited,
     ) -> Option<Instant> {
-        let first_call = counts.first_call;
-        match (self.loaded, is_awaited) {
+        let is_awaited = awaited != Awaited::No;
+        match (self.loaded, awaited) {
             _ if first_call.is_none() && (is_awaited || !self.opens_ahead) => None,
-            _ if is_awaited && counts.calls_have_ended() => None,
-            (true, false) => Some(opened + self.gather * UNAWAITED_FACTOR),
-            (true, true) | (false, false) => Some(first_call.unwrap_or(opened) + self.gather),
-            (false, true) => None,
+            (true, Awaited::No) => Some(opened + self.gather * UNAWAITED_FACTOR),
+            (true, Awaited::BySome) | (false, Awaited::No) => {
+                Some(first_call.unwrap_or(opened) + self.gather)
+            }
+            (_, Awaited::ByAll) | (false, Awaited::BySome) => None,
         }
     }
 
@@ -194,36 +204,27 @@ mod tests {
 
     #[test]
     fn a_batch_stays_open_for_company_under_load() {
-        #[derive(Debug, Clone, Copy)]
-        enum Calls {
-            None,
-            Open,
-            Ended,
-        }
-        use Calls::{Ended, Open};
+        use Awaited::{ByAll, BySome, No};
         let opened = Instant::now();
-        for ((loaded, opens_ahead), calls, is_awaited, until) in [
-            ((false, false), Calls::None, false, None),
-            ((false, false), Calls::None, true, None),
-            ((false, false), Open, false, Some(2 * MS)),
-            ((false, false), Open, true, None),
-            ((true, false), Calls::None, false, None),
-            ((true, true), Calls::None, false, Some(10 * MS)),
-            ((true, true), Calls::None, true, None),
-            ((true, true), Open, false, Some(10 * MS)),
-            ((true, true), Open, true, Some(2 * MS)),
-            ((true, true), Ended, false, Some(10 * MS)),
-            ((true, true), Ended, true, None),
+        let call = Some(opened + MS);
+        for ((loaded, opens_ahead), first_call, awaited, until) in [
+            ((false, false), None, No, None),
+            ((false, false), None, BySome, None),
+            ((false, false), call, No, Some(2 * MS)),
+            ((false, false), call, BySome, None),
+            ((false, false), call, ByAll, None),
+            ((true, false), None, No, None),
+            ((true, true), None, No, Some(10 * MS)),
+            ((true, true), None, BySome, None),
+            ((true, true), None, ByAll, None),
+            ((true, true), call, No, Some(10 * MS)),
+            ((true, true), call, BySome, Some(2 * MS)),
+            ((true, true), call, ByAll, None),
         ] {
-            let counts = match calls {
-                Calls::None => BatchLoad::default(),
-                Open => BatchLoad::of_calls(opened + MS, 1),
-                Ended => BatchLoad::of_calls(opened + MS, 0),
-            };
             assert_eq!(
-                policy(loaded, opens_ahead).open_until(opened, &counts, is_awaited),
+                policy(loaded, opens_ahead).open_until(opened, first_call, awaited),
                 until.map(|until| opened + until),
-                "{loaded} {opens_ahead} {calls:?} {is_awaited}"
+                "{loaded} {opens_ahead} {first_call:?} {awaited:?}"
             );
         }
     }

@@ -37,7 +37,8 @@ struct SharedBatch {
 pub(crate) struct BatchLoad {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
-    /// Calls admitted in this batch minus calls closed in it: the current difference, and its maximum.
+    /// Calls that came in this batch minus closes that came in it, also of earlier calls: the current difference, at
+    /// least 0, and its maximum.
     open_calls: usize,
     pub(crate) calls_peak: usize,
 }
@@ -51,21 +52,6 @@ impl BatchLoad {
 
     pub(crate) fn closes(&mut self) {
         self.open_calls = self.open_calls.saturating_sub(1);
-    }
-
-    /// The load of a batch whose first call came at `first_call`, and in which so many calls are open.
-    #[cfg(test)]
-    pub(crate) fn of_calls(first_call: Instant, open_calls: usize) -> Self {
-        Self {
-            first_call: Some(first_call),
-            open_calls,
-            ..Self::default()
-        }
-    }
-
-    /// Whether every call that was admitted in this batch has ended in it.
-    pub(crate) fn calls_have_ended(&self) -> bool {
-        self.first_call.is_some() && self.open_calls == 0
     }
 }
 
@@ -118,7 +104,7 @@ impl SharedLedger {
             Closed::Booked | Closed::Late => {
                 shared.counts.commands += 1;
                 shared.counts.closes();
-                let is_due = shared.counts.calls_have_ended() && shared.durable.is_awaited();
+                let is_due = shared.books.pending.unfinished == 0 && shared.durable.is_awaited();
                 drop(guard);
                 if is_due {
                     self.queue.request_batch();
@@ -157,11 +143,12 @@ impl SharedLedger {
         self.shared.lock().is_some()
     }
 
-    pub(crate) fn counts(&self) -> BatchLoad {
+    /// The load of the shared batch, and the number of its calls that are still open.
+    pub(crate) fn load(&self) -> (BatchLoad, usize) {
         let shared = self.shared.lock();
-        shared
-            .as_ref()
-            .map_or_else(BatchLoad::default, |shared| shared.counts)
+        shared.as_ref().map_or_else(Default::default, |shared| {
+            (shared.counts, shared.books.pending.unfinished)
+        })
     }
 
     /// Moves the decisions of the shared batch to `pending_write`. Later decisions belong to the batch of

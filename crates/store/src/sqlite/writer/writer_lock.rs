@@ -19,8 +19,8 @@ use crate::sync::{Instant, sleep};
 #[derive(Debug)]
 pub(crate) struct WriterLock {
     file: File,
-    /// Locked by processes that wait for the writer lock.
-    waiting: File,
+    /// Locked by processes that wait for the writer lock. `None` if this process cannot open the file.
+    waiting: Option<File>,
     held: bool,
     wait: Duration,
     /// Whether the writing connection waits for the database's own lock.
@@ -33,7 +33,9 @@ impl WriterLock {
         let file = open_beside(database, "-turn")?;
         Ok(Self {
             file,
-            waiting: open_beside(database, "-waiting")?,
+            waiting: open_beside(database, "-waiting")
+                .inspect_err(|error| tracing::warn!(%error, "others cannot see who waits to write"))
+                .ok(),
             held: false,
             wait,
             busy_wait: BusyWait::default(),
@@ -44,15 +46,21 @@ impl WriterLock {
     pub(crate) fn acquire(&mut self) -> rusqlite::Result<()> {
         let mut says_so = false;
         let acquired = self.poll(&mut says_so);
-        if says_so && let Err(error) = self.waiting.unlock() {
+        if says_so
+            && let Some(waiting) = &self.waiting
+            && let Err(error) = waiting.unlock()
+        {
             tracing::error!(%error, "the lock of a process that waits to write could not be released");
         }
         acquired
     }
 
-    /// Whether another process waits for the lock.
+    /// Whether another process waits for the lock. Also true if that cannot be found out.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.waiting.try_lock().is_err() || self.waiting.unlock().is_err()
+        let Some(waiting) = &self.waiting else {
+            return true;
+        };
+        waiting.try_lock().is_err() || waiting.unlock().is_err()
     }
 
     /// Tries to take the lock until its time is over. Sets `says_so` when the other processes know that this one waits.
@@ -62,7 +70,8 @@ impl WriterLock {
             match self.file.try_lock() {
                 Ok(()) => self.held = true,
                 Err(TryLockError::WouldBlock) if begun.elapsed() < self.wait => {
-                    *says_so = *says_so || self.waiting.try_lock_shared().is_ok();
+                    let waiting = self.waiting.as_ref();
+                    *says_so = *says_so || waiting.is_some_and(|it| it.try_lock_shared().is_ok());
                     sleep(LOCK_STEP);
                 }
                 Err(TryLockError::WouldBlock) => {

@@ -26,7 +26,7 @@ impl Backslashes {
     }
 
     /// Whether the last block ended with a backslash that escapes the next byte.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open != 0
     }

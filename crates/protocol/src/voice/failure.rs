@@ -22,7 +22,7 @@ mod tests {
     use crate::failure::Code;
 
     #[test]
-    fn an_unknown_voice_stays_unknown_and_our_model_name_rejects_gateway() {
+    fn an_unknown_voice_stays_unknown_and_an_unknown_model_is_our_fault() {
         let names = Names::of_model("voice-x", "maker/x");
         for (status, body, code, expected_status) in [
             (

@@ -93,7 +93,7 @@ fn write_block(it: &mut Array<'_>, block: &ResponseBlock, hidden: &mut Vec<Thoug
                     .raw("input", &arguments::object(text));
             });
         }
-        // `convert/pictures.rs` has replaced it with a text.
+        // `convert/answer.rs` or `transcoder.rs` has replaced it with a text.
         Block::Image { .. } => {}
     }
 }

@@ -32,6 +32,9 @@ pub struct Settings {
     pub gather: Duration,
     /// The maximum time between the commit of a batch and its sync if no caller waits for the batch.
     pub sync_delay: Duration,
+    /// A disk that syncs within this time is quick: after a batch that is written early, the next one need not wait
+    /// long.
+    pub quick_sync: Duration,
     /// The maximum number of admissions that wait for the writer. Further ones are refused as busy.
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused as busy.
@@ -164,6 +167,7 @@ impl Default for Settings {
             location: Location::File(PathBuf::from("tollgate-data/tollgate.db")),
             gather: Duration::from_millis(1),
             sync_delay: Duration::from_millis(5),
+            quick_sync: Duration::from_millis(1),
             queue_max: 4_096,
             queue_wait_max: Duration::from_millis(250),
             search_max: SEARCH_MAX,

@@ -18,9 +18,6 @@ use crate::sync::{
     AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, fault_point,
 };
 
-/// A disk that syncs within this time is quick: after a batch that is written early, the next one need not wait long.
-const QUICK_SYNC: Duration = Duration::from_millis(1);
-
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
 const LOST: u8 = 2;
@@ -215,8 +212,9 @@ pub(crate) struct SyncQueue {
     wake: Condvar,
     /// The number of the latest batch that a caller waits for.
     awaited: AtomicU64,
-    /// Whether the last sync took no longer than [`QUICK_SYNC`].
+    /// Whether the last sync took no longer than `quick_sync`.
     quick: AtomicBool,
+    quick_sync: Duration,
     broken: AtomicBool,
     delay: Duration,
     /// Used to wake the writer.
@@ -239,7 +237,11 @@ struct Committed {
 }
 
 impl SyncQueue {
-    pub(crate) fn new(delay: Duration, queue: Arc<CommandQueue>) -> Arc<Self> {
+    pub(crate) fn new(
+        delay: Duration,
+        quick_sync: Duration,
+        queue: Arc<CommandQueue>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 committed: Vec::new(),
@@ -250,6 +252,7 @@ impl SyncQueue {
             wake: Condvar::new(),
             awaited: AtomicU64::new(0),
             quick: AtomicBool::new(false),
+            quick_sync,
             broken: AtomicBool::new(false),
             delay,
             queue,
@@ -307,12 +310,6 @@ impl SyncQueue {
         self.quick.load(Ordering::Relaxed)
     }
 
-    /// Makes the last sync count as quick.
-    #[cfg(all(test, not(feature = "schedules")))]
-    pub(crate) fn set_quick(&self) {
-        self.quick.store(true, Ordering::Relaxed);
-    }
-
     fn request_sync(&self, batch: &Batch) {
         // Only the first waiter of a batch needs to wake the threads.
         if self.awaited.fetch_max(batch.number, Ordering::Relaxed) >= batch.number {
@@ -351,17 +348,14 @@ impl SyncQueue {
         let begun = Instant::now();
         let synced = sync();
         self.quick
-            .store(begun.elapsed() <= QUICK_SYNC, Ordering::Relaxed);
+            .store(begun.elapsed() <= self.quick_sync, Ordering::Relaxed);
         synced
     }
 
     /// Waits until there are batches to sync and either a caller waits for one of them or the delay is over.
     fn next_group(&self) -> Option<Vec<Committed>> {
         let mut state = self.state.lock();
-        if let Some(since) = state.syncing_since.take() {
-            self.quick
-                .store(since.elapsed() <= QUICK_SYNC, Ordering::Relaxed);
-        }
+        state.syncing_since = None;
         loop {
             let Some(first) = state.committed.first() else {
                 if state.closed {

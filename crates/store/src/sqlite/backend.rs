@@ -154,7 +154,8 @@ impl Sqlite {
             call_wait_max: settings.queue_wait_max,
             change_wait_max: settings.lock_wait_max,
         }));
-        let sync_queue = SyncQueue::new(settings.sync_delay, Arc::clone(&queue));
+        let sync_queue =
+            SyncQueue::new(settings.sync_delay, settings.quick_sync, Arc::clone(&queue));
         let shared_ledger = Arc::new(SharedLedger::new(&queue));
         let shared = WriterContext {
             queue: Arc::clone(&queue),

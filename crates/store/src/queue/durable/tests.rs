@@ -8,7 +8,7 @@ fn sync_queue() -> Arc<SyncQueue> {
         call_wait_max: Duration::ZERO,
         change_wait_max: Duration::ZERO,
     });
-    SyncQueue::new(Duration::from_secs(3600), Arc::new(queue))
+    SyncQueue::new(Duration::from_secs(3600), Duration::ZERO, Arc::new(queue))
 }
 
 #[tokio::test]

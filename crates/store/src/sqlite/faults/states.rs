@@ -119,24 +119,29 @@ async fn the_writer_holds_what_the_table_of_its_states_says() {
 /// written at once, if the disk is quick.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_is_written_when_the_last_of_its_calls_has_ended() {
-    let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
+    let rig = Rig::with(|settings| {
+        settings.gather = Duration::from_secs(60);
+        settings.quick_sync = Duration::MAX;
+    })
+    .await;
     // Four open calls count as load, so the next batch stays open.
     let mut calls = Vec::new();
     for _ in 0..4 {
         calls.push(rig.admit().await.unwrap());
     }
     assert_eq!(calls[3].durable.wait().await, Ok(()));
-    let Backend::Sqlite(sqlite) = &rig.store.backend else {
-        unreachable!("a rig is embedded");
-    };
-    sqlite.sync_queue.set_quick();
 
     let (first, last) = (rig.admit().await.unwrap(), rig.admit().await.unwrap());
     let durable = first.durable.clone();
     let waiting = tokio::spawn(async move { durable.wait().await });
-    while !first.durable.is_awaited() {
-        tokio::task::yield_now().await;
-    }
+    let Backend::Sqlite(sqlite) = &rig.store.backend else {
+        unreachable!("a rig is embedded");
+    };
+    // A close that finds the books with the writer is queued, and would wait for the end of the batch.
+    rig.until("the books are shared", |_| {
+        first.durable.is_awaited() && sqlite.shared_ledger.is_shared()
+    })
+    .await;
     rig.release(&first);
     // Neither a close of an earlier call nor that of the first one ends the batch, because the other call is open.
     rig.release(&calls[0]);

@@ -114,7 +114,7 @@ impl Node {
             call_wait_max: Duration::MAX,
             change_wait_max: Duration::MAX,
         }));
-        let sync_queue = SyncQueue::new(5 * GATHER, Arc::clone(&queue));
+        let sync_queue = SyncQueue::new(5 * GATHER, GATHER, Arc::clone(&queue));
         let node = Self {
             shared_ledger: Arc::new(SharedLedger::new(&queue)),
             counters: Arc::default(),

@@ -87,7 +87,7 @@ fn who_waits_for_a_batch_learns_what_became_of_it() {
         let scheduler = RandomScheduler::new_from_seed(1, RANDOM_SCHEDULES);
         Runner::new(scheduler, config()).run(move || {
             checked::begin(true, None);
-            let sync_queue = SyncQueue::new(Duration::from_millis(5), queue());
+            let sync_queue = SyncQueue::new(Duration::from_millis(5), Duration::ZERO, queue());
             let batch = Batch::synced_by(1, &sync_queue);
             let durable = batch.durable();
             let syncer = thread::spawn({
@@ -138,7 +138,7 @@ fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
 fn a_call_belongs_to_the_batch_that_it_was_told() {
     in_every_schedule("open books", || {
         let queue = queue();
-        let sync_queue = SyncQueue::new(Duration::ZERO, Arc::clone(&queue));
+        let sync_queue = SyncQueue::new(Duration::ZERO, Duration::ZERO, Arc::clone(&queue));
         let (first, second) = (
             Batch::synced_by(1, &sync_queue),
             Batch::synced_by(2, &sync_queue),

@@ -225,7 +225,10 @@ mod tests {
             change_wait_max: Duration::ZERO,
         });
         let queue = Arc::new(queue);
-        let batch = Batch::synced_by(1, &SyncQueue::new(Duration::ZERO, Arc::clone(&queue)));
+        let batch = Batch::synced_by(
+            1,
+            &SyncQueue::new(Duration::ZERO, Duration::ZERO, Arc::clone(&queue)),
+        );
         let (wallet, known, other) = (WalletId::random(), KeyId::random(), KeyId::random());
         let mut books = Books::default();
         let mut money = Wallet::default();

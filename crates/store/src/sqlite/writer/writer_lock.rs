@@ -34,7 +34,7 @@ impl WriterLock {
         Ok(Self {
             file,
             waiting: open_beside(database, "-waiting")
-                .inspect_err(|error| tracing::warn!(%error, "others cannot see who waits to write"))
+                .inspect_err(|error| tracing::warn!(%error, "other processes will not see that this one waits to write"))
                 .ok(),
             held: false,
             wait,

@@ -355,7 +355,7 @@ class Version(unittest.TestCase):
 
     def test_lock_files_chart_and_descriptions_have_it(self):
         for name in ("Cargo.lock", "fuzz/Cargo.lock"):
-            locked = re.findall(r'name = "tollgate-(?!fuzz)\w+"\nversion = "(.+)"', (ROOT / name).read_text())
+            locked = re.findall(r'name = "tollgate-(?!fuzz)[\w-]+"\nversion = "(.+)"', (ROOT / name).read_text())
             self.assertEqual(set(locked), {self.version}, name)
         chart = (ROOT / "deploy/helm/tollgate/Chart.yaml").read_text()
         self.assertEqual(re.findall(r'(?i)^(?:app)?version: "?([\d.]+)"?$', chart, re.MULTILINE), [self.version] * 2)

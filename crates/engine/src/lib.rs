@@ -38,7 +38,7 @@ pub use billing::route_cost::RouteCost;
 pub use call::answer::{Answer, AnswerBody};
 pub use call::arrival::Arrival;
 pub use call::failed_call::FailedCall;
-pub use call::record::{FALLBACK, PASSED_OVER};
+pub use call::record::{FALLBACK, NOTE_SEPARATOR, PASSED_OVER};
 pub use call::stream::StreamRelay;
 pub use caller_urls::ImageFetchLimits;
 pub use callers::keyring::LastKey;

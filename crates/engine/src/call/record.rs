@@ -21,6 +21,9 @@ const NOTES_BYTES_MAX: usize = 8 << 10;
 /// Follows the name of a channel or of a fallback model in the note that it was not tried.
 pub const PASSED_OVER: &str = "passed over";
 
+/// Separates the notes about routes in a journal row.
+pub const NOTE_SEPARATOR: &str = "; ";
+
 /// The beginning of a note about a fallback, which names both models.
 pub const FALLBACK: &str = "fallback: ";
 
@@ -105,6 +108,8 @@ pub(crate) struct Record {
     row: JournalRow,
     arrived: Instant,
     route_notes: String,
+    /// Notes about fallback models that cannot serve this request. They matter only if the named model fails.
+    unfit_fallbacks: String,
     /// The channel of the last failed attempt. If the call fails, it counts as a failure of this channel.
     failed_channel: Option<Arc<str>>,
     /// The fallback model that may answer instead of the model that the caller named.
@@ -129,6 +134,7 @@ impl Record {
             row,
             arrived: arrival.at,
             route_notes: String::new(),
+            unfit_fallbacks: String::new(),
             failed_channel: None,
             fallback: None,
             asked_us: 0,
@@ -187,12 +193,13 @@ impl Record {
         }
         self.separate_notes();
         self.route_notes.push_str("said: ");
-        self.route_notes.push_str(&words.replace("; ", ", "));
+        self.add_foreign_text(words);
     }
 
     /// Records that the call continues with another model, because the previous one has no route left.
     pub(crate) fn fall_back(&mut self, before: &str, to: &Arc<str>) {
         self.fallback = Some(Arc::clone(to));
+        self.add_unfit_fallbacks();
         self.separate_notes();
         self.route_notes.push_str(FALLBACK);
         self.route_notes.push_str(before);
@@ -202,13 +209,16 @@ impl Record {
 
     /// Records that a fallback model cannot serve this request.
     pub(crate) fn fallback_unfit(&mut self, model: &str, failure: &Failure) {
-        self.separate_notes();
-        self.route_notes.push_str(model);
-        self.route_notes.push_str(": ");
-        self.route_notes.push_str(PASSED_OVER);
-        self.route_notes.push_str(" (");
-        self.route_notes.push_str(failure.code.as_str());
-        self.route_notes.push(')');
+        let notes = &mut self.unfit_fallbacks;
+        if !notes.is_empty() {
+            notes.push_str(NOTE_SEPARATOR);
+        }
+        notes.push_str(model);
+        notes.push_str(": ");
+        notes.push_str(PASSED_OVER);
+        notes.push_str(" (");
+        notes.push_str(failure.code.as_str());
+        notes.push(')');
     }
 
     /// Records that the head of the upstream's response has arrived.
@@ -280,7 +290,10 @@ impl Record {
         // A failed call counts for the channel of its last attempt. A call that fails before any attempt counts for no
         // channel, and neither does a client that left between two attempts.
         if outcome.is_failure() && self.row.channel.is_none() {
-            self.row.channel = self.failed_channel;
+            self.row.channel = self.failed_channel.take();
+            if self.row.channel.is_some() {
+                self.add_unfit_fallbacks();
+            }
         }
         if !self.route_notes.is_empty() {
             self.row.route_notes = Some(self.route_notes.into());
@@ -309,7 +322,21 @@ impl Record {
 
     fn separate_notes(&mut self) {
         if !self.route_notes.is_empty() {
-            self.route_notes.push_str("; ");
+            self.route_notes.push_str(NOTE_SEPARATOR);
+        }
+    }
+
+    /// Adds a text that others wrote. It must not contain the separator, because readers split the notes there.
+    fn add_foreign_text(&mut self, text: &str) {
+        self.route_notes
+            .push_str(&text.replace(NOTE_SEPARATOR, ", "));
+    }
+
+    fn add_unfit_fallbacks(&mut self) {
+        if !self.unfit_fallbacks.is_empty() {
+            self.separate_notes();
+            self.route_notes
+                .push_str(&std::mem::take(&mut self.unfit_fallbacks));
         }
     }
 
@@ -355,8 +382,84 @@ impl AttemptLog for Record {
         self.route_notes.push_str(failure.code.as_str());
         if let Some(cause) = &failure.cause {
             self.route_notes.push_str(" (");
-            self.route_notes.push_str(cause);
+            self.add_foreign_text(cause);
             self.route_notes.push(')');
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            row: JournalRow::default(),
+            arrived: Instant::now(),
+            route_notes: String::new(),
+            unfit_fallbacks: String::new(),
+            failed_channel: None,
+            fallback: None,
+            asked_us: 0,
+            answer: None,
+            trace: None,
+        }
+    }
+
+    fn notes_of(ended: &EndedCall) -> Vec<&str> {
+        let notes = ended.row.route_notes.as_deref();
+        notes
+            .iter()
+            .flat_map(|notes| notes.split(NOTE_SEPARATOR))
+            .collect()
+    }
+
+    #[test]
+    fn an_upstreams_text_makes_no_note_of_its_own() {
+        let mut record = record();
+        record.row.channel = Some("one".into());
+        let mut failure = Failure::upstream_error();
+        failure.cause = Some("busy; fallback: maker/a to maker/b; two: ok".into());
+        record.attempt_failed(&failure);
+        let ended = record.refused(&failure);
+        assert_eq!(
+            notes_of(&ended),
+            ["one: upstream_error (busy, fallback: maker/a to maker/b, two: ok)"]
+        );
+    }
+
+    #[test]
+    fn a_fallback_that_cannot_serve_is_noted_only_if_the_named_model_fails() {
+        let unfit = Failure::unsupported_parameter("temperature", "It is fixed.");
+        let with_unfit = || {
+            let mut record = record();
+            record.fallback_unfit("maker/b", &unfit);
+            record.row.channel = Some("one".into());
+            record
+        };
+        let passed_over = "maker/b: passed over (unsupported_parameter)";
+        assert_eq!(notes_of(&with_unfit().free()), [""; 0]);
+        // Refused before any attempt, for example because the wallet is empty.
+        let mut refused = with_unfit();
+        refused.row.channel = None;
+        assert_eq!(notes_of(&refused.refused(&unfit)), [""; 0]);
+
+        let failure = Failure::upstream_error();
+        let mut failed = with_unfit();
+        failed.attempt_failed(&failure);
+        let failed = failed.refused(&failure);
+        assert_eq!(notes_of(&failed), ["one: upstream_error", passed_over]);
+
+        let mut continued = with_unfit();
+        continued.attempt_failed(&failure);
+        continued.fall_back("maker/a", &"maker/c".into());
+        assert_eq!(
+            notes_of(&continued.free()),
+            [
+                "one: upstream_error",
+                passed_over,
+                "fallback: maker/a to maker/c"
+            ]
+        );
     }
 }

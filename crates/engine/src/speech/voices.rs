@@ -80,7 +80,10 @@ async fn ask(
         CollectError::TooLarge => RouteFailure::stop(Failure::upstream_error()),
         CollectError::NoMemory => RouteFailure::stop(no_memory_for("this answer")),
     })?;
-    let names = Names::of_model(&route.model, &model.id);
+    let names = Names {
+        hidden: route.channel.identity(),
+        ..Names::of_model(&route.model, &model.id)
+    };
     let voices = voice::clean_voices(&body, names);
     let voices = voices.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
     attempt.report(CallOutcome::Served);

@@ -202,7 +202,13 @@ impl Engine {
             }
             TaskReply::Nothing => return PollReport::unclear(),
         };
-        let mut polled = protocol.video.read_poll(status, answer.body(), task);
+        let catalog = self.catalog();
+        let channel = catalog.channel(&upstream.channel);
+        let task = Task {
+            hidden: channel.map_or(&[], |channel| channel.identity()),
+            ..*task
+        };
+        let mut polled = protocol.video.read_poll(status, answer.body(), &task);
         if let PollResult::Delivered(delivery) = &mut polled {
             answer.deliver(delivery);
         }

@@ -240,6 +240,7 @@ impl Sender {
                 let name = self.row.claim.task.to_string();
                 let mut task = self.engine.task_of(&self.row, &name);
                 task.upstream_model = &route.model;
+                task.hidden = route.channel.identity();
                 let mut accepted = self.protocol.video.read_creation(answer.body(), &task);
                 let id = match &mut accepted {
                     CreationResult::Follow(id) => id.as_str().into(),

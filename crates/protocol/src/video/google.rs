@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::media::{Delivery, HostedMedium, MediaKind, Medium, Source};
 use super::task::{Cause, ReportedUsage, Task};
-use crate::scrub::{Names, explain};
+use crate::scrub::explain;
 
 /// `google.rpc.Code`: the request is invalid.
 const INVALID_ARGUMENT: i64 = 3;
@@ -76,8 +76,7 @@ fn code_of_label(label: &str) -> Option<i64> {
 
 /// An upstream's text without its identity.
 pub(super) fn clean(text: &str, task: &Task<'_>) -> String {
-    let names = Names::of_model(task.upstream_model, task.model);
-    explain(text, names).unwrap_or_default()
+    explain(text, task.names()).unwrap_or_default()
 }
 
 /// The location of a video: inside the answer in one of `members`, or at its `uri`. The gateway
@@ -130,6 +129,7 @@ mod tests {
         id: "t",
         model: "maker/film",
         upstream_model: "film-1",
+        hidden: &[],
         created_ms: 0,
         now_ms: 0,
         memo: None,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::media::Delivery;
+use crate::scrub::Names;
 
 /// The data of a task that its protocol needs.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +14,8 @@ pub struct Task<'a> {
     pub model: &'a str,
     /// The upstream's name of the model. It is never shown, and removed from the upstream's texts.
     pub upstream_model: &'a str,
+    /// Words that identify the channel, which are removed from the upstream's texts too. Empty if no channel is asked.
+    pub hidden: &'a [Box<str>],
     /// The creation time, in Unix milliseconds.
     pub created_ms: i64,
     /// The time of this step, in Unix milliseconds.
@@ -21,6 +24,16 @@ pub struct Task<'a> {
     pub memo: Option<&'a str>,
     /// The URL under which copied media are served.
     pub public_url: &'a str,
+}
+
+impl<'a> Task<'a> {
+    /// The names by which the upstream's texts are cleaned.
+    pub(super) fn names(&self) -> Names<'a> {
+        Names {
+            hidden: self.hidden,
+            ..Names::of_model(self.upstream_model, self.model)
+        }
+    }
 }
 
 /// The state of a task that is not finished.
@@ -131,6 +144,8 @@ pub(super) fn percent(reported: &Value) -> Option<u8> {
 mod tests {
     use serde_json::json;
 
+    use super::super::Protocol;
+    use super::super::{content_task::ContentTask, omni::Omni, predict::Predict, video_a::VideoA};
     use super::*;
 
     #[test]
@@ -147,6 +162,46 @@ mod tests {
             (json!(null), None),
         ] {
             assert_eq!(percent(&reported), shown, "{reported}");
+        }
+    }
+
+    #[test]
+    fn no_report_shows_the_name_of_the_channel() {
+        let message = "The storage of Mountain is full.";
+        let hidden: [Box<str>; 1] = ["mountain".into()];
+        let error = format!(r#"{{"code":"internal","message":"{message}"}}"#);
+        let failed = format!(r#"{{"status":"failed","error":{error},"errors":[{error}]}}"#);
+        let operation = format!(
+            r#"{{"name":"operations/1","done":true,"error":{{"code":13,"message":"{message}"}}}}"#
+        );
+        let protocols: [(&dyn Protocol, &str); 4] = [
+            (&ContentTask, &failed),
+            (&VideoA, &failed),
+            (&Omni, &failed),
+            (&Predict, &operation),
+        ];
+        for (protocol, report) in protocols {
+            let shown = |hidden: &[Box<str>]| {
+                let task = Task {
+                    id: "task_1",
+                    model: "maker/film",
+                    upstream_model: "film-1",
+                    hidden,
+                    created_ms: 0,
+                    now_ms: 0,
+                    memo: None,
+                    public_url: "http://localhost",
+                };
+                let polled = protocol.read_poll(200, report.as_bytes(), &task);
+                let PollResult::Ended(outcome) = polled else {
+                    panic!("{polled:?}");
+                };
+                String::from_utf8(outcome.snapshot).unwrap()
+            };
+            assert!(shown(&[]).contains("Mountain"), "{}", shown(&[]));
+            let shown = shown(&hidden);
+            assert!(shown.contains("storage of"), "{shown}");
+            assert!(!shown.contains("Mountain"), "{shown}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Builds the catalog of a configuration.
 
 use engine::{Catalog, CatalogError, Engine};
+use store::StoreError;
 
 use crate::config::Plan;
 
@@ -26,17 +27,16 @@ pub(super) async fn build(engine: &Engine, plan: Plan) -> Result<Catalog, Catalo
 
 /// The channels that have open tasks but are missing in the plan, with the number of these tasks. A task can be polled
 /// only through the channel where it runs (T8).
-pub(super) async fn missing_channels(engine: &Engine, plan: &Plan) -> Vec<(String, u64)> {
-    let channels = engine.store().task_channels().await;
-    let channels = channels.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the channels of open tasks could not be looked up");
-        Vec::new()
-    });
+pub(super) async fn missing_channels(
+    engine: &Engine,
+    plan: &Plan,
+) -> Result<Vec<(String, u64)>, StoreError> {
+    let channels = engine.store().task_channels().await?;
     let is_idle = |name: &str| plan.idle.iter().any(|(idle, _)| idle == name);
     let is_usable = |name: &str| plan.channels.iter().any(|channel| channel.name == name);
-    channels
+    let missing = channels
         .into_iter()
         .filter(|(name, _)| !is_idle(name) && !is_usable(name))
-        .map(|(name, tasks)| (name.into(), tasks))
-        .collect()
+        .map(|(name, tasks)| (name.into(), tasks));
+    Ok(missing.collect())
 }

@@ -108,9 +108,15 @@ impl CatalogKeeper {
         if let Err(bad) = allowed.and_then(|()| PastedSecrets::take(&mut entries, "new")) {
             return Ok(vec![bad.to_string()]);
         }
-        match with_entries(now.config.clone(), entries).await? {
+        let config = match with_entries(now.config.clone(), entries).await? {
+            Ok(config) => config,
+            Err(problems) => return Ok(shown(&problems)),
+        };
+        match self.plan(config).await {
             Ok(_) => Ok(Vec::new()),
-            Err(problems) => Ok(shown(&problems)),
+            Err(ReplaceError::Problems(problems)) => Ok(shown(&problems)),
+            Err(error @ ReplaceError::OpenTasks(..)) => Ok(vec![error.to_string()]),
+            Err(error) => Err(error),
         }
     }
 
@@ -232,18 +238,24 @@ impl CatalogKeeper {
         config: Config,
         stored_version: i64,
     ) -> Result<(Loaded, engine::Catalog), ReplaceError> {
+        let (config, plan) = self.plan(config).await?;
+        let loaded = Loaded::of(config, &plan, stored_version);
+        let catalog = build(&self.engine, plan).await?;
+        Ok((loaded, catalog))
+    }
+
+    /// The plan of a configuration that may replace the one in force.
+    async fn plan(&self, config: Config) -> Result<(Config, config::Plan), ReplaceError> {
         let (config, plan) = run_blocking(move || {
             let plan = config::resolve(&config);
             (config, plan)
         })
         .await?;
         let plan = plan.map_err(ReplaceError::Problems)?;
-        if let Some((channel, tasks)) = missing_channels(&self.engine, &plan).await.pop() {
+        if let Some((channel, tasks)) = missing_channels(&self.engine, &plan).await?.pop() {
             return Err(ReplaceError::OpenTasks(channel, tasks));
         }
-        let loaded = Loaded::of(config, &plan, stored_version);
-        let catalog = build(&self.engine, plan).await?;
-        Ok((loaded, catalog))
+        Ok((config, plan))
     }
 
     fn install(&self, loaded: Loaded, catalog: engine::Catalog) -> Arc<InForce> {
@@ -253,15 +265,25 @@ impl CatalogKeeper {
         in_force
     }
 
-    /// Installs the current file. If catalogs are stored, its entries are replaced with those of the store.
-    pub(super) async fn reload(&self, file: &Path) -> Result<Arc<InForce>, ReplaceError> {
+    /// Installs the current file. If catalogs are stored, its entries are replaced with those of the store. Returns
+    /// also whether the file changes settings that take effect only after a restart.
+    pub(super) async fn reload(
+        &self,
+        file: &Path,
+        started_with: &Config,
+    ) -> Result<(Arc<InForce>, bool), ReplaceError> {
         let _alone = self.changing.lock().await;
         let file = file.to_owned();
         let config = run_blocking(move || Config::load(&file)).await?;
-        let config = config.map_err(ReplaceError::Problems)?;
+        let mut config = config.map_err(ReplaceError::Problems)?;
+        let needs_restart = !config.differs_only_in_catalog(started_with);
+        // Whether nodes follow the store is decided at the start. A node that saved changes elsewhere from now on
+        // would lose those of other nodes.
+        config.admin.config = started_with.admin.config;
+        config.admin.credential_env = started_with.admin.credential_env.clone();
         let (config, version) = with_stored_entries(config, &self.engine).await?;
         let (loaded, catalog) = self.prepare(config, version).await?;
-        Ok(self.install(loaded, catalog))
+        Ok((self.install(loaded, catalog), needs_restart))
     }
 
     /// Installs newer catalogs from the store, forever. Runs on nodes that keep their catalog there.

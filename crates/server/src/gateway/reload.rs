@@ -90,11 +90,11 @@ enum Reloaded {
 }
 
 async fn reload(file: &Path, started_with: &Config, keeper: &CatalogKeeper) -> Reloaded {
-    match keeper.reload(file).await {
-        Ok(in_force) => {
+    match keeper.reload(file, started_with).await {
+        Ok((in_force, needs_restart)) => {
             let models = in_force.config.models.len() - in_force.unlisted.len();
             tracing::info!(models, "the configuration is reloaded");
-            if !in_force.config.differs_only_in_catalog(started_with) {
+            if needs_restart {
                 tracing::warn!(
                     "settings other than channels, their timeouts and models have changed; they take effect after a restart"
                 );

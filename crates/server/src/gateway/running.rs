@@ -49,6 +49,10 @@ impl Gateway {
         let config = &config;
         let admin_token = plan.admin_token.clone();
         let missing = missing_channels(&engine, &plan).await;
+        let missing = missing.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the channels of open tasks could not be looked up");
+            Vec::new()
+        });
         let loaded = Loaded::of(config.clone(), &plan, version);
         let catalog = build(&engine, plan).await?;
         engine.set_catalog(catalog);

@@ -65,7 +65,9 @@ fn counts(usage: &Value) -> Value {
     ] {
         if let Some(count) = usage.get(name).filter(|count| !count.is_null()) {
             counts[own] = count.clone();
-            total = total.zip(count.as_u64()).map(|(sum, count)| sum + count);
+            total = total
+                .zip(count.as_u64())
+                .map(|(sum, count): (u64, u64)| sum.saturating_add(count));
         }
     }
     if let Some(total) = total {

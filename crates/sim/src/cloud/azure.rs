@@ -109,9 +109,12 @@ fn dated(parts: &Parts) -> Result<(Option<String>, &str), Reply> {
 
 /// Sets the model to the deployment in the path, even if the body names another model.
 fn with_model(body: &Bytes, deployment: &str) -> Result<Bytes, Reply> {
-    let mut request: Value = serde_json::from_slice(body).map_err(|_| not_found())?;
-    request["model"] = deployment.into();
-    Ok(request.to_string().into())
+    let request = serde_json::from_slice(body).map_err(|_| not_found())?;
+    let Value::Object(mut request) = request else {
+        return Err(not_found());
+    };
+    request.insert("model".to_owned(), deployment.into());
+    Ok(Value::Object(request).to_string().into())
 }
 
 fn not_found() -> Reply {
@@ -121,4 +124,21 @@ fn not_found() -> Reply {
 
 fn failure(status: StatusCode, body: &Value) -> Reply {
     Reply::json(status, body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_takes_the_model_of_the_deployment() {
+        let named = |body: &'static str| with_model(&Bytes::from_static(body.as_bytes()), "mine");
+        assert_eq!(
+            named(r#"{"model":"other","n":1}"#).ok().as_deref(),
+            Some(br#"{"model":"mine","n":1}"#.as_slice())
+        );
+        for body in ["[]", "1", "null", "no JSON"] {
+            assert!(named(body).is_err(), "{body}");
+        }
+    }
 }

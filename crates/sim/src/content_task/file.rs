@@ -44,7 +44,10 @@ impl Protocol for File {
         let (seconds, words) = (task.seconds(), task.prompt());
         let (kind, mut bytes) = match self.extension.as_str() {
             "png" if task.has_word("bad-frame") => ("image/png", b"no picture".to_vec()),
-            "png" => ("image/png", video_file::frame(seconds - 1, &words)),
+            "png" => (
+                "image/png",
+                video_file::frame(seconds.saturating_sub(1), &words),
+            ),
             _ if task.has_word("page") => return html_page(),
             "mov" => (
                 "video/quicktime",

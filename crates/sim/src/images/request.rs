@@ -153,9 +153,11 @@ fn size(top: &Member<'_>, family: Family, own: Option<(u32, u32)>) -> Result<(u3
         };
         let ratio = top.text("aspect_ratio")?.and_then(|it| it.split_once(':'));
         let ratio = ratio.and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
-        let (across, down): (u32, u32) = ratio.unwrap_or((1, 1));
-        let longer = across.max(down).max(1);
-        return Ok((side * across / longer, side * down / longer));
+        let (across, down): (u16, u16) = ratio.unwrap_or((1, 1));
+        let (across, down) = (u32::from(across).max(1), u32::from(down).max(1));
+        let longer = across.max(down);
+        let side_of = |part: u32| (side * part / longer).max(1);
+        return Ok((side_of(across), side_of(down)));
     }
     let text = top.text("size")?.unwrap_or("auto");
     let tier = match text {

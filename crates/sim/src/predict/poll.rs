@@ -67,7 +67,7 @@ impl Protocol for Poll {
             // `done` is absent while the operation runs.
             json!({ "name": self.name })
         } else {
-            let percent = job.polls * 100 / (pending + 1);
+            let percent = job.polls.saturating_mul(100) / pending.saturating_add(1);
             json!({ "name": self.name, "metadata": { "progressPercent": percent } })
         };
         one_line(StatusCode::OK, &operation)

@@ -50,7 +50,7 @@ impl Protocol for Poll {
         let pending = job.polls_pending();
         if job.polls <= pending {
             // The answer to the first poll of a running task has no body.
-            let progress = job.polls * 100 / (pending + 1);
+            let progress = job.polls.saturating_mul(100) / pending.saturating_add(1);
             let body = match job.polls {
                 1 => String::new(),
                 _ => json!({ "status": "pending", "progress": progress }).to_string(),

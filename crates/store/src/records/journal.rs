@@ -225,6 +225,14 @@ impl StatusRange {
         }
     }
 
+    /// All errors.
+    pub fn errors() -> Self {
+        Self {
+            first: 400,
+            last: 599,
+        }
+    }
+
     /// A class of statuses: 4 is 400 to 499.
     pub fn class(class: u16) -> Self {
         let first = class.saturating_mul(100);

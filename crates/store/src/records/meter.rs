@@ -25,7 +25,7 @@ impl PartialEq for MeterText {
 
 impl Eq for MeterText {}
 
-/// Tokens by their class, for metrics.
+/// Tokens by their class, for metrics and reports. Tokens of pictures and audio count as `input` and `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCounts {
     pub input: u64,
@@ -47,12 +47,13 @@ impl TokenCounts {
 
 impl From<&Meter> for TokenCounts {
     fn from(meter: &Meter) -> Self {
+        let sum = |classes: [u64; 3]| classes.into_iter().fold(0, u64::saturating_add);
         Self {
-            input: meter.input,
+            input: sum([meter.input, meter.image_input, meter.audio_input]),
             cached_input: meter.cached_input,
             cache_write: meter.cache_write,
             cache_write_1h: meter.cache_write_1h,
-            output: meter.output,
+            output: sum([meter.output, meter.image_output, meter.audio_output]),
         }
     }
 }
@@ -141,5 +142,24 @@ mod tests {
             assert_eq!(text.read().unwrap(), meter);
             assert_eq!(text, MeterText::from(text.as_str()));
         }
+    }
+
+    #[test]
+    fn tokens_of_pictures_and_audio_are_counted() {
+        let meter = Meter {
+            input: 1,
+            image_input: 20,
+            audio_input: 300,
+            cached_input: 4_000,
+            output: 2,
+            image_output: 30,
+            audio_output: u64::MAX,
+            ..Meter::default()
+        };
+        let tokens = TokenCounts::from(&meter);
+        assert_eq!(
+            (tokens.input, tokens.cached_input, tokens.output),
+            (321, 4_000, u64::MAX)
+        );
     }
 }

@@ -10,7 +10,9 @@ use store::{
 };
 
 use crate::nodes::named;
-use crate::test_database::{NOW, TestDatabase, actor, admit, credits, key, price, settled, wallet};
+use crate::test_database::{
+    NOW, TestDatabase, actor, admit, credits, key, price, restart_time, settled, wallet,
+};
 
 const LONG: Duration = Duration::from_secs(3_600);
 const SECRET: &str = "whsec_of_the_story";
@@ -287,16 +289,12 @@ pub(crate) async fn a_delivery_outlives_the_node_that_claimed_it(database: &Test
     // A node that restarts continues at once.
     drop(store);
     let (store, _) = Store::open(&named(database, "one")).unwrap();
-    let found = store.claim_deliveries(10, LONG, store_now()).await.unwrap();
+    let found = store
+        .claim_deliveries(10, LONG, restart_time())
+        .await
+        .unwrap();
     assert_eq!(found[0].claim.attempt, 3);
     assert!(report(&store, &found[0], DeliveryOutcome::Delivered).await);
-}
-
-/// The machine's time, because claims of earlier starts are voided by the machine's clock.
-fn store_now() -> ledger::UnixMs {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = i64::try_from(since.unwrap().as_millis()).unwrap();
-    NOW.max(ledger::UnixMs::new(now))
 }
 
 pub(crate) async fn what_a_node_sees_is_seen_by_all_until_it_expires(database: &TestDatabase) {

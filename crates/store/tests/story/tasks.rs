@@ -12,7 +12,8 @@ use store::{
 
 use crate::nodes::named;
 use crate::test_database::{
-    NOW, TestDatabase, admission, assert_clean, credits, funded, price, settled as close_of,
+    NOW, TestDatabase, admission, assert_clean, credits, funded, price, restart_time,
+    settled as close_of,
 };
 
 /// A lease that has already expired when it begins.
@@ -269,7 +270,7 @@ pub(crate) async fn a_task_outlives_its_process(database: &TestDatabase) {
         (credits(4), Micro::ZERO)
     );
     assert_clean(&store).await;
-    let rows = claim(&store, LONG).await;
+    let rows = store.claim_tasks(10, LONG, restart_time()).await.unwrap();
     assert_eq!(rows.len(), 2);
     for row in rows {
         let opened = if row.hold == first.hold {

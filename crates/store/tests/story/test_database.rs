@@ -22,6 +22,14 @@ pub(crate) enum TestDatabase {
 /// A fixed time, so that a test that uses it does not depend on when it runs.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
+/// A time at which the claims of earlier starts are void: a start voids them by the machine's clock, which may be ahead
+/// of [`NOW`].
+pub(crate) fn restart_time() -> UnixMs {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = i64::try_from(since.unwrap().as_millis()).unwrap();
+    NOW.max(UnixMs::new(now))
+}
+
 /// A time that is in the past by every clock.
 pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 

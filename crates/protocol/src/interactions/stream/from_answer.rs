@@ -87,22 +87,21 @@ impl Steps<'_, '_> {
     }
 
     /// Writes an output step. Clients concatenate the texts of a step, but annotations count
-    /// positions from the start of their own text. So a text that follows another text gets a step
-    /// of its own.
+    /// positions from the start of their own text. So each further text begins a step of its own.
     fn output(&mut self, step: &RawObject<'_>, content: Raw<'_>) -> Result<(), UnusableAnswer> {
         let cut = [("content", None)];
         self.start(step, &cut)?;
-        let mut is_behind_text = false;
+        let mut has_text = false;
         each_item(content, |_, part| {
             let part = RawObject::of(part);
             let part =
                 part.ok_or_else(|| UnusableAnswer::malformed("a content is not an object"))?;
             let is_text = part.is("type", "text");
-            if is_text && is_behind_text {
+            if is_text && has_text {
                 self.stop()?;
                 self.start(step, &cut)?;
             }
-            is_behind_text = is_text;
+            has_text |= is_text;
             if !is_text {
                 return self.delta(|it| part.write_to(it, &[]));
             }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
 use crate::json::write::Object;
-use crate::scrub::{Names, explain, explain_code};
+use crate::scrub::{explain, explain_code};
 use crate::video::{
     Delivery, HostedMedium, MediaKind, Medium, Outcome, PollResult, ReportedUsage, RunningState,
     Source, Task,
@@ -175,7 +175,7 @@ pub(super) fn end(task: &Task<'_>, status: &'static str) -> Outcome {
 }
 
 fn failure(report: &Value, task: &Task<'_>) -> Outcome {
-    let names = Names::of_model(task.upstream_model, task.model);
+    let names = task.names();
     let code = report["code"].as_str();
     let code = code.and_then(|code| explain_code(code, names));
     let message = report["message"].as_str();

@@ -13,6 +13,7 @@ const TASK: Task<'_> = Task {
     id: "task-1",
     model: "maker/omni",
     upstream_model: "omni-1.1-flash",
+    hidden: &[],
     created_ms: 1_767_225_600_000,
     now_ms: 1_767_225_660_000,
     memo: Some("8"),

@@ -12,6 +12,7 @@ const TASK: Task<'_> = Task {
     id: "task-1",
     model: "maker/film",
     upstream_model: "film-3-preview",
+    hidden: &[],
     created_ms: 1_767_225_600_000,
     now_ms: 1_767_225_660_000,
     memo: Some("8"),

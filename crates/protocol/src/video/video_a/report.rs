@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
-use crate::scrub::{Names, explain, explain_code};
+use crate::scrub::{explain, explain_code};
 use crate::video::task::{Outcome, PollResult, ReportedUsage, Task, percent};
 
 /// Reads the answer to a poll. Status 202 means a running task, regardless of the body. Older
@@ -74,7 +74,7 @@ fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
 }
 
 fn failed(report: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
-    let names = Names::of_model(task.upstream_model, task.model);
+    let names = task.names();
     let code = report["code"].as_str();
     let code = code.and_then(|code| explain_code(code, names));
     let code = code.unwrap_or("internal_error");
@@ -120,6 +120,7 @@ mod tests {
         id: "task-1",
         model: "maker/video",
         upstream_model: "imagine-video",
+        hidden: &[],
         created_ms: 0,
         now_ms: 0,
         memo: None,

@@ -19,7 +19,7 @@ function subjectOf({ kind, subject }) {
   if (kind === 'low_balance') return address(['wallets', subject]);
   if (kind === 'key_limit') return address(['keys', subject]);
   if (kind === 'channel_down') return address(['channels', subject]);
-  if (kind === 'error_rate') return address('requests', subject ? { status: '5xx', channel: subject } : { status: '5xx' });
+  if (kind === 'error_rate') return address('requests', subject ? { status: 'error', channel: subject } : { status: 'error' });
   return null;
 }
 

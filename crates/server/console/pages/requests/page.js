@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const SPANS = { '1h': ['Last hour', HOUR], '24h': ['Last 24 hours', 24 * HOUR], '7d': ['Last 7 days', 168 * HOUR], '30d': ['Last 30 days', 720 * HOUR] };
 /** The maximum number of live rows above the fetched ones. */
 const NEW_CALLS_MAX = 200;
-const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)']];
+const STATUSES = [['', 'Any status'], ['2xx', 'Answered'], ['4xx', 'Refused (4xx)'], ['5xx', 'Failed (5xx)'], ['error', 'Refused or failed']];
 
 function Filters({ query }) {
   const [text, setText] = useState(query.q ?? '');

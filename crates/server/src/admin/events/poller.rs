@@ -70,6 +70,8 @@ struct Poller {
     tasks: Option<HashMap<TaskId, TaskState>>,
     channels: Option<HashMap<String, &'static str>>,
     alerts: Option<HashMap<AlertId, bool>>,
+    /// Events that were found by a poll that failed later.
+    unsent: Vec<Event>,
 }
 
 /// The values of a task whose changes cause an event.
@@ -83,11 +85,15 @@ struct TaskState {
 impl Poller {
     async fn poll(&mut self, engine: &Engine) -> Result<Vec<Event>, StoreError> {
         let store = engine.store();
-        let mut events = self.calls(store).await?;
-        events.extend(self.tasks(store).await?);
-        events.extend(self.alerts(store).await?);
-        events.extend(self.channels(engine));
-        Ok(events)
+        let calls = self.calls(store).await?;
+        self.unsent.extend(calls);
+        let tasks = self.tasks(store).await?;
+        self.unsent.extend(tasks);
+        let alerts = self.alerts(store).await?;
+        self.unsent.extend(alerts);
+        let channels = self.channels(engine);
+        self.unsent.extend(channels);
+        Ok(std::mem::take(&mut self.unsent))
     }
 
     async fn calls(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
@@ -103,8 +109,9 @@ impl Poller {
             self.calls.get_or_insert_default().keep_new(entries);
             return Ok(Vec::new());
         };
-        let entries = shown.keep_new(entries);
+        // Looked up before the rows count as shown, because this may fail.
         let names = names_of_calls(store, &entries).await?;
+        let entries = shown.keep_new(entries);
         Ok(entries
             .iter()
             .map(|entry| call_event(entry, &names))
@@ -150,13 +157,16 @@ impl Poller {
             .iter()
             .map(|task| (task.id, TaskState::of(task)))
             .collect();
-        let Some(before) = self.tasks.replace(states) else {
+        let Some(before) = &self.tasks else {
+            self.tasks = Some(states);
             return Ok(Vec::new());
         };
         found.retain(|task| before.get(&task.id) != Some(&TaskState::of(task)));
         found.sort_by_key(|task| task.id);
         found.dedup_by_key(|task| task.id);
+        // Looked up before the states are replaced, because this may fail.
         let names = names_of_tasks(store, &found).await?;
+        self.tasks = Some(states);
         let event =
             |task: &TaskListed| Event::new("task", self.position(), &TaskView::of(task, &names));
         Ok(found.iter().map(event).collect())

@@ -22,7 +22,7 @@ const BASELINE_MS: i64 = 24 * 60 * MINUTE_MS;
 const ERRORS_BAD: u64 = 25;
 const ALERTS_MAX: u32 = 20;
 /// The console page that lists failed calls.
-const ERRORS_LINK: &str = "#/requests?status=5xx";
+const ERRORS_LINK: &str = "#/requests?status=error";
 const WALLETS_MAX: u32 = 5;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {
@@ -271,8 +271,8 @@ mod tests {
                 "#/channels/main",
                 "#/channels/other%20node",
                 "#/keys/key_1",
-                "#/requests?status=5xx",
-                "#/requests?status=5xx&channel=main",
+                "#/requests?status=error",
+                "#/requests?status=error&channel=main",
                 "#/settings",
             ]
         );

@@ -35,7 +35,7 @@ struct CallsQuery {
     /// The channel that answered, or whose failure ended the call.
     channel: Option<String>,
     endpoint: Option<String>,
-    /// A status such as 429, or a class such as 4xx.
+    /// A status such as 429, a class such as 4xx, or `error` for 400 and above.
     status: Option<String>,
     /// Calls that ended at this time or later, in Unix milliseconds.
     #[param(value_type = Option<i64>)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::ProbeOutcome;
 use ledger::{MINUTE_MS, UnixMs};
 use protocol::{Dialect, Kind};
@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use super::models::unusable_reason;
 use crate::admin::access::{Operator, Viewer};
 use crate::admin::api::error::{ApiError, ErrorBody, Refused};
-use crate::admin::api::extract::{Json, Query};
+use crate::admin::api::extract::{Json, Path, Query};
 use crate::admin::api::page::{Page, ShortListQuery};
 use crate::admin::api::state::AdminState;
 use crate::config::Channel;

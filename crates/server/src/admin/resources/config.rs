@@ -22,7 +22,7 @@ pub(crate) fn router() -> OpenApiRouter<AdminState> {
         .routes(routes!(check_config))
 }
 
-/// The entries of the configuration, with the members that the file has. A credential is shown as the name of its
+/// The entries of the configuration, with only the members that were written there. A credential is shown as the name of its
 /// environment variable or file, never as its value.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ConfigView {
@@ -54,9 +54,10 @@ impl ConfigView {
 struct NewConfig {
     /// The version that these entries replace.
     version: u64,
-    /// A channel without `credential` keeps the one it has. A credential given as text is written to a file. A
-    /// credential given by name must be an environment variable that ends in `_API_KEY`, that `admin.credential_env`
-    /// allows or that the configuration already names, or a file in the folder `credentials` beside the configuration.
+    /// A channel without `credential` keeps the one it has. A credential given as text is written to a file, or
+    /// refused if `admin.config` is `store`. A credential given by name must be an environment variable that ends in
+    /// `_API_KEY`, that `admin.credential_env` allows or that the configuration already names, or a file in the folder
+    /// `credentials` beside the configuration.
     #[schema(value_type = Vec<Object>)]
     channels: Vec<Map<String, Value>>,
     #[schema(value_type = Vec<Object>)]

@@ -175,18 +175,12 @@ async fn list_keys(
     State(state): State<AdminState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<KeyView>>, ApiError> {
-    let wallet = match &query.wallet {
-        Some(name_or_id) => match state.store().find_wallet(name_or_id).await? {
-            Some(wallet) => Some(wallet.id),
-            None => return Ok(Json(Page::complete(Vec::new()))),
-        },
-        None => None,
-    };
+    let wallet = filter::wallet(state.store(), query.wallet).await?;
     let limit = query.limit;
     let rows = state.store().search_keys(KeyQuery {
         wallet,
         text: filter::text(query.q)?,
-        tag: query.tag,
+        tag: filter::non_empty(query.tag),
         after: cursor_position::<CursorKey>(query.cursor.as_ref())?.map(|key| key.0),
         count_max: Some(limit.and_one()),
     });

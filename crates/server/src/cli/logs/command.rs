@@ -35,7 +35,7 @@ pub(crate) struct Logs {
     /// Only calls of this model.
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// Only calls with this status: 429, or 4xx.
+    /// Only calls with this status: 429, 4xx, or error for 400 and above.
     #[arg(long, value_parser = statuses)]
     status: Option<StatusRange>,
     /// Only calls that ended after this time: 15m ago, 2d ago, or a time such as 2026-12-31T00:00:00Z.

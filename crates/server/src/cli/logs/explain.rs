@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use engine::PASSED_OVER;
+use engine::{NOTE_SEPARATOR, PASSED_OVER};
 use ledger::Micro;
 use serde_json::{Value, json};
 use store::{Basis, EntryRow};
@@ -59,7 +59,7 @@ fn steps(explanation: &Explanation) -> Table {
     };
     table.row(["admission".to_owned(), admission]);
     if let Some(notes) = &row.route_notes {
-        for note in notes.split("; ") {
+        for note in notes.split(NOTE_SEPARATOR) {
             // A note describes a fallback to another model, an upstream message that the caller did not see, or a route
             // that failed or was passed over.
             if let Some((before, to)) = read_fallback(note) {

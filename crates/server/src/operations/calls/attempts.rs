@@ -1,6 +1,6 @@
 //! Reads the routes that a call has tried from the notes of its journal row.
 
-use engine::{FALLBACK, PASSED_OVER};
+use engine::{FALLBACK, NOTE_SEPARATOR, PASSED_OVER};
 use store::JournalRow;
 
 /// The status of calls whose client left. The client may have left during a second attempt on the channel of the last
@@ -37,7 +37,8 @@ impl RouteNotes {
         let mut notes = Self::default();
         let mut texts = Vec::new();
         let mut fallback = None;
-        for note in row.route_notes.iter().flat_map(|notes| notes.split("; ")) {
+        let written = row.route_notes.iter();
+        for note in written.flat_map(|notes| notes.split(NOTE_SEPARATOR)) {
             // A note is an upstream message that the caller did not see, a fallback, or a route that failed or was
             // passed over.
             if let Some(text) = note.strip_prefix("said: ") {

@@ -153,8 +153,11 @@ fn cut(mut page: JournalPage, limit: usize) -> JournalPage {
     page
 }
 
-/// Parses `429` or `4xx`.
+/// Parses `429`, `4xx` or `error`.
 pub(crate) fn statuses(text: &str) -> Result<StatusRange, String> {
+    if text == "error" {
+        return Ok(StatusRange::errors());
+    }
     if let Some(class) = text.strip_suffix("xx")
         && let Ok(class @ 1..=5) = class.parse()
     {
@@ -162,7 +165,7 @@ pub(crate) fn statuses(text: &str) -> Result<StatusRange, String> {
     }
     match text.parse() {
         Ok(status @ 100..=599) => Ok(StatusRange::only(status)),
-        _ => Err("write a status such as 429, or a class such as 4xx".to_owned()),
+        _ => Err("write a status such as 429, a class such as 4xx, or error".to_owned()),
     }
 }
 
@@ -232,8 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_one_or_a_class() {
-        for (text, first, last) in [("429", 429, 429), ("4xx", 400, 499), ("5xx", 500, 599)] {
+    fn a_status_is_one_or_a_class_or_any_error() {
+        for (text, first, last) in [
+            ("429", 429, 429),
+            ("4xx", 400, 499),
+            ("5xx", 500, 599),
+            ("error", 400, 599),
+        ] {
             let range = statuses(text).unwrap();
             assert_eq!((range.first, range.last), (first, last), "{text}");
         }

@@ -38,7 +38,8 @@ pub(crate) struct CallView {
     /// How the hold ended: `settled`, `released` or `abandoned`.
     #[schema(required)]
     outcome: Option<String>,
-    /// Input tokens of all classes: uncached, cached and written to a cache. Null if nothing was measured.
+    /// Input tokens of all classes: uncached, cached and written to a cache, and those of pictures and audio. Null if
+    /// nothing was measured.
     #[schema(required)]
     input_tokens: Option<u64>,
     #[schema(required)]
@@ -145,13 +146,14 @@ struct TimingsView {
 #[derive(Debug, Serialize, ToSchema)]
 struct AttemptView {
     channel: String,
-    /// The upstream's name for the model, if the route answered.
+    /// The upstream's name for the model, if the route answered or the client left while it was tried.
     #[schema(required)]
     model: Option<String>,
     /// Why the route failed or was passed over, or how its answer failed.
     #[schema(required)]
     reason: Option<String>,
-    /// Whether it was not tried, because it was at its limit.
+    /// Whether it was not tried, because it was at its limit, or because a fallback model cannot serve the request.
+    /// `channel` is then the id of that model.
     passed_over: bool,
     /// The model that the route belongs to, if it is not the one that the caller named.
     #[schema(required)]

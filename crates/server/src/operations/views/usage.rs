@@ -22,7 +22,7 @@ pub(crate) struct UsageView {
     /// Empty for calls that did not name a known model.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Empty for calls that no route answered.
+    /// Empty for calls that reached no channel. A call that failed counts for the channel that failed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<String>,
     /// Null for callers that were not authenticated.
@@ -43,7 +43,7 @@ pub(crate) struct UsageView {
     requests: u64,
     /// Calls with a status of 400 or above, or with an error code.
     errors: u64,
-    /// Input tokens of all classes: uncached, cached and written to a cache.
+    /// Input tokens of all classes: uncached, cached and written to a cache, and those of pictures and audio.
     input_tokens: u64,
     output_tokens: u64,
     charge: Credits,

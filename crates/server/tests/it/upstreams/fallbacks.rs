@@ -378,10 +378,15 @@ async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
     let answer = send(&body).await;
     assert_eq!(answer.json()["model"], "maker/dear");
     let call = explained(&gateway, &answer).await;
-    let passed = &call["attempts"][0];
+    let passed = &call["attempts"][1];
     assert_eq!(
         passed["reason"], "passed over (unsupported_parameter)",
         "{call}"
     );
+    // The named model answers, so its fallbacks do not matter.
+    let answer = send(&body).await;
+    assert_eq!(answer.json()["model"], "maker/named");
+    let call = explained(&gateway, &answer).await;
+    assert_eq!(call["attempts"].as_array().unwrap().len(), 1, "{call}");
     gateway.verify().await;
 }

@@ -88,6 +88,7 @@ const OURS: Task<'_> = Task {
     id: "0190-ours",
     model: "maker/film",
     upstream_model: "doubao-seedance-2-0-260128",
+    hidden: &[],
     created_ms: 1_800_000_000_123,
     now_ms: 1_800_000_100_456,
     memo: None,

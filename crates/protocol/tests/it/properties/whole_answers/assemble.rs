@@ -43,7 +43,7 @@ pub(super) fn expected(dialect: Dialect, mut answer: Value) -> Value {
             drop_nulls(&mut answer);
         }
         Dialect::Messages => drop_nulls(&mut answer),
-        // Adjacent texts become steps of their own.
+        // Each further text begins a step of its own.
         Dialect::Interactions => {
             let steps = answer["steps"].take();
             let steps = steps.as_array().unwrap().iter().flat_map(split_step);
@@ -76,8 +76,8 @@ fn split_step(step: &Value) -> Vec<Value> {
         steps.push(part);
     };
     for part in content {
-        let is_behind = parts.last().is_some_and(|last| last["type"] == "text");
-        if is_behind && part["type"] == "text" {
+        let has_text = parts.iter().any(|part| part["type"] == "text");
+        if has_text && part["type"] == "text" {
             close(&mut parts);
         }
         let mut part = part.clone();

@@ -127,7 +127,8 @@ class Collector:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def wait_for(self, wanted):
-        """Waits until `wanted` finds something in the forwarded telemetry, and returns it."""
+        """Waits until `wanted` finds something in the forwarded telemetry, and returns it. After the time limit,
+        returns what `wanted` gives then."""
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         while time.monotonic() < deadline:
             if found := wanted(self.told()):

@@ -70,7 +70,8 @@ def skipped(what):
 
 
 def check_metrics():
-    """Rules and dashboards use only metrics that the program has. The suffixes are those of histograms."""
+    """Rules and dashboards use only metrics that the program has, and the dashboard shows each of them. The suffixes
+    are those of histograms."""
     known = set(re.findall(r"`(tollgate_\w+)`", (ROOT / "docs/metrics.md").read_text()))
     for file in [*sorted(DEPLOY.glob("prometheus/*.yml")), *sorted(DEPLOY.glob("grafana/*.json"))]:
         named = set(re.findall(r"tollgate_\w+", file.read_text()))
@@ -89,7 +90,7 @@ def check_containers(tools):
 def check_collector(python):
     """Every part of the collector's pipelines is declared, and every declared part is used. The gateways send to the
     address on which it listens, and its file is mounted where the image expects it. The collector's own `validate` command
-    is not available from any package registry."""
+    is not available from any package registry. Every image in compose.yaml, except ours, has a version."""
     read = "import json, sys, yaml; json.dump([yaml.safe_load(open(it)) for it in sys.argv[1:]], sys.stdout)"
     file = DEPLOY / "compose/collector.yaml"
     collector, compose = json.loads(passes(python, "-c", read, file, DEPLOY / "compose/compose.yaml"))
@@ -192,7 +193,7 @@ def check_first_call(archive, scratch):
 
 
 class Running:
-    """A program that runs until it is stopped. It is killed if it does not end, or prints nothing for too long."""
+    """A program that runs until it is stopped. It is killed if it still runs after SECONDS_MAX."""
 
     def __init__(self, command, **options):
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
@@ -252,7 +253,8 @@ def check_packing(program, demo, scratch):
 
 
 def check_other_machine(program, scratch):
-    """The files for another machine carry its name. The program is not one for it, and starts as if under an emulator."""
+    """The files for another machine carry its name. The packed program is one for this machine, and `env` takes the
+    place of an emulator."""
     out = scratch / "other"
     machine, architecture = ("x86_64", "amd64") if platform.machine() == "aarch64" else ("aarch64", "arm64")
     target = f"{machine}-unknown-linux-musl"

@@ -32,7 +32,7 @@ def workspace():
 
 
 class MaintainerScripts(unittest.TestCase):
-    """The scripts of the Debian package with a fake systemctl, which stores one word: enabled or disabled."""
+    """The scripts of the Debian package with a fake systemctl, which stores one word: enabled or off."""
 
     SYSTEMCTL = """#!/bin/sh
 case "$1" in

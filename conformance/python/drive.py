@@ -64,7 +64,7 @@ def reason(run, upstream):
 
 
 def place(error):
-    """The last line of our own code in a traceback."""
+    """The last line of our own code in a traceback, outside of `shared.py`."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if Path(frame.filename).parent == FOLDER and Path(frame.filename).name != "shared.py":
             return f"{Path(frame.filename).name}:{frame.lineno}"

@@ -245,7 +245,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's default retries: it must not retry this error.
+    # With the client's default retries, as applications use it.
     client = client_of(KEY_POOR)
     refused(lambda: ask(f"{upstream}/plain", "hello", client), 402, "RESOURCE_EXHAUSTED")
 

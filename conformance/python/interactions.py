@@ -258,7 +258,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's default retries: it must not retry this error.
+    # With the client's default retries, as applications use it.
     client = client_of(KEY_POOR)
     error = raised(errors.APIStatusError, lambda: ask(f"{upstream}/plain", "hello", client))
     same(error.status_code, 402, "status")

@@ -250,7 +250,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's default retries: it must not retry this error.
+    # With the client's default retries, as applications use it.
     with client_of(KEY_POOR) as client:
         call = lambda: ask(f"{upstream}/plain", "hello", client)
         error = raised(anthropic.APIStatusError, call)

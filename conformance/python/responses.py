@@ -229,7 +229,7 @@ def rate_limit(upstream):
 
 
 def empty_wallet(upstream):
-    # With the client's default retries: it must not retry this error.
+    # With the client's default retries, as applications use it.
     with client_of(KEY_POOR) as client:
         error = raised(openai.APIStatusError, lambda: ask(f"{upstream}/plain", "hello", client))
     same((error.status_code, error.code), (402, "insufficient_quota"))

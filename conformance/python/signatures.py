@@ -1,7 +1,7 @@
 """An upstream that accepts only requests whose signature equals that of botocore, and a reader of binary streams.
 
-Converse requests must also have the shapes in botocore's description of the service. Its token endpoint issues tokens
-for assertions that equal those of google-auth, and it accepts requests with such a token.
+Converse requests must also have the shapes in botocore's description of the service. The upstream's token endpoint
+issues tokens for assertions that equal those of google-auth, and the upstream accepts requests with such a token.
 
 `check` serves until it is stopped, and prints its address. `decode URL` reads a stream of the simulated upstream.
 """
@@ -90,7 +90,7 @@ def wrong_assertion(form: dict, account: dict):
 
 
 def fault(handler: BaseHTTPRequestHandler, body: bytes):
-    """What is wrong with a request, or `None`."""
+    """What is wrong with the signature or the token of a request, or `None`."""
     if handler.path.startswith("/v1/projects/"):
         kind, _, token = handler.headers["authorization"].partition(" ")
         return None if kind == "Bearer" and token in TOKENS else "token"
@@ -120,7 +120,7 @@ def fault(handler: BaseHTTPRequestHandler, body: bytes):
 
 
 def wrong_form(path: str, body: dict):
-    """What is wrong with a request whose path contains the model, or `None`."""
+    """What is wrong with the body of a request, or `None`. Only below `/anthropic/` it contains the model."""
     if path.startswith("/anthropic/"):
         return None if "model" in body else "no model"
     if path.startswith("/v1/projects/"):

@@ -1,8 +1,8 @@
 """Receives telemetry from a collector, and prints it as lines of JSON. It also accepts metrics as JSON from the
 gateway itself.
 
-OpenTelemetry's own Python packages decode it. The first line has the address. Each further line has a span or a data
-point.
+OpenTelemetry's own Python packages decode it. The first line has the address. Each further line has a span, a data
+point, or what is wrong with a request.
 """
 
 import gzip

@@ -18,7 +18,7 @@ use crate::pieces::sizes;
 const PUBLIC: &str = "maker/public";
 const UPSTREAM: &str = "hidden-upstream-name";
 
-/// Frames do not depend on how the bytes were split, and no byte is lost.
+/// Frames do not depend on how the bytes were split, and have no more bytes than the input.
 pub fn split(data: &[u8]) {
     let whole = frames(data, data.len().max(1));
     assert_eq!(whole.concat(), data);
@@ -76,7 +76,7 @@ pub fn patch(data: &[u8]) {
 }
 
 /// No request of n bytes counts below n/12 tokens, not counting inline media, and none counts above
-/// its bound. The bytes are used as the value of each member that a model reads, and as a whole
+/// its bound. The bytes are used as the value of some members that a model reads, and as a whole
 /// request.
 pub fn count(data: &[u8]) {
     let Ok(value) = std::str::from_utf8(data) else {
@@ -176,7 +176,8 @@ fn escaped(text: &str, seed: u64) -> String {
     out
 }
 
-/// The result of each endpoint that reads JSON: the refusal, or what decides billing and routing.
+/// The result of each endpoint that reads JSON: the refusal, or what decides billing and routing. For
+/// videos, it is only whether the request is accepted.
 fn decisions(body: &Bytes) -> Vec<String> {
     let mut all = Vec::new();
     for dialect in Dialect::ALL {

@@ -1,8 +1,8 @@
 //! Runs a body on seeds and on mutations of them, on a stable toolchain and without coverage.
 //!
-//! `cargo test` runs a few thousand inputs of each body. For a long run, `TOLLGATE_FUZZ_INPUTS`
-//! sets the number of inputs of each body, and `TOLLGATE_FUZZ_SEED` selects other inputs
-//! (CONTRIBUTING.md).
+//! `cargo test` runs a hundred to a few thousand inputs of each body. For a long run,
+//! `TOLLGATE_FUZZ_INPUTS` sets the number of inputs of each body, and `TOLLGATE_FUZZ_SEED` selects
+//! other inputs (CONTRIBUTING.md).
 
 use std::env;
 use std::fs;

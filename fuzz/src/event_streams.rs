@@ -1,4 +1,5 @@
-//! Binary event streams of any bytes, of events that stay as they are and of those of Converse.
+//! Properties of binary event streams of any bytes, for both decoders: one passes events as they are,
+//! the other converts those of Converse.
 
 use protocol::event_stream::{Malformed, ToSse};
 

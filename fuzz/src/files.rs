@@ -4,7 +4,7 @@ use std::io::{Cursor, Read, Result, Seek, SeekFrom};
 
 use protocol::media::{FileError, check_png, check_video};
 
-/// A check ends without a read error, reads little more than the file contains, and is
+/// A check ends without a read error, reads little more than four times the bytes of the file, and is
 /// deterministic.
 pub fn media(data: &[u8]) {
     let (video, video_bytes) = counted(data, |file| check_video(file));

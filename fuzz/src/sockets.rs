@@ -10,8 +10,8 @@ const PUBLIC: &str = "maker/public";
 /// what was sent or the time that passed.
 ///
 /// The first letter of each input line selects a step: `c` and `b` are text and audio of the
-/// client, `u` and `d` those of the upstream, and `t` advances the time by a quarter of a second
-/// for each letter.
+/// client, `u` and `d` those of the upstream. Any other letter, such as `t`, advances the time by a
+/// quarter of a second for each letter of the line.
 pub fn socket_watch(data: &[u8]) {
     let listened = AudioEncoding::read(None, None, None, None).expect("all of them have defaults");
     for mut watch in [

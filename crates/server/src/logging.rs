@@ -11,8 +11,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::LogFormat;
 
-/// Starts the log. It shows `level` and above, unless `TOLLGATE_LOG` is set (`debug`, or
-/// `info,upstream=debug`). Without a format, lines are text on a terminal and JSON everywhere else.
+/// Starts the log. It shows `level` and above, unless `TOLLGATE_LOG` names other levels, such as `debug` or
+/// `info,upstream=debug`. Without a format, lines are text on a terminal and JSON everywhere else.
 pub(crate) fn start(level: LevelFilter, format: Option<LogFormat>) {
     let setting = std::env::var("TOLLGATE_LOG").ok();
     let targets = setting.and_then(|text| text.parse::<Targets>().ok());

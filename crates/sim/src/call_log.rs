@@ -29,7 +29,8 @@ pub struct Call {
     pub body: Bytes,
     /// The size of the whole body.
     pub body_bytes: u64,
-    /// The model's name without its script, if the call names a model.
+    /// The name under which faults are queued for the call, usually the model's name without its script. `None` if the
+    /// call names no model, or was refused before its model was read.
     pub model: Option<String>,
     /// The text of the script that was applied, including queued faults.
     pub faults: String,
@@ -41,7 +42,7 @@ pub struct Call {
     /// When the call arrived (Unix time), and how many milliseconds later it ended.
     pub at_ms: u64,
     pub took_ms: Option<u64>,
-    /// The true usage of the answer; `None` if there was no answer.
+    /// The true usage of the answer; `None` if there was no answer, or if its protocol does not generate text.
     pub true_usage: Option<TrueUsage>,
     /// The true usage of a session, once it has ended.
     pub session_usage: Option<SessionUsage>,
@@ -53,7 +54,7 @@ pub struct Call {
 pub enum CallEnd {
     /// The call has not ended yet.
     Open,
-    /// The whole answer was passed to the connection.
+    /// The whole answer was passed to the connection, or the WebSocket session has ended.
     Completed,
     /// The peer closed the connection before the whole answer was passed to it.
     Cancelled,
@@ -174,7 +175,8 @@ impl CallLog {
         self.bump();
     }
 
-    /// Returns a receiver that is notified whenever a call arrives, ends or is dropped.
+    /// Returns a receiver that is notified when a call arrives or ends, and when `forget` drops the logged calls. Other
+    /// changes of a call do not notify it.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -209,7 +211,8 @@ impl Log {
     }
 }
 
-/// Tracks one call. If the record is dropped before its end is set, the peer has closed the connection.
+/// Tracks one call. If the record is dropped before its end is set, the call counts as cancelled: the peer has closed
+/// the connection, or the simulator has stopped.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     calls: Arc<CallLog>,

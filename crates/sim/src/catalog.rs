@@ -22,7 +22,8 @@ const NAMES: [&str; 10] = [
 const CREATED: u64 = 1_767_225_600;
 /// A model whose name begins with this prefix does not exist.
 const MISSING: &str = "missing";
-/// A model whose name begins with this prefix always reasons and refuses sampling parameters.
+/// A model whose name begins with this prefix reasons by default. Except in the Google protocols, it refuses sampling
+/// parameters.
 const REASONING: &str = "sim-reason";
 /// A model whose name begins with this prefix shows its reasoning in plain text, if the protocol
 /// can carry it.

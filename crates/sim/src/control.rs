@@ -10,8 +10,8 @@
 //! | `GET /_sim/tasks` | `{"tasks": [...]}`, the content tasks with their state and billing |
 //! | `DELETE /_sim/calls` | drops the logged calls; the totals stay |
 //!
-//! `calls` and `calls/count` take `?model=NAME` (the name without its script) and `?end=END`
-//! (`open completed cancelled cut reset broken`); `calls` also takes `?last=N`.
+//! `GET` of `calls` and `calls/count` takes `?model=NAME` (the name without its script), `?end=END`
+//! (`open completed cancelled cut reset broken`) and `?last=N`.
 
 use crate::call_log::{Call, CallEnd, Counts};
 use crate::content_task::TaskRecord;

@@ -12,8 +12,8 @@ pub(crate) fn iso_8601(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Converts days since 1970 to year, month and day. Years begin in March, so that a leap day is the last day of its
-/// year.
+/// Converts days since 1970 to year, month and day. The calculation lets years begin in March, so that a leap day is
+/// the last day of its year.
 fn date(unix_days: u64) -> (u64, u64, u64) {
     let days = unix_days + EPOCH_DAYS;
     let day_of_era = days % ERA_DAYS;

@@ -23,7 +23,7 @@
 //!
 //! | name | model |
 //! |---|---|
-//! | `sim-reason` | always reasons and refuses sampling parameters; on Messages thinking cannot be turned off |
+//! | `sim-reason` | reasons unless the caller turns it off, which only Chat and Responses allow; refuses sampling parameters, except in the Google protocols |
 //! | `sim-open` | shows its reasoning in plain text (Responses) |
 //! | `sim-fixed` | has only adaptive thinking, and fixed sampling (Messages) |
 //! | `sim-budget` | has only thinking with a budget (Messages) |
@@ -31,6 +31,7 @@
 //! | `sim-omni` | makes videos (Interactions) |
 //! | `sim-paint-a` `sim-paint-content` | images as in the video-A and content families (`images/`) |
 //! | `sim-embed-float` `sim-embed-base64` | supports only one encoding of vectors |
+//! | `sim-misplaced` | is refused by Vertex AI as an invalid resource (`cloud/`) |
 //! | `missing` | does not exist |
 //!
 //! To add a protocol, add a folder beside `chat/` that implements `protocol.rs`: it reads a request into a prompt and

@@ -47,7 +47,7 @@ pub(crate) trait ErrorReplies {
     /// An error with status 200, as a stream if the caller asked for one.
     fn error_in_200(&self, model: &str) -> Reply;
 
-    /// An empty object, as a stream if the caller asked for one.
+    /// An empty object, as a stream if the caller asked for one. The default implementation never streams.
     fn empty_object(&self) -> Reply {
         Reply::json(StatusCode::OK, "{}")
     }

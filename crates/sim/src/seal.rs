@@ -1,8 +1,9 @@
-//! Creates and opens values that only the simulator can create: thought signatures and encrypted reasoning.
+//! Creates and opens values that only the simulator can create, such as thought signatures and encrypted reasoning.
 //!
 //! A sealed value binds a text to a kind and a model. When a client sends it back, the simulator detects whether it was
-//! cut, altered, or made for another model or purpose. The value is standard base64 that uses the whole alphabet, so
-//! that the simulator notices a peer that decodes the value and encodes it differently.
+//! cut, altered, or made for another model or purpose. The value is standard base64 that contains `+` and `/`. `open`
+//! also accepts the URL-safe alphabet and missing padding. Messages and Responses seal the opened text again and
+//! compare, so that they notice a peer that decodes the value and encodes it differently.
 
 use crate::seed::Seed;
 

@@ -10,7 +10,7 @@ pub struct Settings {
     /// Keys and client secrets that are refused.
     pub refused_keys: Vec<String>,
     /// Keys whose account has no credit. Each protocol refuses them as its vendor does, for example Chat with 429 and
-    /// `insufficient_quota`.
+    /// `insufficient_quota`. The clouds in `cloud/` accept them.
     pub keys_without_credit: Vec<String>,
     /// The keys that may sign requests.
     pub access_keys: Vec<AccessKey>,

@@ -1,8 +1,8 @@
 //! The simulated tokenizer: a fixed rule that splits a text into tokens.
 //!
-//! A token is a word of up to six letters with the space before it, up to three digits, one other
-//! character, or a run of line breaks. Usage, limits and stream chunks all use this rule, so they
-//! agree exactly.
+//! A token is up to six letters (three outside ASCII), up to three digits, up to four line breaks, or
+//! one other character, each with the space before it. Usage, limits and stream chunks all use this
+//! rule, so they agree exactly.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) fn first_len(text: &str) -> usize {
         return space;
     };
     if first == ' ' {
-        // A single space belongs to the word after it. Each additional space is a token.
+        // A single space belongs to the token after it. Each additional space is a token.
         return space;
     }
     space + run_len(body, first)

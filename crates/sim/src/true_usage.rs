@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The true usage of one call, in classes that do not overlap.
+/// The true usage of one call, in classes that do not overlap, except that `output` includes `reasoning`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrueUsage {
     /// Input tokens that were neither read from a cache nor written to it.

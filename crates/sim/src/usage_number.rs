@@ -9,7 +9,7 @@ pub(crate) enum UsageNumber {
     Number(u64),
     /// The number, written as a string.
     Text(u64),
-    /// A JSON number that no integer type can hold.
+    /// A JSON number that is not a `u64`: negative, fractional or too large.
     Raw(&'static str),
 }
 

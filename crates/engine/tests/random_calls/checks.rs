@@ -276,7 +276,7 @@ impl CheckedCall<'_> {
         Some(self.payable(price))
     }
 
-    /// Checks that the charge is what the upstream reported, or exactly our count of what arrived: at least what the
+    /// Checks that the charge is what the upstream reported, or our own count. That count includes at least what the
     /// caller saw, and at most what was sent.
     fn check_charge(&self, row: &JournalRow) -> Result<(), &'static str> {
         let Some(basis) = self.basis() else {

@@ -186,8 +186,8 @@ proptest! {
         }
     }
 
-    /// The hold for a file is for the same number of seconds as a session with the same members
-    /// would meter. A field that is sent twice or in another spelling is refused.
+    /// If the answer reports no duration, a file is billed for as many seconds as a session with the
+    /// same members would meter. A field that is sent twice or in another spelling is refused.
     #[test]
     fn audio_is_as_long_in_a_form_as_in_a_query(
         format in select(vec!["pcm", "mulaw", "alaw"]),

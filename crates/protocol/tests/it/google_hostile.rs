@@ -1,4 +1,4 @@
-//! Tests of requests and answers that are designed to be costly, and of random requests.
+//! Tests of requests that are designed to be costly, and of random requests.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use protocol::Dialect;
 use protocol::convert::read_request;
 
-/// Far longer than any of these tests takes, and far shorter than a reader of quadratic cost would take.
+/// Far longer than any of these tests takes, so that a slow machine fails none of them.
 const LONG: Duration = Duration::from_secs(60);
 const MANY: usize = 40_000;
 

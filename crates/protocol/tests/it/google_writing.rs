@@ -385,8 +385,8 @@ fn one_resolution_holds_for_all_pictures() {
     }
 }
 
-/// In other dialects thoughts carry signatures. Here a signature belongs to the part after the
-/// thought.
+/// In other dialects thoughts carry signatures. In Generate Content a signature belongs to the part
+/// after the thought.
 #[test]
 fn a_signature_on_a_thought_moves_to_the_next_call() {
     let opaque = |text: &str, model: &str| Opaque {

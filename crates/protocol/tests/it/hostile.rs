@@ -1,11 +1,11 @@
 //! Runs the fuzz targets for a bounded time, on fixtures and seeds (`fuzz/src/driver.rs`).
 //!
-//! `cargo fuzz` runs longer (CONTRIBUTING). Each of its findings is a test case here or beside the
-//! code that was fixed.
+//! `cargo fuzz` runs longer (CONTRIBUTING). Each of its findings is a seed, or a test case beside
+//! the code that was fixed.
 
 use crate::{bodies, driver, event_streams, files, forms, identities, sockets};
 
-/// Mutations per target, over all its seeds.
+/// Each target runs a multiple or a fraction of this number of mutations, over all its seeds.
 const ROUNDS: u64 = 400;
 
 /// Texts that have a meaning for a parser.

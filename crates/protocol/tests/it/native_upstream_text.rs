@@ -133,7 +133,7 @@ fn asides_of_a_stream_are_not_passed_on() {
 }
 
 proptest! {
-    /// Random names of every kind, in every place.
+    /// Random hosts and ids, in every place.
     #[test]
     fn planted_names_never_pass(
         host in "[a-z]{3,8}\\.[a-z]{2}[a-z0-9]{3,9}q\\.(com|xyz|app|run|dev)",

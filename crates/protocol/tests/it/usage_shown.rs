@@ -28,7 +28,8 @@ const DONE: &str = "data: [DONE]\n\n";
 const COUNTED: &str = r#"{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16}"#;
 const COSTLY: &str = r#"{"prompt_tokens":9,"cost":0.25,"completion_tokens":7,"total_tokens":16,"cost_details":{"upstream_inference_cost":0.2}}"#;
 
-/// A chunk without output is withheld for any form of its `choices`, and its usage is recorded.
+/// If the client did not ask for usage, a chunk without output is withheld for any form of its `choices`.
+/// Its usage is recorded.
 #[test]
 fn a_chunk_with_only_usage_is_withheld() {
     for choices in [
@@ -54,7 +55,7 @@ fn a_chunk_with_only_usage_is_withheld() {
     }
 }
 
-/// A chunk with output is relayed without its usage.
+/// If the client did not ask for usage, a chunk with output is relayed without it.
 #[test]
 fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
     for choices in [

@@ -107,8 +107,8 @@ impl Console {
     }
 }
 
-/// The content security policy: the page loads only from its own origin, except for pictures and videos of tasks, which
-/// come from the public listener.
+/// The content security policy: the page loads only from its own origin, except for pictures, sound and videos, which
+/// may also be in `data:` and `blob:` URLs or come from the public listener.
 fn policy(public_url: &str) -> HeaderValue {
     let media = origin(public_url).unwrap_or_default();
     let text = format!(

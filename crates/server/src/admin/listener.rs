@@ -23,7 +23,7 @@ use super::write_timeout_socket::WriteTimeoutSocket;
 
 #[derive(Debug, Clone, Copy)]
 struct ClientTimeouts {
-    /// The time limit for the head of a request, and between two requests.
+    /// The time limit for the TLS handshake, for the head of a request, and between two requests.
     head: Duration,
     /// The time limit for 64 KiB of an answer, or for the rest of it.
     answer: Duration,
@@ -117,7 +117,7 @@ where
         .header_read_timeout(timeouts.head)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    // An error means that the client has left or was too slow. There is nobody to report it to.
+    // An error means that the client has left, was too slow or broke the protocol. There is nobody to report it to.
     let _ = connection.await;
 }
 

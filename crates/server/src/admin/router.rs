@@ -23,7 +23,7 @@ use super::resources::{
     presets, proposed_channels, search, session, statement, tasks, tokens, usage, wallets,
 };
 
-/// The info section of the API's description.
+/// The parts of the API's description that belong to no handler.
 #[derive(OpenApi)]
 #[openapi(
     info(

@@ -94,8 +94,8 @@ async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, CommandError
     })
 }
 
-/// Shows tasks repeatedly: the whole table on a terminal, otherwise only changes. Waits while the database is
-/// unavailable.
+/// Shows tasks repeatedly: the whole table on a terminal without `--json`, otherwise only changes. Waits while the
+/// database is unavailable.
 async fn follow(
     store: &Store,
     query: &TaskQuery,

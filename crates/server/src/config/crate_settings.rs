@@ -23,7 +23,7 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // `live_plan::secrets` reports a missing password.
+                // When a whole configuration is read, `live_plan::secrets` reports a missing password.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -36,7 +36,7 @@ impl Config {
     /// The settings to open the media storage.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // `live_plan::secrets` reports missing credentials.
+        // When a whole configuration is read, `live_plan::secrets` reports missing credentials.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()

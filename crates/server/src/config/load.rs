@@ -17,8 +17,8 @@ use crate::known_models::KnownModels;
 
 /// A configuration file, typed and checked.
 ///
-/// `Config::default()` equals an empty file. A configuration only names secrets; [`resolve`](super::resolve) looks them
-/// up.
+/// `Config::default()` has the settings of an empty file in the current folder. A configuration only names secrets;
+/// [`resolve`](super::resolve) looks them up.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The file that was read, if the configuration comes from one.
@@ -36,7 +36,7 @@ pub struct Config {
     pub ledger: Ledger,
     pub journal: Journal,
     pub log: LogOutput,
-    /// Boxed to keep futures small that hold a configuration.
+    /// Boxed, so that futures that hold a configuration stay small.
     pub telemetry: Box<Telemetry>,
     pub catalog: Catalog,
     pub channels: Vec<channel::Channel>,
@@ -67,12 +67,12 @@ impl Config {
     }
 }
 
-/// The settings of the store, even if the rest of the file has problems.
+/// The settings of the store, even if other tables of the file have problems.
 pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>> {
     Ok(load_parts(file, &["store"])?.store_settings())
 }
 
-/// The settings of the store and of the media storage, even if the rest of the file has problems.
+/// The settings of the store and of the media storage, even if other tables of the file have problems.
 pub fn load_storage_settings(
     file: &Path,
 ) -> Result<(store::Settings, store::MediaPlace), Vec<Problem>> {
@@ -80,7 +80,7 @@ pub fn load_storage_settings(
     Ok((config.store_settings(), config.media_settings().place))
 }
 
-/// Reads a file, and ignores problems outside of these tables.
+/// Reads a file, and ignores problems outside of these tables. Text that is not TOML is always an error.
 fn load_parts(file: &Path, tables: &[&str]) -> Result<Config, Vec<Problem>> {
     let text = read_text(file)?;
     let mut log = Log::new(file, &text);

@@ -7,7 +7,7 @@ use crate::config::Entries;
 
 #[derive(Debug)]
 pub(super) enum Change {
-    /// Replaces the entries, if their version is still this one.
+    /// Replaces the entries in force, if `version` is still their version.
     Replace { version: u64, entries: Entries },
     /// Switches a channel on or off.
     Switch { channel: String, enabled: bool },
@@ -61,7 +61,7 @@ pub(crate) fn switch_action(
     entries_action(action, channel, before, after)
 }
 
-/// An audit row with the entries that differ. Entries only name credentials.
+/// An audit row with the entries that differ. It contains no secret, because entries only name credentials.
 fn entries_action(
     action: &'static str,
     target: &str,

@@ -99,7 +99,8 @@ impl CatalogKeeper {
         self.in_force.load_full()
     }
 
-    /// All problems of these entries.
+    /// The problems of these entries. A credential that is not valid or not allowed is reported alone, because the
+    /// entries are not parsed then. Secrets are not looked up.
     pub(crate) async fn check(&self, mut entries: Entries) -> Result<Vec<String>, ReplaceError> {
         let now = self.in_force();
         let known = now.entries()?;
@@ -265,8 +266,8 @@ impl CatalogKeeper {
         in_force
     }
 
-    /// Installs the current file. If catalogs are stored, its entries are replaced with those of the store. Returns
-    /// also whether the file changes settings that take effect only after a restart.
+    /// Installs the current file. If this node keeps its entries in the store, a stored catalog replaces them. Also
+    /// returns whether the file changes settings that take effect only after a restart.
     pub(super) async fn reload(
         &self,
         file: &Path,
@@ -314,7 +315,7 @@ impl CatalogKeeper {
     }
 }
 
-/// A configuration whose catalog can be installed. It contains no secrets.
+/// A configuration whose catalog can be installed, and which of its channels and models cannot be used.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
@@ -344,7 +345,7 @@ impl Loaded {
 }
 
 impl InForce {
-    /// The entries in force, with the members that the file has.
+    /// The entries in force, with the members that their text contains. Defaults are not filled in.
     pub(crate) fn entries(&self) -> Result<Entries, EntriesError> {
         Entries::of(&self.config.text)
     }

@@ -13,7 +13,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Opens the store. Waits while the database cannot be reached, is starting or is a standby. Wrong credentials, an
-/// unknown database and a schema of another version are returned as errors at once.
+/// unknown database and a schema of a later version are returned as errors at once.
 pub(crate) async fn open(settings: Settings) -> Result<(Store, Recovery), StartError> {
     let started = Instant::now();
     let mut logged: Option<(Instant, String)> = None;

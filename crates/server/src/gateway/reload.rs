@@ -17,7 +17,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The delay before another attempt to install a valid file.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Watches the files forever.
+/// Watches the files. Returns only if SIGHUP cannot be received.
 pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<CatalogKeeper>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,

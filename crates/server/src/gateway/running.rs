@@ -30,7 +30,7 @@ pub(crate) struct Gateway {
     stop_all: CancellationToken,
     public: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
-    /// Dropped last, after all work that runs on these threads has ended.
+    /// Dropped only after all work that runs on these threads has ended.
     threads: Arc<ServeThreads>,
     notice: Duration,
 }

@@ -45,9 +45,9 @@ impl ImportSums {
 pub(crate) struct Outcome {
     pub(crate) wallets: AccountCounts,
     pub(crate) keys: AccountCounts,
-    /// Keys whose secret continues to work.
+    /// Created keys whose existing secret continues to work.
     pub(crate) adopted: usize,
-    /// Keys that got a new secret.
+    /// Created keys that get a new secret.
     pub(crate) reissued: usize,
     /// Balances of wallets.
     pub(crate) money: ImportSums,

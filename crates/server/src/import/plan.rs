@@ -18,7 +18,7 @@ pub(crate) struct ImportPlan {
     /// The number of keys that were read, including those that are left out.
     pub(crate) keys_read: usize,
     pub(crate) wallets_read: usize,
-    /// The sum of the money that was read: balances, or the unspent part of budgets.
+    /// The sum of all money that was read, including money that is not imported, before rounding.
     pub(crate) money_read: Amount,
     /// The sum of the remaining limits of keys, before rounding.
     pub(crate) limits_read: Amount,

@@ -16,7 +16,8 @@ pub(crate) struct SecretsFile {
 }
 
 impl SecretsFile {
-    /// Creates the file, or opens one that an earlier run created. Any other file is refused.
+    /// Creates the file, or opens one that an earlier run created. Any other file is refused, and so is a file that
+    /// other users can read.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let created = OpenOptions::new()
             .append(true)

@@ -26,7 +26,7 @@ pub(crate) struct KnownModel {
     pub(crate) price: PriceCard,
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(crate) profile: Profile,
-    /// The vendors that serve it, the maker first.
+    /// The vendors that serve it. The first one counts as the maker: its price is the list price.
     pub(crate) vendors: Vec<Offer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_price: Option<NextPrice>,

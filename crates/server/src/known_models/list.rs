@@ -69,7 +69,7 @@ impl KnownModels {
         Ok(models)
     }
 
-    /// The built-in models, with the entries of a file in place of those with the same id.
+    /// The built-in models and those of a file. An entry of the file replaces the built-in one with the same id.
     pub(crate) fn with_file(file: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;

@@ -19,12 +19,12 @@ pub(crate) struct RuleRequest {
 
 #[derive(Debug)]
 pub(crate) enum RuleError {
-    /// The URL cannot be called.
+    /// The address of the webhook is refused.
     Url(FetchError),
     Store(StoreError),
 }
 
-/// Creates a rule. Returns its secret, which signs all deliveries and is never shown again.
+/// Creates a rule. Returns it with its secret, which signs all deliveries and is never shown again.
 pub(crate) async fn create(
     store: &Store,
     guarded: &Guarded,

@@ -37,7 +37,7 @@ impl PartialSchema for Credits {
 
 impl ToSchema for Credits {}
 
-/// Whole micro-credits as a string, such as `"12500000"`. It accompanies each [`Credits`].
+/// Whole micro-credits as a string, such as `"12500000"`. In answers it accompanies each [`Credits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MicroText(pub(crate) Micro);
 

@@ -27,7 +27,7 @@ impl KeyDraft {
     }
 }
 
-/// Creates a key. Returns its secret, of which only the digest is stored.
+/// Creates a key. Returns it with its secret, of which only the digest and the first characters are stored.
 pub(crate) async fn create(
     store: &Store,
     draft: KeyDraft,
@@ -45,7 +45,8 @@ pub(crate) async fn create(
     Ok((store.create_key(new, actor).await?, secret))
 }
 
-/// Gives a key a new secret and returns it. Only its digest is stored. The old secret works until `old_secret_until`.
+/// Gives a key a new secret and returns both. The old secret works until `old_secret_until`, or ends at once if that is
+/// `None`.
 pub(crate) async fn rotate(
     store: &Store,
     key: KeyId,

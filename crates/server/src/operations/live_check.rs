@@ -1,5 +1,5 @@
-//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes and
-//! deletes a small object in the media storage. No model is called.
+//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes, reads
+//! and deletes a small object in the media storage. No model is called.
 
 use std::collections::HashSet;
 use std::time::Duration;

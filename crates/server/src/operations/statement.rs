@@ -24,7 +24,7 @@ pub(crate) async fn months(
         return Ok(months);
     }
     let first = if range.opening.seq == 0 {
-        // No entry is older than its wallet, except for entries that were imported with the wallet.
+        // An entry can be older than its wallet, for example if the clock was set back after the wallet was created.
         wallet.created_at.min(range.closing.posted_at)
     } else {
         range.opening.posted_at

@@ -8,7 +8,7 @@ const PREFIX: &str = "tga_";
 /// The number of characters that may be shown later: the prefix and four of 22 characters.
 const SHOWN_CHARS: usize = PREFIX.len() + 4;
 
-/// Creates a token. Returns its secret, of which only the digest is stored.
+/// Creates a token. Returns it with its secret, of which only the digest and the first characters are stored.
 pub(crate) async fn create(
     store: &Store,
     name: String,

@@ -146,7 +146,7 @@ fn read_tools(config: &Value, read: &mut Map<String, Value>) -> ReadResult<()> {
     Ok(())
 }
 
-/// The container of a list of content blocks: a turn or a tool result.
+/// The container of a list of content blocks: a turn or a tool result. The system prompt counts as a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockContainer {
     Turn,

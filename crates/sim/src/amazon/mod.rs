@@ -5,9 +5,9 @@
 //! |---|---|
 //! | `/model/{id}/invoke`, `…/invoke-with-response-stream` | Messages without `model` and `stream` (`invoke.rs`) |
 //! | `/model/{id}/converse`, `…/converse-stream` | Converse, one wire format for all models (`converse.rs`) |
-//! | `/anthropic/v1/messages`, `/openai/v1/…` | the vendors' own protocols |
+//! | `/anthropic/v1/messages`, `/openai/v1/…` | the vendors' own protocols, only for signed requests: others belong to Azure (`cloud/`) |
 //!
-//! A signature is checked on every path (`signature.rs`).
+//! If a request is signed, its signature is checked, whatever its path (`signature.rs`).
 
 mod converse;
 mod converse_answer;

@@ -46,7 +46,7 @@ pub(super) struct ChunkChoice {
     pub(super) finish_reason: Option<&'static str>,
 }
 
-/// The content that a chunk adds to its choice. Empty members are not written.
+/// The content that a chunk adds to its choice. Absent members are not written.
 #[derive(Default, Serialize)]
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -30,7 +30,8 @@ const KNOWN: &[&str] = &[
 pub(super) struct Messages {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages. JSON mode requires that it contains the word JSON.
+    /// The text of all messages, except those with the deprecated role `function`. JSON mode requires that it contains
+    /// the word JSON.
     pub(super) all_text: String,
 }
 

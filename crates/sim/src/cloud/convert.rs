@@ -90,7 +90,8 @@ impl ConvertedRequest {
     }
 }
 
-/// A copy of the request head with another path, and with the credential in the vendor's own header.
+/// A copy of the request head with another path. A placeholder in the vendor's own header replaces the credential,
+/// which the cloud has already checked.
 pub(super) fn rewritten_parts(parts: &Parts, path: &str, key_header: &'static str) -> Parts {
     let mut rewritten = parts.clone();
     if let Ok(uri) = path.parse::<Uri>() {

@@ -7,7 +7,7 @@
 //! | path | endpoint |
 //! |---|---|
 //! | `/openai/v1/…` | Azure, v1 |
-//! | `/openai/deployments/{deployment}/…?api-version=` | Azure, dated |
+//! | `/openai/deployments/{deployment}/…?api-version=`, `/openai/…?api-version=` | Azure, dated |
 //! | `/anthropic/v1/messages` | Anthropic models in Azure Foundry |
 //! | `/{tenant}/oauth2/v2.0/token` | issues Azure tokens for a client's id and secret |
 //! | `/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/…` | Vertex AI, by token |

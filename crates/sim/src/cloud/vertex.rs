@@ -136,7 +136,7 @@ fn read(path: &str) -> Option<(Target<'_>, bool)> {
     (!model.is_empty()).then_some((target, is_express))
 }
 
-/// Refuses content items without a role, which Vertex AI requires.
+/// Refuses content items without a role, because Vertex AI requires a role.
 fn check_roles(body: &Bytes, is_stream: bool) -> Result<(), Reply> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let contents = request["contents"].as_array();

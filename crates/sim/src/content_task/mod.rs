@@ -11,11 +11,11 @@
 //! | `[fail]` `[refuse]` | fails, or is refused by moderation |
 //! | `[expire]` `[cancel]` | expires, or is cancelled by someone else |
 //! | `[unmetered]` | succeeds without reporting its tokens |
-//! | `[page]` `[cut]` | the file is an HTML page, or is truncated |
+//! | `[page]` `[cut]` | the video file is an HTML page, or is truncated |
 //! | `[bad-frame]` | the last frame is not a picture |
 //!
-//! Faults for a creation follow the model's name or are queued for it. Faults for other requests are queued for
-//! `poll/`, `delete/` or `file/` followed by the model's name.
+//! Faults for a creation follow the model's name or are queued for it. Faults for polls, deletions and files are queued
+//! for `poll/`, `delete/` or `file/` followed by the model's name. The list of tasks has no faults.
 
 mod create;
 mod delete;

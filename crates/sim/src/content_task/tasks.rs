@@ -229,7 +229,7 @@ impl Tasks {
         Some(task.clone())
     }
 
-    /// Cancels a queued task, or deletes an ended one.
+    /// Cancels a queued task, or deletes an ended one. Refuses a task that is running or cancelled.
     pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), DeleteError> {
         let mut tasks = self.0.lock();
         let task = tasks.get_mut(id);

@@ -39,7 +39,7 @@
 //! | `garbage` | bytes that are not text |
 //! | `wrong-type` | an HTML page with status 200 |
 //! | `wrong-type=swapped` | a stream if the caller asked for JSON, JSON if it asked for a stream |
-//! | `empty-object` | `{}` |
+//! | `empty-object` | `{}`; in a stream, as the data of events |
 //! | `endless-line` | a line that never ends |
 //! | `no-such-model=VENDOR` | the vendor's refusal of an unknown model (`habit/vendors.rs`) |
 //! | `context-overflow=VENDOR` | the vendor's refusal of a prompt that is too long |
@@ -48,23 +48,23 @@
 //! |---|---|
 //! | `garbage-event=K` | an event that is not JSON, after K content events |
 //! | `error-event=K` | an error event after K content events, then the end |
-//! | `failure-event=K` | the same, as a response with status `failed` (Responses) |
+//! | `failure-event=K` | the same, as a response with status `failed` (Responses; in Chat and Messages like `error-event`) |
 //! | `invalid-utf8` | invalid UTF-8 inside the text |
-//! | `huge-event=BYTES` | one content event of this size |
-//! | `early-content` | the event that opens a part already has content: the first piece of a step (Interactions), the whole block (Messages), all arguments of a call (Responses) |
+//! | `huge-event=BYTES` | one content event whose text has this size |
+//! | `early-content` | the event that opens a part already has content: the first piece of a text or thought (Interactions), the whole block (Messages), all arguments of a call (Interactions, Responses) |
 //! | `no-done` | no end mark |
-//! | `no-finish` | neither finish reason nor end mark |
+//! | `no-finish` | no finish reason, no final usage and no end mark (an array of Generate Content keeps its end mark) |
 //! | `no-usage` | no usage |
 //! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every number of the usage has this error |
-//! | `usage=shrinking` | usage grows during the stream, but the final usage is half of the truth |
-//! | `usage=running` | usage on every event, as some vendors send it |
+//! | `usage=shrinking` | usage grows during the stream (Messages: is complete at the start), but the final usage is half of the truth |
+//! | `usage=running` | usage on every content event, as some vendors send it (Chat, Interactions; Generate Content always does) |
 //! | `usage=on-finish` | usage in the event with the finish reason, not in its own (Messages: zeros at the start) |
 //! | `usage=unasked` | usage even if the caller did not ask for it |
 //! | `usage=costed` | usage has a `cost`, and the usage chunk has an empty choice instead of no choices (Chat) |
 //!
 //! | habits of real upstreams | correct answers in an undocumented form |
 //! |---|---|
-//! | `without=MEMBER,MEMBER` | leaves these members out at every level: `sequence_number`, `output_index,content_index`, `index`, `modelVersion` |
+//! | `without=MEMBER,MEMBER` | leaves these members out at every level, for example `sequence_number`, `output_index,content_index`, `index` or `modelVersion` |
 //! | `no-event-lines` | events have no `event:` line |
 //! | `late-done` | all `done` events come together, before the last event (Responses) |
 //! | `flat-end` | the members of the interaction are in `interaction.completed` itself (Interactions) |
@@ -86,13 +86,13 @@
 //! | `content-filter` | the vendor's filter stops the answer halfway |
 //! | `blocked` `blocked=REASON` | the vendor blocks the prompt (not in Chat); the default reason is `SAFETY` |
 //! | `strict` | refuses members that the protocol does not define |
-//! | `finish=WORD` | reports this finish reason or status (Responses, Generate Content, Interactions) |
+//! | `finish=WORD` | reports this finish reason or status (not in Chat) |
 //!
 //! | Google protocols | effect |
 //! |---|---|
-//! | `continuation` | the text stops halfway; the client can request the rest with a token in the answer |
+//! | `continuation` | the text of an answer without calls stops halfway; the client can request the rest with a token in the answer |
 //! | `unsigned` | like an older model: thought signatures are neither sent nor checked |
-//! | `no-call-ids` | like an older model: function calls have no ids |
+//! | `no-call-ids` | like an older model: function calls have no ids (Generate Content) |
 //! | `tool-use=N` | reports N tokens of server tools, separately from the prompt's tokens |
 
 mod parse;

@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 64 << 20;
 const CHUNKS_MAX: usize = 1_000_000;
 const PARTS_MAX: usize = 32;
 
-/// The error for a script that cannot be parsed. The text names the part and the reason.
+/// The error for a script that cannot be parsed or queued. The text has the reason, and the part if one part is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError(String);
 

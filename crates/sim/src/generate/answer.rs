@@ -95,7 +95,7 @@ fn candidate(plan: CandidatePlan) -> Candidate {
     parts.extend(picture.map(Part::picture));
     let first_call = parts.len();
     parts.extend(calls.into_iter().map(Part::call));
-    // The first call is signed. Without a call, the last part that is not a thought is signed.
+    // The first call is signed. Without a call, the last part is signed, unless it is a thought.
     let signed = if first_call < parts.len() {
         parts.get_mut(first_call)
     } else {

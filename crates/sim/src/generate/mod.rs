@@ -1,9 +1,9 @@
 //! Serves `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`, also under `/v1`.
 //!
-//! As with the vendor, whole answers are indented JSON, events end with `\r\n`, every event carries the usage so far,
-//! and a stream without `alt=sse` is one JSON array. In an answer, the first call has a `thoughtSignature` or, if there
-//! is no call, the last part has one. When the client sends the result of a call, it must also send the call back with
-//! its signature.
+//! As with the vendor, whole answers are indented JSON, lines of events end with `\r\n`, every event carries the usage
+//! so far, and a stream without `alt=sse` is one JSON array. In an answer, the first call has a `thoughtSignature` or,
+//! if there is no call, the last part has one. When the client sends the result of a call, it must also send the call
+//! back with its signature.
 
 mod answer;
 mod call;

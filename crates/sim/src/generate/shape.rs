@@ -59,7 +59,7 @@ pub(super) struct Content {
     pub(super) role: &'static str,
 }
 
-/// One part. Empty members are not written.
+/// One part. Absent members are not written.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {

@@ -206,8 +206,9 @@ impl Events {
         }
     }
 
-    /// The usage so far, which the vendor sends with every event. It is left out if a fault changes the final usage, so
-    /// that the client does not get the true usage before the wrong one.
+    /// The usage so far, which the vendor sends with every event. Most faults of the final usage leave it out, so that
+    /// the client does not get the true usage before the wrong one. `Shrinking` keeps it, because it needs a larger
+    /// usage before the final one.
     fn running(&self) -> Option<Usage> {
         match self.script.usage {
             UsageFault::Exact

@@ -1,4 +1,5 @@
-//! Authenticates a request: accepts any key except the refused ones, in a header, in the query, or as a bearer token.
+//! Authenticates a request: accepts any key except the refused ones and those without credit. The key is in a header,
+//! in the query, or a bearer token.
 
 use super::Refusal;
 use crate::settings::Settings;

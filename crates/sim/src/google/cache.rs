@@ -3,7 +3,7 @@
 use super::{Field, Refusal};
 use crate::catalog;
 
-/// Whether a request refers to cached contents. Every name exists, except those that begin with `missing`.
+/// Whether a request refers to cached contents. Every `cachedContents/ID` exists, unless the id begins with `missing`.
 pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
     let Some(name) = body.text("cached_content")? else {
         return Ok(false);

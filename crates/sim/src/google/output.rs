@@ -49,7 +49,7 @@ pub(crate) fn replace_text(output: &mut Output, text: String) {
 }
 
 /// If the request continues an earlier answer, removes the part of the text that was already sent. Otherwise, if the
-/// script asks for it, cuts the text in half and returns the token for the rest.
+/// script asks for it and the output has no calls, cuts the text in half and returns the token for the rest.
 pub(crate) fn continue_or_stop(
     output: &mut Output,
     continued: Option<Continuation>,

@@ -5,7 +5,8 @@ use super::field::{bad_value, snake};
 use serde_json::{Map, Value, json};
 
 const NAME_LENGTH_MAX: usize = 128;
-/// The allowed members of a schema. All others are refused, including `$schema` and `$ref`.
+/// The allowed members of a schema, each with its name in JSON Schema. All others are refused, including `$schema`, and
+/// `$ref` and `$defs`, which this vendor spells `ref` and `defs`.
 const KNOWN: &[(&str, &str)] = &[
     ("additional_properties", "additionalProperties"),
     ("any_of", "anyOf"),

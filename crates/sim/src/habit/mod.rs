@@ -1,5 +1,5 @@
 //! Habits of real upstreams: correct answers in a form that the vendor's documentation does not
-//! show.
+//! show, and the refusals that vendors send.
 
 mod form;
 mod vendors;

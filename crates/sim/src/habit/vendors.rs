@@ -1,4 +1,4 @@
-//! Refusals with the exact bodies that real vendors and servers send.
+//! Refusals with the bodies that real vendors and servers send. Ids and addresses in them are invented.
 //!
 //! The model's name replaces `{model}` in a body.
 
@@ -25,7 +25,7 @@ impl VendorRefusal {
 
     pub(crate) fn reply(&self, model: &str) -> Reply {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // Removes the characters that JSON would escape, so that the name can be inserted into the body unescaped.
+        // Removes quotation marks and backslashes, because the name is inserted into the JSON body without escaping.
         let model = model.replace(['"', '\\'], "");
         Reply::json(status, self.body.replace("{model}", &model))
     }

@@ -88,7 +88,7 @@ impl ErrorReplies for Call {
     }
 }
 
-/// Implements the protocol for both endpoints, which differ only in the names of their events.
+/// Implements the protocol for one endpoint. `$edits` says whether it is the endpoint for edits.
 macro_rules! protocol {
     ($name:ident, $edits:literal) => {
         impl Protocol for $name {

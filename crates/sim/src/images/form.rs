@@ -10,7 +10,7 @@ pub(super) struct Form {
     pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Parses a form; `None` if the body is not a form.
+/// Parses a form; `None` if the body is not a form or a field is not UTF-8.
 pub(super) fn read(content_type: &str, body: &[u8]) -> Option<Form> {
     let mut fields = Map::new();
     let mut files = Vec::new();

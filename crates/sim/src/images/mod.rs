@@ -14,7 +14,7 @@
 //! | any other | GPT-image: always base64, forms and JSON, previews, tokens |
 //!
 //! Scripts: `chunks=N` sends N pictures regardless of the requested number, `content-filter` makes the last picture
-//! fail, and `refuse` refuses the prompt.
+//! fail (not in streams of GPT-image), and `refuse` refuses the prompt.
 
 mod answer;
 mod call;

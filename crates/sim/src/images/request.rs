@@ -90,7 +90,7 @@ pub(super) fn read(
     })
 }
 
-/// Refuses members that the family does not accept.
+/// Refuses members, forms and endpoints that the family does not accept.
 fn check_members(top: &Member<'_>, family: Family, form: bool, edits: bool) -> Result<(), Refusal> {
     let unknown: &[&str] = match family {
         Family::Gpt => &["response_format", "style", "aspect_ratio", "resolution"],

@@ -57,7 +57,7 @@ impl Shape {
     }
 }
 
-/// The items of a picture, from left to right.
+/// The background of a picture, and its items from left to right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scene {
     pub(super) items: Vec<SceneItem>,

@@ -65,7 +65,7 @@ fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event
     events
 }
 
-/// Creates one event for each picture, and a final event without a picture.
+/// Creates one event for each picture, an event without a picture, and the end mark.
 fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let mut seed = context.seed.clone();
     let model = context.reported_model();

@@ -1,4 +1,4 @@
-//! Serves `POST /v1beta/interactions`, also under `/v1`: text without stored state.
+//! Serves `POST /v1beta/interactions`, also under `/v1`: text and pictures without stored state.
 //!
 //! As with the vendor, unknown parameters are refused by name, an interaction that is not stored has an empty id, and
 //! every answer begins with a signed thought. In a stream, an error that only the model detects is sent as an event,

@@ -17,7 +17,7 @@ const STOPPED: OutputError = OutputError {
 };
 const BLOCKED: &str = "The prompt was blocked by safety settings of sim-upstream.example.";
 
-/// The members that are the same in every event and in the whole answer.
+/// The members of an interaction that do not depend on its steps.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) id: String,
@@ -49,7 +49,7 @@ pub(super) enum PlannedStep {
     Call {
         id: String,
         name: String,
-        /// The arguments as text, for a stream. `value` has them as JSON, for a whole answer.
+        /// The arguments as text, for the deltas of a stream. `value` has them as JSON, for a whole step.
         arguments: ChunkedText,
         value: Value,
     },

@@ -47,7 +47,7 @@ pub(super) fn only_error(refusal: &Refusal) -> Reply {
     Reply::events(std::iter::once(error_event(refusal)))
 }
 
-/// A stream with an empty object as its only event.
+/// A stream with an empty object and the end mark.
 pub(super) fn only_empty() -> Reply {
     let empty = Event {
         kind: EventKind::Content,
@@ -233,7 +233,8 @@ impl Events {
         None
     }
 
-    /// Opens a step. With `early-content`, the event already contains the first piece.
+    /// Opens a step. With `early-content`, the event already contains the first piece of a text or thought, or all
+    /// arguments of a call.
     fn start(&mut self, planned: PlannedStep) -> Event {
         let early = self.script.events.early_content;
         let first = |pieces: &mut Pieces| -> Vec<Content> {

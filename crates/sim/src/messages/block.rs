@@ -240,7 +240,7 @@ fn image(source: &Member<'_>) -> Result<Media, Refusal> {
     }
 }
 
-/// Checks that the bytes of an image have the declared type.
+/// Refuses an image whose bytes are recognized as another type of image than the declared one.
 fn check_type(image: &Media, declared: &str, source: &Member<'_>) -> Result<(), Refusal> {
     let Source::Inline { format, .. } = &image.source else {
         return Ok(());

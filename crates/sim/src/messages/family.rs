@@ -30,7 +30,7 @@ impl Family {
         }
     }
 
-    /// Whether temperature and similar parameters are refused.
+    /// Whether temperature and similar parameters are refused if they differ from their defaults.
     pub(super) fn has_fixed_sampling(self) -> bool {
         self.is_new()
     }

@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block without its content.
+    /// The block without its content. Only a redacted block already has its data.
     pub(super) fn begun(block: &'a AnswerBlock) -> Self {
         match block {
             AnswerBlock::Thinking { .. } => Self::Thinking {

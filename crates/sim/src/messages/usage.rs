@@ -79,7 +79,7 @@ impl TokenCounts {
         }
     }
 
-    /// The final usage, changed by a fault; `None` if the fault is that it is missing.
+    /// The usage, changed by a fault; `None` if the fault is that it is missing.
     pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
@@ -114,7 +114,7 @@ impl TokenCounts {
     }
 }
 
-/// The number of tokens written to the cache: whole blocks, if the prompt is long enough.
+/// The number of the prompt's tokens that are in the cache after the call: whole blocks, if the prompt is long enough.
 fn writable(tokens: u64) -> u64 {
     if tokens < CACHE_TOKENS_MIN {
         return 0;

@@ -98,7 +98,7 @@ fn text_of_scripted_length(script: &Script) -> ChunkedText {
     }
 }
 
-/// Adds a huge piece or a mark for invalid UTF-8, if a script asks for it.
+/// Adds a mark for invalid UTF-8 and a huge piece, if a script asks for them.
 fn with_text_faults(original: ChunkedText, script: &Script) -> ChunkedText {
     let mut text = original.as_str().to_owned();
     if script.text.invalid_utf8 {

@@ -34,7 +34,7 @@ impl UnlimitedOutput {
         }
     }
 
-    /// Cuts the text in half, as the vendor's filter does.
+    /// Cuts the text in half, as the vendor's filter does, and drops the calls.
     pub(super) fn filter_half(&mut self) {
         let text = self.text.as_str();
         let (kept, _) = cut(text, count_tokens(text) / 2);

@@ -8,11 +8,11 @@
 //! | `say exactly: TEXT` | TEXT |
 //! | `count to N` | the numbers from 1 to N |
 //! | `reply with N words`, `in N words` | N words, each of which is one token |
-//! | `please refuse` | a refusal; may name a category (`cyber`, `bio`, ...) |
+//! | `please refuse` | a refusal; on Messages, of the category that the message names (`cyber`, `bio`, ...) |
 //! | `what is my name` | the name in an earlier `my name is NAME` |
 //! | `system prompt`, `your instructions` | the system prompt |
-//! | images, sounds or files | their types and sizes |
-//! | the name of a tool, or the words in its name | a call of each tool that is named |
+//! | images, sounds or files | their types and sizes, or their URLs |
+//! | the name of a tool, or a word of its name such as `weather` | a call of each tool that is named |
 //! | `parallel`, `both` or `each` beside one tool | a call of the tool for each name or quotation in the message |
 //! | `then` between tools | one call per round |
 //! | `cite URL` | the usual answer, with this page as its source |

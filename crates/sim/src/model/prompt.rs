@@ -14,7 +14,7 @@ const IMAGE_TILE_TOKENS: u64 = 170;
 const IMAGE_TILE_BYTES: u64 = 64 * 1024;
 const IMAGE_TILES_MAX: u64 = 8;
 const SOUND_TOKENS_PER_KIB: u64 = 1;
-/// Only whole blocks are cached, and only if the prompt has a minimum length.
+/// Only whole blocks are cached, and only if the part before the last turn has a minimum length.
 const CACHE_BLOCK_TOKENS: u64 = 128;
 const CACHE_TOKENS_MIN: u64 = 1024;
 

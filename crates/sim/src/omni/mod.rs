@@ -8,7 +8,7 @@
 //! | `[fail]` | the output is blocked |
 //! | `[refuse]` | a text instead of a video |
 //! | `[cancel]` `[incomplete]` `[budget]` | ends with this status |
-//! | `[inline]` | the answer contains the video |
+//! | `[inline]` | the answer contains the video, even if the caller asked for a link |
 //! | `[redirect]` `[broken]` | the file redirects, or is not a video, as in `predict/` |
 //! | `[empty]` | the video in the answer has no bytes |
 //! | `[unpriced]` | reports no usage |

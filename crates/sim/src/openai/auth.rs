@@ -1,4 +1,4 @@
-//! Authenticates a request: accepts any key except the refused ones.
+//! Authenticates a request: accepts any key except the refused ones and those without credit.
 
 use super::Refusal;
 use crate::settings::Settings;

@@ -38,7 +38,7 @@ pub(crate) struct BodySteps {
     pace: Option<Duration>,
     /// The bytes of the current event that are not sent yet.
     rest: Bytes,
-    /// Steps that come before all others.
+    /// Steps that come before all others. The last one in the list comes first.
     due: Vec<Step>,
     sent: u64,
     stop: Option<BreakOff>,

@@ -1,7 +1,7 @@
 //! Creates the headers that identify an upstream.
 //!
-//! A gateway must not pass any of them on. They are sent with every reply, so that tests for leaks
-//! can find them.
+//! A gateway must not pass any of them on, so tests for leaks look for them. They are sent with every reply except
+//! those of the control endpoint and the acceptance of a WebSocket session.
 
 use crate::seed::Seed;
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -20,8 +20,8 @@ const TYPES: &[&str] = &[
     "item_reference",
 ];
 const TAG_LENGTH: usize = 6;
-/// The prefixes of the ids of calls with and without preceding reasoning. With reasoning, a tag of the encrypted
-/// content follows the prefix.
+/// The prefixes of the ids of calls with and without preceding encrypted reasoning. If there is such reasoning, a tag
+/// of the encrypted content follows the prefix.
 const THOUGHTFUL_CALL: &str = "call_SimR";
 const THOUGHTLESS_CALL: &str = "call_SimN";
 
@@ -50,7 +50,7 @@ pub(super) struct Rules<'a> {
 pub(super) struct Input {
     pub(super) system: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// The text of all messages. JSON mode requires that it contains the word JSON.
+    /// The text of all messages and tool outputs. JSON mode requires that it contains the word JSON.
     pub(super) all_text: String,
 }
 
@@ -215,7 +215,7 @@ impl Reader<'_> {
             .param("input"));
         }
         self.open_calls.push(call.id.clone());
-        // Consecutive calls belong to one turn.
+        // A call belongs to the turn of the assistant's message or call before it, unless another turn lies between.
         if let Some(Turn::Assistant { calls, .. }) = self.input.turns.last_mut() {
             calls.push(call);
         } else {

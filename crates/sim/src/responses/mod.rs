@@ -1,4 +1,4 @@
-//! Serves `POST /v1/responses`.
+//! Serves `POST /v1/responses`, and the count of its input tokens (`count.rs`).
 //!
 //! Reasoning is sent as items whose encrypted content is checked when a client sends it back (`reasoning.rs`). Input
 //! items must obey the vendor's rules (`input.rs`). Nothing is stored, even if the request asks for it. Models named

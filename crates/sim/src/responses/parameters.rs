@@ -1,4 +1,4 @@
-//! Reads the scalar parameters of a request.
+//! Reads the parameters of a request, except its input and its tools.
 
 use crate::catalog;
 use crate::model::{Effort, TextFormat};
@@ -93,7 +93,7 @@ pub(super) fn tokens_max(body: &Member<'_>) -> Result<Option<u64>, Refusal> {
     Ok(max.and_then(|max| u64::try_from(max).ok()))
 }
 
-/// Checks members that have no effect in the simulator.
+/// Checks the types and limits of members, and refuses references to stored state.
 pub(super) fn check(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
     let temperature = body.decimal("temperature", 0, 2)?;
     let top_p = body.decimal("top_p", 0, 1)?;

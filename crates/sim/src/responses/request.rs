@@ -52,7 +52,7 @@ const KNOWN: &[&str] = &[
 pub(super) struct Request {
     pub(super) prompt: Prompt,
     pub(super) summary: Summary,
-    /// Whether the caller asked for encrypted reasoning.
+    /// Whether the answer has encrypted reasoning: if the caller asks for it, or does not want the answer to be stored.
     pub(super) encrypted: bool,
     /// The number of alternatives to report for each token; `None` means no log probabilities.
     pub(super) logprobs: Option<usize>,

@@ -48,7 +48,7 @@ struct Events {
     script: Script,
     /// The number of content events so far.
     content_sent: u64,
-    /// Events that come before all others.
+    /// Events that have been written and are sent before the stage goes on.
     due: VecDeque<Event>,
     stage: Stage,
 }

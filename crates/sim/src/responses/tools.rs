@@ -5,8 +5,8 @@ use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-/// Tools that the vendor runs itself, and `namespace`, which groups functions. The simulator accepts them, but never
-/// calls them.
+/// The vendor's own tools, and `namespace`, which groups functions. The simulator accepts them, but no prompt makes it
+/// call them; only scripts such as `searches=N` do.
 const HOSTED: &[&str] = &[
     "apply_patch",
     "code_interpreter",

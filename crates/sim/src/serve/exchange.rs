@@ -42,7 +42,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The maximum time until a request has arrived completely.
+/// The maximum time for the body of a request to arrive.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The error that closes a connection without an answer.
@@ -297,7 +297,7 @@ fn without_script(reply: Reply) -> (Reply, Script) {
     (reply, Script::default())
 }
 
-/// Answers a call of a model, or sends the reply that its script substitutes.
+/// Creates the answer to a call, or the reply that its script substitutes. Also returns the script.
 fn answer_call<P: Protocol>(
     call: &IncomingCall<'_>,
     state: &State,
@@ -329,7 +329,8 @@ fn answer_call<P: Protocol>(
         Some(SubstituteReply::HtmlPage) => html_page(),
         Some(SubstituteReply::EmptyObject) => request.errors().empty_object(),
         Some(SubstituteReply::Refusal(refusal)) => refusal.reply(name),
-        // These faults keep the head of the true answer; `BodySteps` replaces the body.
+        // `Garbage` and `EndlessLine` keep the head of the true answer; `BodySteps` replaces the body. For `Swapped`,
+        // `answer` itself swaps a whole answer and a stream, if the protocol has both.
         Some(
             SubstituteReply::Swapped | SubstituteReply::Garbage | SubstituteReply::EndlessLine,
         )

@@ -67,7 +67,8 @@ impl Sim {
         format!("http://{}", self.address)
     }
 
-    /// Closes the listener and all connections, and waits until this is done.
+    /// Closes the listener and all connections, and waits until this is done. WebSocket sessions are aborted, but not
+    /// waited for.
     pub async fn stop(mut self) {
         self.stop = None;
         // The runtime has already reported a panic of the task.
@@ -94,8 +95,8 @@ impl Sim {
         self.state.calls.rows(Some(model))
     }
 
-    /// Waits until the logged calls satisfy a condition, and returns them. The caller should add a
-    /// timeout.
+    /// Waits until the logged calls satisfy a condition, and returns them. The condition is checked at once, and again
+    /// when a call arrives or ends, but not when the log of a running call changes. The caller should add a timeout.
     pub async fn calls_until(&self, wanted: impl Fn(&[Call]) -> bool) -> Vec<Call> {
         let mut changes = self.state.calls.changes();
         loop {
@@ -169,7 +170,8 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let socket = Socket::new(stream, Arc::clone(&wire));
     let service =
         service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));
-    // An error means that the peer or a script broke the connection, which the call log records.
+    // An error means that the peer or a script broke the connection, or that the peer sent no valid request head. It
+    // needs no handling, because the call log records how a received call ended.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME_MAX)

@@ -1,4 +1,4 @@
-//! Creates tones in the audio formats of speech.
+//! Creates tones in the audio formats of speech. As MP3, they are silent.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Serves `POST /v1/stt`: transcribes the audio in a form.
+//! Serves `POST /v1/stt`: transcribes the audio of a multipart form.
 
 use super::refusal::invalid;
 use crate::call_context::CallContext;

@@ -25,7 +25,7 @@ use store::{
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
 const SERVER: &str = "TOLLGATE_KILL_SERVER";
 const NODE: &str = "TOLLGATE_KILL_NODE";
-/// The number of answers after which the victim ends itself.
+/// The number of reads of the balance after which the victim ends itself.
 const ANSWERS: &str = "TOLLGATE_KILL_ANSWERS";
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 const KILLS: usize = 8;
@@ -110,7 +110,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Waits for this many answers, so that a slow machine gets as far as a fast one.
+    /// Waits for this many answers, or for the end of the victim. So a slow machine gets as far as a fast one.
     fn work(&mut self, answers: usize) {
         let spent = self
             .lines

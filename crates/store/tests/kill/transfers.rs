@@ -236,7 +236,7 @@ fn scenes(folder: &Path) -> Vec<Scene> {
     scenes
 }
 
-/// Moves a store from a file to a server and on to another file.
+/// Moves a store from a file to a server and on to another file. Without a server, it moves from file to file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_move_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();

@@ -100,7 +100,7 @@ pub(super) fn fresh(kind: MediaType) -> MediaName {
     MediaName { id, kind }
 }
 
-/// Bytes in which no group of four repeats.
+/// The numbers from 0 on in four bytes each, so that no aligned group of four bytes repeats.
 pub(super) fn film(length: usize) -> Vec<u8> {
     let words = (0..length.div_ceil(4)).map(|n| (u32::try_from(n).unwrap()).to_be_bytes());
     words.flatten().take(length).collect()

@@ -12,7 +12,8 @@ use crate::test_database::{
     NOW, TestDatabase, actor, admit, assert_clean, credits, key, price, released, settled, wallet,
 };
 
-/// Creates two wallets: `a` with an entry of every kind and an open hold, `b` with a settled call.
+/// Creates two wallets: `a` with an open hold and an entry of every kind except debit, refund and adjustment, `b` with
+/// a settled call.
 async fn history(store: &Store) -> KeyRow {
     let version = price(store).await;
     let new = NewWallet {
@@ -115,7 +116,8 @@ fn rules(report: &VerifyReport) -> BTreeSet<Rule> {
     report.differences.iter().map(|it| it.rule).collect()
 }
 
-/// Everything except the chain is made consistent, as by an attacker who knows the other rules.
+/// Most of these forgeries leave everything except the chain consistent, as an attacker would who knows the other
+/// rules.
 pub(crate) async fn what_was_forged_is_found(database: &TestDatabase) {
     let a = "(SELECT n FROM wallets WHERE name = 'a')";
     let key_of = |name| {
@@ -180,7 +182,7 @@ pub(crate) async fn what_was_forged_is_found(database: &TestDatabase) {
     }
 }
 
-/// A change of any single value of any entry is found.
+/// Changes one value at a time, in each entry and in each column except `basis`, `cost` and `cost_version`.
 pub(crate) async fn a_change_of_any_value_of_any_entry_is_found(database: &TestDatabase) {
     let store = database.open();
     history(&store).await;

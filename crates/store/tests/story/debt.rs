@@ -125,7 +125,7 @@ pub(crate) async fn three_nodes_stay_within_the_debt_limit(database: &TestDataba
     race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
 }
 
-/// Plausible usage never comes near this amount. If a charge does not fit anyway, it is recorded and counted.
+/// Plausible usage never comes near the largest amount. If a charge does not fit anyway, it is recorded and counted.
 pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(database: &TestDatabase) {
     let store = database.open();
     let version = price(&store).await;

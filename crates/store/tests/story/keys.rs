@@ -125,7 +125,7 @@ pub(crate) async fn an_old_secret_works_until_its_time(database: &TestDatabase) 
     assert_eq!(row.old_secret_until, None);
     assert_eq!(head("fourth").await.unwrap().expires_at, Some(LONG_AGO));
 
-    // No secret, current or old, can belong to two keys.
+    // No stored secret, current or old, can be given again, not even to the same key.
     for known in ["fourth", "fifth"] {
         let taken = store
             .rotate_key(key.id, rotation(known, None), &actor())

@@ -31,7 +31,7 @@ async fn relocate(from: &TestDatabase, to: &TestDatabase) -> Result<TransferRepo
     move_store(&from.settings(), &to.settings(), |_| ()).await
 }
 
-/// Writes rows to every table.
+/// Writes rows to almost every table. The tables of alerts stay empty.
 pub(crate) async fn fill(database: &TestDatabase) {
     let store = usage::kept(database);
     let version = price(&store).await;
@@ -100,7 +100,8 @@ pub(crate) async fn fill(database: &TestDatabase) {
     usage::write(&store, &rows).await;
     store.flush().await.unwrap();
     assert_clean(&store).await;
-    // Brings the journal into the state that a killed server leaves: some counts are not in the roll-ups yet.
+    // Brings the journal into the state that a killed server leaves on SQLite: some counts are not in the roll-ups yet.
+    // The last statement fills a table that otherwise only an upgrade fills.
     database.tamper_journal(database.sql_for(
         "CREATE TABLE left_counts AS SELECT counts FROM usage_pending",
         "",
@@ -170,7 +171,7 @@ pub(crate) async fn everything_arrives_and_comes_back(database: &TestDatabase) {
     let may_be_empty = [
         "usage_uncounted",
         database.sql_for("", "balance_points"),
-        // Only a server that checks for alerts writes these tables.
+        // `fill` creates neither alerts nor rules for them.
         "alert_rules",
         "alerts",
         "alert_deliveries",
@@ -213,7 +214,7 @@ pub(crate) async fn a_moved_store_goes_on_where_it_was(database: &TestDatabase) 
     assert_eq!(catalogs::replace(&store, 1, "{}").await, Some(2));
     let rows = usage::rows(8, usage::now());
     usage::write(&store, &rows).await;
-    // The open task is found when it is due.
+    // Both tasks are listed, the ended one and the open one.
     let tasks = store.tasks(all_tasks()).await.unwrap();
     assert_eq!(tasks.tasks.len(), 2);
     drop(store);
@@ -314,7 +315,7 @@ pub(crate) async fn a_destination_of_an_earlier_version_is_upgraded_only_if_it_i
 pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(database: &TestDatabase) {
     fill(database).await;
     let there = other(database);
-    // The move is stopped as soon as some of the entries have arrived.
+    // The move is stopped when the entries have arrived, before the next table.
     let mut stopped = false;
     let stop = std::panic::AssertUnwindSafe(async {
         move_store(&database.settings(), &there.settings(), |progress| {
@@ -342,7 +343,7 @@ pub(crate) async fn an_unfinished_move_is_opened_by_nobody_and_goes_on(database:
             "{opened:?}"
         );
     }
-    // The move cannot be continued from another source, or from this one in another state.
+    // The move cannot be continued from another source.
     let stranger = TestDatabase::like(database);
     funded(&stranger.open(), credits(1)).await;
     let refused = relocate(&stranger, &there).await;

@@ -274,7 +274,7 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &Tes
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
-    // Other writers commit too, so this repeats until the journal's answer has been lost.
+    // Other writers commit too, so a lost answer need not be the journal's. Of six, one of them very likely is.
     while lost < 6 {
         rig.proxy.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {

@@ -19,7 +19,7 @@ pub(crate) enum TestDatabase {
     Postgres(Schema),
 }
 
-/// A fixed time, so that a test that uses it does not depend on when it runs.
+/// A fixed time, so that a test does not depend on when it runs, unless it also uses the machine's clock.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
 /// A time at which the claims of earlier starts are void: a start voids them by the machine's clock, which may be ahead
@@ -154,7 +154,8 @@ impl TestDatabase {
         }
     }
 
-    /// Every row of every table, except rows that a start writes and numbers that are newly assigned.
+    /// Every row of every table. Left out are tables that a start writes, and on SQLite the journal's names and the
+    /// calls that refer to them, because a move numbers names anew.
     pub(crate) fn contents(&self) -> Vec<String> {
         match self {
             Self::Sqlite(folder) => {

@@ -291,7 +291,7 @@ pub(crate) async fn a_report_with_too_many_rows_is_refused(database: &TestDataba
     assert!(matches!(refused, StoreError::Invalid(_)), "{refused}");
 }
 
-/// `PostgreSQL` cannot store NUL, so both names are the same there.
+/// `PostgreSQL` cannot store NUL, so the first two names are the same there.
 pub(crate) async fn names_that_a_database_stores_alike_do_not_stop_the_journal(
     database: &TestDatabase,
 ) {
@@ -356,7 +356,7 @@ pub(crate) async fn rows_of_earlier_versions_are_counted(database: &TestDatabase
     let (older, newer) = rows.split_at(400);
     write(&store, older).await;
     drop(store);
-    // Brings the store into the state after a migration from the last version.
+    // Brings the store into the state after a migration from a version that did not count calls.
     database.tamper_journal(
         "DELETE FROM usage_totals; DELETE FROM usage_series; DELETE FROM usage_uncounted;
          INSERT INTO usage_uncounted SELECT max(n) + 1 FROM calls",

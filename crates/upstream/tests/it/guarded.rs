@@ -11,7 +11,7 @@ use upstream::{
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, channel_to, seconds};
 
-/// A client that may call only this loopback address.
+/// A client that may call one address that is not public: 127.0.0.1.
 fn guarded() -> Guarded {
     Guarded::new(AddressPolicy {
         allow: vec!["127.0.0.1".parse().unwrap()],
@@ -244,7 +244,7 @@ async fn the_credential_goes_to_the_channels_own_origin_only() {
     let (home_listener, home_address) = listener().await;
     let (listener, address) = listener().await;
     let channel = channel_to(&format!("http://{home_address}/v1"), seconds(5, 5, 5, 5));
-    // This policy has no exceptions, so only the origin of the channel is allowed.
+    // This policy has no exceptions, so the only loopback address that it allows is the origin of the channel.
     let strict = Guarded::new(AddressPolicy::default());
     let url = format!("http://{home_address}/files/1");
     let fetch = strict.get(&url, Some(&channel), bounds(9));

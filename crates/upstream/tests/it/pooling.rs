@@ -38,7 +38,7 @@ async fn a_connection_that_closed_while_resting_is_left_for_a_new_one() {
             let mut peer = Peer::accept(&listener).await;
             peer.request().await;
             peer.say(HELLO).await;
-            // Dropping the body closes the connection.
+            // The connection is closed here, because `peer` is dropped.
         }
     };
     let client = async {

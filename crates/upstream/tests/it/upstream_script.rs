@@ -40,7 +40,7 @@ pub(crate) async fn upstream_within(timeouts: Timeouts) -> (TcpListener, Channel
     (listener, channel_to(&base_url, timeouts))
 }
 
-/// Timeouts that are far apart, so that a test can tell which of them passed.
+/// Timeouts in seconds.
 pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> Timeouts {
     Timeouts {
         connect: Duration::from_secs(connect),

@@ -48,7 +48,7 @@ pub(super) fn build_response(events: Vec<Event>) -> Response {
     done.next().unwrap().unwrap()
 }
 
-/// A short notation of a response: `text "a"`, `call id name {}`.
+/// A short notation of a response: `text a`, `call id name {}`.
 fn shown(response: &Response) -> Vec<String> {
     let shown = response.blocks.iter().map(|block| {
         let text = &block.text;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::reading::{DONE, build_response, call, delta, finish, more, read_stream, stream};
 
-/// A message with any members, and the numbers of pieces into which its texts are cut.
+/// A message with any members, and the sizes of the pieces into which its texts are cut.
 fn any_message() -> impl Strategy<Value = (Value, Vec<usize>)> {
     let text = || proptest::option::of("[a-zé\"\\\\{} ]{0,12}");
     let call = ("[a-z]{1,4}", "\\{(\"[a-z\\\\\\\\]{0,3}\":\\{\\})?\\}");

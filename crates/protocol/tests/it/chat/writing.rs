@@ -323,7 +323,7 @@ fn a_failure_ends_the_stream_without_an_end_mark() {
     assert!(!stream.contains("[DONE]") && !stream.contains("\"finish_reason\":\""));
 }
 
-/// Events that chat can express: adjacent blocks differ in kind, and texts are not empty.
+/// Events that chat can express: adjacent blocks differ in kind, except calls, and texts are not empty.
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
     let words = |block: Block| {
         prop::collection::vec("[a-z\u{2028}\"\\\\é]{1,5}", 1..4).prop_map(move |pieces| {

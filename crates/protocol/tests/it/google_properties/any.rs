@@ -23,8 +23,8 @@ fn any_text() -> impl Strategy<Value = String> {
 fn any_arguments() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("{}".to_owned()),
-        // Line ends that only some clients recognize are escaped on the way. This changes no
-        // meaning.
+        // It has no line ends that only some clients recognize. Those are escaped on the way, which
+        // changes the text but not its meaning.
         "[a-zé \"\\\\\n]{0,9}"
             .prop_map(|text| serde_json::json!({ "a b": [1, text], "n": null }).to_string()),
     ]

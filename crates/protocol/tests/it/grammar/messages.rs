@@ -25,7 +25,7 @@ struct Listener {
     usage: Usage,
 }
 
-/// An open block: its type, its start, and its content so far.
+/// An open block: its start, its content so far, and its signature.
 struct Open {
     start: Value,
     pieces: String,

@@ -155,7 +155,7 @@ fn arguments(text: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// The streams in the documentation of the protocols, which their clients accept.
+    /// One stream of each protocol, in the form that its clients accept.
     const REFERENCES: [(Dialect, &str); 5] = [
         (
             Dialect::Chat,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// A listener that accepts everything would prove nothing, so each listener must notice every
-    /// missing event.
+    /// missing and every repeated event.
     #[test]
     fn listeners_miss_every_event_that_is_left_out() {
         for (dialect, stream) in REFERENCES {

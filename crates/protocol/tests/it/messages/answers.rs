@@ -248,7 +248,7 @@ fn missing_and_mixed_events_are_repaired() {
         ),
         // A stop event for a block that does not exist.
         (stop(3) + &end, "start End"),
-        // A signature that is sent twice. The last one is complete.
+        // A signature that is sent several times. The last one that is not empty is complete.
         (
             start(0, r#"{"type":"thinking","thinking":"","signature":"a"}"#)
                 + &delta(0, r#"{"type":"signature_delta","signature":"b"}"#)

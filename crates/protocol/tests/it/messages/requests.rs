@@ -79,7 +79,7 @@ pub(super) fn written(request: &Request, profile: &Profile) -> String {
         Err(failure) => return format!("{failure} {:?}", failure.param),
     };
     let mut lines = String::new();
-    // One member per line, in the order in which they were written.
+    // The body is shown as it was written, so that the order of its members is compared too.
     let text = String::from_utf8(body).unwrap();
     serde_json::from_str::<serde_json::Value>(&text).unwrap();
     lines.push_str(&text);

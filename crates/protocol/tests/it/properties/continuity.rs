@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{MODEL, context, pairs, upstream_answer};
 
-/// A request of this dialect that asks to see the thoughts of the model.
+/// A request of this dialect that asks the model to think.
 fn question(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
     match dialect {
@@ -222,7 +222,8 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
                 // The upstream receives none of our additions.
                 assert!(!texts.iter().any(|text| text.contains("_gw1_")), "{sent}");
             }
-            // Another model must not receive the signatures.
+            // Another model must not receive the signatures. Within one dialect they have no mark of
+            // their model, so that is not checked.
             let sent = send(caller, upstream, &request, "maker/other");
             let seen = caller != upstream && strings(&sent).contains(&signature(0));
             assert!(!seen, "{caller} to {upstream}: {sent}");

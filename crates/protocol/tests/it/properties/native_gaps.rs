@@ -227,7 +227,7 @@ fn choices_do_not_name_the_server() {
     };
     let relayed = relay_native(Dialect::Chat, &stream(&choice("delta")));
     assert_eq!(relayed, stream(&ours("delta")));
-    // A member that names the server is not output.
+    // A delta that only names the server is not content.
     let empty = object(r#"{"index":0,"delta":{"provider_metadata":{"a":1}}}"#);
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(Dialect::Chat), true);
     let event = Bytes::from(format!("data: {empty}\n\n"));

@@ -1,6 +1,7 @@
 //! Computes `docs/conversion.md`, which says what a conversion does with each member, and checks that
-//! the file is current. A member is removed from a whole request. The page then names the places of
-//! the upstream's request that change, or says that the member is listed in `x-dropped-params`.
+//! the file is current. A member is removed from a whole request, or gets another value. The page then
+//! names the places of the upstream's request that change, or says that the member is listed in
+//! `x-dropped-params`.
 
 mod answers;
 mod differences;
@@ -142,7 +143,7 @@ fn without<'a>(body: &Value, pointers: impl Iterator<Item = &'a str>) -> Value {
 }
 
 /// The body with other values of these members: texts get a letter, numbers are changed by
-/// `number`.
+/// `number`, and all others become `null`.
 fn with_others(body: &Value, nodes: &[&Node], number: fn(u64) -> u64) -> Value {
     let mut other = body.clone();
     for node in nodes {

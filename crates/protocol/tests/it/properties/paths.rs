@@ -38,8 +38,8 @@ const FREE: [&str; 14] = [
     "allowedFunctionNames",
 ];
 
-/// Members that give the type of their object, or that repeat something. Removing them changes
-/// nothing.
+/// Members that give the type of their object, or that repeat something. Removing one of them may
+/// change nothing.
 pub(super) const KINDS: [&str; 8] = [
     "model",
     "type",
@@ -228,7 +228,7 @@ fn an_unknown_member_is_named_in_every_place() {
             object[new] = json!({"a": 1});
             let path = match (from, node.path.as_str()) {
                 (_, "") => new.to_owned(),
-                // A member of a tool's object is another tool of the vendor.
+                // In Generate Content, a member of a tool's object is another tool of the vendor.
                 (from, path) => member_path(from, path, new),
             };
             let is_inside = before.iter().any(|name| covers(name, &path));

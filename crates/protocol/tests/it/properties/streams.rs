@@ -153,8 +153,8 @@ pub(super) fn said(from: Dialect, events: &[Event]) -> CommonContent {
 
 const LETTERS: &str = "[a-zé界\u{2028}\u{85}\"\\\\\n ]{1,8}";
 
-/// Answers of upstreams of a dialect. Adjacent blocks differ in kind, because some dialects cannot
-/// separate equal ones.
+/// Answers of upstreams of a dialect. Adjacent blocks differ in kind, except calls, because some
+/// dialects cannot separate equal ones.
 pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
     let opaque = move |text: &str| {
         Event::Delta(Delta::Opaque(Opaque {
@@ -399,7 +399,7 @@ proptest! {
     }
 }
 
-/// The streams in the documentation of the protocols, as clients of every other dialect read them.
+/// The reference streams, as clients of every dialect read them.
 #[test]
 fn reference_streams_have_the_same_content_in_every_dialect() {
     for (from, to) in pairs() {

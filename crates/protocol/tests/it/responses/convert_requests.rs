@@ -21,8 +21,8 @@ fn target(profile: &Profile) -> Target<'_> {
     }
 }
 
-/// The request for an upstream, written for a client of this dialect, and the members that are
-/// dropped.
+/// The request for an upstream of this dialect, and the members that are dropped, by their names in
+/// this dialect.
 fn written(request: &Request, profile: &Profile) -> Result<(String, String), Failure> {
     let mut dropped = Dropped::new(Dialect::Responses);
     let body = write_request(request, &target(profile), &mut dropped)?;

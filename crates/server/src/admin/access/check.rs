@@ -21,7 +21,7 @@ use crate::admin::api::error::ApiError;
 use crate::admin::api::state::AdminState;
 use crate::config::AdminToken;
 
-/// The maximum number of requests per token and minute.
+/// The maximum number of requests per actor and minute. A token and the sessions that it opened are one actor.
 const REQUESTS_PER_MINUTE: u32 = 12_000;
 
 pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 3600);

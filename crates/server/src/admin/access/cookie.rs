@@ -1,8 +1,8 @@
 //! The session cookie, and the checks that keep other sites from using it.
 //!
-//! A browser sends the cookie with every request to this address, even if another site caused the request. So the
-//! cookie is `SameSite=Strict`, and requests that name another origin are refused. A request that changes something
-//! also needs the session's CSRF token, which only pages of this origin can read.
+//! A browser would send the cookie with every request to this address, even if another site caused the request. So the
+//! cookie is `SameSite=Strict`, and requests that name another origin are refused. A request that changes something or
+//! opens a socket also needs the session's CSRF token, which only pages of this origin can read.
 
 use http::header::{COOKIE, HOST, ORIGIN, UPGRADE};
 use http::{HeaderMap, Method};

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use store::Digest;
 
-/// The number of wrong tokens within [`WINDOW`] that locks an address out.
+/// The number of wrong guesses within [`WINDOW`] that locks an address out.
 const WRONG_MAX: u32 = 10;
-/// The period in which wrong tokens are counted, and the duration of a lockout.
+/// The period in which wrong guesses are counted, and the duration of a lockout.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The maximum number of addresses that are tracked. When it is reached, the oldest is removed.
+/// The maximum number of addresses that are tracked. Beyond it, expired ones are removed, or else the oldest.
 const ADDRESSES_MAX: usize = 4096;
 
-/// Counts wrong tokens by address.
+/// Counts wrong tokens, codes and session cookies by address.
 #[derive(Debug, Default)]
 pub(crate) struct Lockout {
     guesses: Mutex<HashMap<IpAddr, Guesses>>,
 }
 
-/// Wrong tokens of one address. `since` is when counting began, or when the address was locked out.
+/// The wrong guesses of one address. `since` is when counting began, or when the address was locked out.
 #[derive(Debug, Clone)]
 struct Guesses {
     wrong: u32,

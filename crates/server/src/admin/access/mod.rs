@@ -1,7 +1,8 @@
 //! Access to the admin API: authentication, roles and limits.
 //!
 //! `check` authenticates a request by its token or the cookie of its session (`cookie`). `lockout` refuses addresses
-//! that guess tokens, `rate` limits the requests of one token. Handlers take one of the extractors of `roles`.
+//! that guess tokens, codes or sessions, and `rate` limits the requests of one actor. Handlers take one of the
+//! extractors of `roles`.
 
 mod check;
 mod cookie;

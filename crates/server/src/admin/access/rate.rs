@@ -1,12 +1,12 @@
-//! Limits the requests of one token.
+//! Limits the requests of one actor.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The number of actors above which buckets that are full again are removed. Only authenticated actors have buckets, so
-/// this number is hardly ever reached.
+/// The number of actors from which on buckets that are full again are removed. Only authenticated actors have buckets,
+/// so this number is hardly ever reached.
 const ACTORS_MAX: usize = 4096;
 
 /// A token bucket for each actor, which holds one minute's worth of requests.

@@ -51,11 +51,11 @@ role! {
     Viewer
 }
 role! {
-    /// An actor that may top up wallets.
+    /// An actor that may also top up wallets.
     Support
 }
 role! {
-    /// An actor that may change wallets and keys.
+    /// An actor that may also change wallets, keys and alert rules, switch and test channels, and use the playground.
     Operator
 }
 role! {

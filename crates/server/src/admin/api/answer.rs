@@ -1,5 +1,5 @@
-//! Completes every answer of the admin listener with a request id, the error envelope, and headers that keep browsers
-//! from sniffing its type, framing it or caching it.
+//! Completes every answer of the admin listener: adds a request id, and headers that keep browsers from sniffing its
+//! type, framing it or caching it. An error also gets its envelope.
 
 use axum::body::Body;
 use axum::extract::Request;

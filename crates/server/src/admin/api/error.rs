@@ -34,7 +34,7 @@ impl ApiError {
         }
     }
 
-    /// The value of a member or query parameter is not valid.
+    /// The value of a member, query parameter or header is not valid.
     pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             param: Some(param.into()),
@@ -42,7 +42,7 @@ impl ApiError {
         }
     }
 
-    /// The request as a whole cannot be read.
+    /// The request is not valid. [`Self::with_param`] adds the member that is wrong, if there is one.
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }

@@ -118,7 +118,7 @@ fn form(query: &str) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(query.as_bytes())
 }
 
-/// A part of the path, such as an id. A text that is not an id is answered like an unknown id.
+/// A part of the path, such as an id. A text with NUL or that is not UTF-8 is answered like an unknown id.
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub(crate) T);
 

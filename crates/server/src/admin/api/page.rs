@@ -26,7 +26,7 @@ pub(crate) struct Page<T> {
 
 impl<T> Page<T> {
     /// A page from rows that were read with a limit of [`PageLimit::and_one`]. `position` returns the position of the
-    /// page's last row, where the next page begins.
+    /// page's last row, after which the next page begins.
     pub(crate) fn of<R, P: Serialize>(
         mut rows: Vec<R>,
         limit: PageLimit,

@@ -138,7 +138,7 @@ impl Poller {
         };
         let mut found = store.tasks(newest.clone()).await?.tasks;
         found.extend(store.tasks(open).await?.tasks);
-        // A task that was open and is in neither list has ended.
+        // A task that was open and is in neither list has ended, or newer open tasks fill the list.
         let before = self.tasks.as_ref();
         let gone = before
             .into_iter()

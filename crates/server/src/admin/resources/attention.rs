@@ -149,8 +149,8 @@ fn error_notice(recent: &Totals, usual: &Totals) -> Option<Notice> {
     Some(notice(severity, ERRORS_LINK, message))
 }
 
-/// Adds open alerts. There is one notice per link: what this node observes takes precedence over alerts, and newer
-/// alerts over older ones.
+/// Adds open alerts, except those whose link another notice already has. So what this node observes takes precedence
+/// over alerts, and newer alerts over older ones.
 fn add_alerts(notices: &mut Vec<Notice>, open: Vec<AlertRow>) {
     for alert in open {
         let subject = alert.subject.as_deref().unwrap_or_default();

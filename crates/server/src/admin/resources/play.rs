@@ -221,7 +221,7 @@ async fn join(near: OnUpgrade, far: OnUpgrade) {
     }
 }
 
-/// The path and query of the call: the part after `/play`.
+/// The path and query of the call: the part after `/play`, without the parameter that names the key.
 fn target(uri: &Uri) -> Option<Uri> {
     let (_, path) = uri.path().split_once("/play/")?;
     let is_own = |pair: &&str| {

@@ -30,7 +30,7 @@ use crate::operations::proposed_models::{Account, ProposalSources, models_of_cat
 
 /// The maximum length of the name of a model to try.
 const MODEL_BYTES_MAX: usize = 256;
-/// The maximum length of a credential. Those of vendors have a few hundred bytes.
+/// The maximum length of a credential. Keys of vendors have a few hundred bytes, service accounts a few thousand.
 const CREDENTIAL_BYTES_MAX: usize = 8 << 10;
 
 pub(crate) fn router() -> OpenApiRouter<AdminState> {

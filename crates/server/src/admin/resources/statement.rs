@@ -134,7 +134,7 @@ fn table(store: Store, wallet: WalletId, range: &StatementRange) -> Response {
         CONTENT_TYPE,
         HeaderValue::from_static("text/csv; charset=utf-8"),
     );
-    // An id consists of letters and digits, so it is valid in a header.
+    // An id consists of letters, digits and an underscore, so it is valid in a header.
     let name = format!("attachment; filename=\"statement-{wallet}.csv\"");
     if let Ok(name) = HeaderValue::from_str(&name) {
         headers.insert(CONTENT_DISPOSITION, name);

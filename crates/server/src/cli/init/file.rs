@@ -21,7 +21,7 @@ pub(super) struct NewConfig<'n> {
 }
 
 impl NewConfig<'_> {
-    /// The text of the file. It contains the names of variables with keys, but no keys.
+    /// The text of the file. It names the variables and files that contain keys, but contains no keys.
     pub(super) fn text(&self) -> String {
         let below = |scheme: &str, name: &str| {
             let path = self.data.join(name);

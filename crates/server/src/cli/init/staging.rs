@@ -13,7 +13,8 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Creates the folder beside the destination of the files, so that they can be renamed into place.
+    /// Creates the folder beside the configuration, so that the files can be renamed into place. Data cannot be renamed
+    /// to another file system.
     pub(super) fn beside(config: &Path) -> io::Result<Self> {
         let parent = match config.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,

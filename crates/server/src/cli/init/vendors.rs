@@ -1,4 +1,4 @@
-//! Finds vendors whose keys are in the environment.
+//! Finds vendors whose keys are in environment variables, or in files that such variables name.
 
 use upstream::{Preset, SettingNeed};
 
@@ -11,7 +11,7 @@ pub(super) struct FoundVendor {
     pub(super) credential: FoundCredential,
     /// The account settings that were found, each with the variable that contains it.
     pub(super) account: Vec<(&'static str, &'static str)>,
-    /// The base URL from the environment, if it differs from the vendor's default.
+    /// The base URL from the environment, if a variable names one.
     pub(super) base_url: Option<String>,
     /// The number of the vendor's models in the catalog.
     pub(super) models: usize,

@@ -1,4 +1,4 @@
-//! `tollgate ledger report`: sums up usage, charges and payments by day, wallet, key, model and channel.
+//! `tollgate ledger report`: sums up the usage, charges and costs of calls by day, wallet, key, model and channel.
 
 use std::collections::{BTreeMap, HashMap};
 

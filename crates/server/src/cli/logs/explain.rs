@@ -60,8 +60,8 @@ fn steps(explanation: &Explanation) -> Table {
     table.row(["admission".to_owned(), admission]);
     if let Some(notes) = &row.route_notes {
         for note in notes.split(NOTE_SEPARATOR) {
-            // A note describes a fallback to another model, an upstream message that the caller did not see, or a route
-            // that failed or was passed over.
+            // A note describes a fallback to another model, an upstream message that the caller did not see, a route
+            // that failed, or a route or fallback model that was passed over.
             if let Some((before, to)) = read_fallback(note) {
                 let fallback = format!("{before} has no route left, {to} may answer");
                 table.row(["model".to_owned(), fallback]);
@@ -180,7 +180,7 @@ fn price_json(priced: &Priced) -> Value {
     })
 }
 
-/// `settled as entry 7: charge 0.000123 (gift 0, balance -0.000123, credit line 0)`.
+/// The entry in words: `settled as entry 7: charge 0.000123 (gift 0, balance -0.000123, credit line 0)`.
 fn settlement(entry: &EntryRow) -> String {
     let mut text = format!("{} as entry {}", entry.kind, entry.seq);
     if entry.charge != Micro::ZERO {

@@ -12,7 +12,7 @@ use crate::operations::keys::{self, KeyDraft};
 struct Customer {
     name: &'static str,
     credit_limit: Micro,
-    /// The top-up before the past day. If it is zero, the wallet uses its credit line.
+    /// The top-up that is booked before the calls of the past day. If it is zero, the wallet uses its credit line.
     paid: Micro,
     keys: &'static [Key],
 }
@@ -129,7 +129,7 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Rotates the key of this name, so that only the running demo knows its secret. `None` if somebody has removed or
+/// Rotates the key of this name, so that only the running demo knows its secret. `None` if somebody has renamed or
 /// disabled the key.
 async fn fresh_secret(
     store: &Store,

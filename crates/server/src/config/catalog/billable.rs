@@ -39,7 +39,8 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
 }
 
 /// Checks that the cost of a video has an upper bound, and that the model has a price in the unit that its protocol
-/// reports. Omni reports seconds and tokens, so a price in either unit is enough.
+/// reports. A price in either unit is enough for Omni, which reports seconds and tokens, and for a model without a
+/// base, whose protocol depends on the channel.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

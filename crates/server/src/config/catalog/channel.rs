@@ -92,7 +92,7 @@ impl EntryParts {
     }
 }
 
-/// The channels of the file by name; `None` for an entry with problems.
+/// The channels of the file by name; `None` for an entry without a valid preset.
 pub(crate) type ChannelsByName<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
 
 pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> EntryParts {
@@ -173,7 +173,7 @@ pub(crate) fn by_name<'c>(entries: &'c [EntryParts], log: &mut Log<'_>) -> Chann
     named
 }
 
-/// The entries without problems.
+/// The entries with a valid name and preset. The problems of their other members are in the log.
 pub(crate) fn valid_entries(entries: Vec<EntryParts>) -> Vec<Channel> {
     entries
         .into_iter()

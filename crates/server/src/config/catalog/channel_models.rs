@@ -41,7 +41,8 @@ pub(crate) fn add(
     }
 }
 
-/// The models that a channel lists and can serve. Models that it cannot serve are reported.
+/// The models that a channel lists and can serve. A model that the channel cannot serve is reported if the list names
+/// its id; `all` and `maker/*` leave it out.
 fn chosen<'k>(
     channel: &Channel,
     choice: &At<ModelChoice>,

@@ -49,7 +49,8 @@ pub(crate) struct KnownPrice {
     pub(crate) notes: Vec<String>,
 }
 
-/// The cost at the first channel of the routes, times the channel's markup. `Err` says what is wrong.
+/// The cost at the first channel of the routes, times the channel's markup. Without a valid channel, the list price.
+/// `Err` says what is wrong.
 pub(crate) fn price(
     known: &KnownModel,
     routes: &[RouteSpec],

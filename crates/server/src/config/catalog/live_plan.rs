@@ -150,8 +150,9 @@ pub(crate) struct Secrets<'c> {
     credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
-/// Looks up every secret. `Err` lists the secrets whose problems prevent the use of the configuration. An absent
-/// secret of a channel is not an error: the channel is then not live.
+/// Looks up every secret. `Err` lists the secrets whose problems prevent the use of the configuration. An absent or
+/// empty credential of a channel is not an error, and neither is an account setting that cannot be looked up: the
+/// channel is then not live.
 pub(crate) fn secrets<'c>(
     config: &'c Config,
     environment: Environment<'_>,

@@ -114,7 +114,8 @@ pub(crate) fn read(
     let entry = RoutedEntry {
         kind,
         base: profile.as_ref().and_then(|profile| profile.base),
-        // If the entry has no price, its price is later derived from the known model, with the units of `known.price`.
+        // If the entry has no price, its price is derived later, because it depends on the first route. Here the list
+        // price of the known model stands for it.
         price: price.as_ref().or(known.map(|(known, _)| &known.price)),
         known,
         channels,
@@ -152,8 +153,8 @@ pub(crate) fn read(
     }
 }
 
-/// The entries without problems. A repeated id is reported. A model without a price gets the price of the
-/// known model with the same id.
+/// The entries with a valid id, kind and profile. A repeated id is reported. A model without a price gets its price
+/// from the known model with the same id.
 pub(crate) fn valid_entries(
     entries: Vec<EntryParts>,
     channels: &ChannelsByName<'_>,

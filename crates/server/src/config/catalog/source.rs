@@ -50,7 +50,7 @@ pub struct Sources {
     pub routes: Source,
     pub price: Source,
     pub profile: Source,
-    /// The markup, if the price was computed from a cost.
+    /// The markup of the channel whose cost became the price, if that channel sets one.
     pub markup: Option<Markup>,
 }
 

@@ -184,7 +184,7 @@ impl<'s, 't, 'd> Section<'s, 't, 'd> {
             return self.take(key, read);
         }
         self.learn(key);
-        // If the section is not a table, that has already been reported.
+        // Nothing is required of an absent table. If the section is not a table, that has already been reported.
         if self.table.is_some() {
             let path = self.path_of(key);
             self.log.report(self.span.clone(), path, "is missing");

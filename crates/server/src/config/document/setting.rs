@@ -62,7 +62,7 @@ pub(crate) struct Setting<T> {
     pub(crate) reader: Box<Reader<T>>,
 }
 
-/// Reads the value of a key. If the table does not have the key, returns the last argument, which is the default.
+/// Reads the value of a key. The last argument is the default, for a table that has no valid value of the key.
 type Reader<T> = dyn FnOnce(&mut Section<'_, '_, '_>, &'static str, T) -> T;
 
 /// The value of a setting in the example file.

@@ -92,7 +92,7 @@ impl Entries {
         true
     }
 
-    /// The files in which credentials of channels are.
+    /// The files that channels name as their credential.
     pub(crate) fn credential_files(&self) -> impl Iterator<Item = &str> {
         let credentials = self.channels.iter().filter_map(|it| it.get("credential"));
         credentials.filter_map(|it| it.get("file")?.as_str())

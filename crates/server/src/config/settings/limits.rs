@@ -7,7 +7,7 @@ const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
 settings! {
-    /// Sizes and counts. A request that exceeds one is refused before any money is held.
+    /// Sizes and counts. A request that is too large is refused before any money is held.
     pub struct Limits in "limits" {
         /// All headers of one request together.
         pub header_bytes: usize = positive("header_bytes", 32 * KIB),

@@ -69,7 +69,7 @@ impl StoreUrl {
     }
 }
 
-// A URL may contain a password.
+// `Debug` does not print the password that a URL may contain.
 impl std::fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.shown())

@@ -8,7 +8,7 @@ use crate::config::*;
 
 const FILE: &str = "folder/t.toml";
 
-/// An environment with two variables.
+/// An environment with three variables.
 fn environment(name: &str) -> Option<String> {
     match name {
         "SET" => Some("secret-value".to_owned()),

@@ -170,7 +170,8 @@ impl Source<'_> {
         })
     }
 
-    /// The environment variable for the entry's credential, if it has one. A literal key gets a new variable.
+    /// The environment variable for the entry's credential. A literal, named or sealed credential gets a new variable.
+    /// An entry without a credential gets the usual variable of its preset, or `None` if the preset needs no key.
     fn credential(&self, params: &Value, preset: Preset, plan: &mut ImportPlan) -> Option<String> {
         let key = text(&params["api_key"]).filter(|_| !self.is_sealed);
         if let Some(name) = key

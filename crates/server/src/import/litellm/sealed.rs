@@ -1,4 +1,4 @@
-//! Opens values that `LiteLLM` has sealed in its database: names of models and addresses of upstreams.
+//! Opens values that `LiteLLM` has sealed in its database: names of models and providers, and addresses of upstreams.
 //!
 //! Credentials are sealed in the same way. They are never opened, because they are not imported.
 
@@ -22,7 +22,7 @@ const TAG_BYTES: usize = 16;
 pub(super) struct SealKey([u8; 32]);
 
 impl SealKey {
-    /// Derives the key from `LITELLM_SALT_KEY`, or from the master key if that is not set.
+    /// Derives the key from the salt key of `LiteLLM`: the value of `LITELLM_SALT_KEY`, or else the master key.
     pub(super) fn of(salt_key: &str) -> Self {
         Self(Sha256::digest(salt_key.as_bytes()).into())
     }

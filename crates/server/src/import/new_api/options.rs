@@ -11,7 +11,8 @@ use crate::import::exact::{Amount, Decimal};
 /// The default quota per US dollar.
 const QUOTA_PER_UNIT: i64 = 500_000;
 
-/// The options that the database stores. All other options have the defaults of `new-api`.
+/// The options that the database stores. All other options have defaults in `new-api`, of which only that of
+/// `QuotaPerUnit` is known here.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) quota_per_unit: i64,
@@ -38,7 +39,7 @@ impl Options {
         })
     }
 
-    /// Converts quota to credits, exactly.
+    /// Converts quota to credits, rounded down to 12 decimals.
     pub(super) fn credits(&self, quota: i64) -> Option<Amount> {
         Amount::of_parts(quota, self.quota_per_unit)
     }

@@ -86,7 +86,8 @@ pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan
     }
 }
 
-/// The ratio of the requested group, or of the group with the most users.
+/// The name and the ratio of the requested group, or of the group with the most users. Adds a note for each other
+/// group.
 fn group_ratio(
     tables: &Tables,
     options: &Options,

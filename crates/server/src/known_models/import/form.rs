@@ -1,4 +1,4 @@
-//! Detects the format of a catalog.
+//! Detects the format of a catalog, and reads it.
 
 use serde_json::Value;
 

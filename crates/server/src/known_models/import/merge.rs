@@ -16,7 +16,7 @@ pub(crate) struct Merged {
     /// The entries that are new or differ.
     pub(crate) entries: Vec<KnownModel>,
     pub(crate) changes: Vec<Change>,
-    /// Entries of the source that could not be mapped to models, each with the reason.
+    /// Entries and prices of the source that are not imported, each with the reason.
     pub(crate) unmapped: Vec<(String, String)>,
     /// The number of models of the source that do not differ.
     pub(crate) unchanged: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Merged {
 }
 
 /// Compares proposals with the known models. Unknown models are added only with `all`. `source` is recorded in the
-/// entries that change.
+/// entries that change, except for whole entries, which name their own source.
 pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source: &str) -> Merged {
     let mut merged = Merged {
         unmapped: proposals.unmapped,
@@ -92,7 +92,7 @@ fn find<'k>(known: &'k KnownModels, foreign: &ForeignModel) -> Option<&'k KnownM
     })
 }
 
-/// Whether a proposal comes from the first vendor of a known model, which is its maker.
+/// Whether a proposal comes from the first vendor of a known model, which counts as its maker.
 fn is_of_maker(known: &KnownModels, foreign: &ForeignModel) -> bool {
     let first = find(known, foreign).and_then(|model| model.vendors.first());
     first.is_some_and(|offer| offer.preset == foreign.preset)
@@ -117,8 +117,8 @@ fn applied(
     let before = entry.cost(foreign.preset).clone();
     let after = with_members(&before, &foreign.cost)?;
     check_order(&after)?;
-    // The first vendor is the maker, whose price is the list price. Other vendors have their own cost, and their limits
-    // are not those of the model.
+    // The first vendor counts as the maker, whose price is the list price. Other vendors have their own cost, and
+    // their limits are not those of the model.
     let is_maker = place.is_none_or(|place| place == 0);
     let own = place.and_then(|place| entry.vendors.get_mut(place));
     if let Some(offer) = own.filter(|offer| !is_maker || offer.cost.is_some()) {

@@ -20,7 +20,7 @@ pub(super) struct ForeignModel {
     pub(super) cost: BTreeMap<String, PriceValue>,
     /// The abilities of the model. Only used if the model is not known yet.
     pub(super) profile: Profile,
-    /// Limits that mean the same as ours. For a known model, these are used instead of `profile`.
+    /// This limit and the next one mean the same as ours. For a known model, they are used instead of `profile`.
     pub(super) context_tokens: Option<u64>,
     pub(super) max_output_tokens: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Proposals {
     /// Whole entries, from a catalog in our own format.
     pub(super) whole: Vec<KnownModel>,
     pub(super) foreign: Vec<ForeignModel>,
-    /// Entries that could not be mapped to models, each with the reason.
+    /// Entries and prices that are not imported, each with the reason.
     pub(crate) unmapped: Vec<(String, String)>,
 }
 

@@ -7,7 +7,7 @@ use super::diff::Direction;
 use super::{Form, Merged, changes, merge, read};
 use crate::known_models::{KnownModels, Origin};
 
-/// Two known models, and one more vendor.
+/// Two known models, each with one vendor.
 const KNOWN: &str = r#"
 version = "1"
 date = "2026-11-15"

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::admin::{Credits, MicroText};
 
-/// The maximum number of strings in a snapshot that are searched for results.
+/// The maximum number of values in a snapshot that are searched for results.
 const TEXTS_MAX: usize = 1_000;
 
 /// A task.
@@ -84,7 +84,7 @@ impl TaskStatus {
         found.map_or(Self::Failed, |(status, _)| *status)
     }
 
-    /// The status words that a filter matches. A word of a protocol matches only itself.
+    /// The status words that a filter matches. A filter that is not one of our words matches only itself.
     pub(crate) fn words(filter: &str) -> Vec<String> {
         let status = match filter {
             "queued" => Some(Self::Queued),
@@ -181,7 +181,7 @@ fn error_of(snapshot: &Value) -> Option<String> {
     found.map(ToOwned::to_owned)
 }
 
-/// Collects the URLs of a snapshot, in order.
+/// Collects the URLs of a snapshot. The members of an object are searched in the order of their names.
 fn collect(value: &Value, name: &str, left: &mut usize, results: &mut Vec<TaskResult>) {
     *left = left.saturating_sub(1);
     match value {

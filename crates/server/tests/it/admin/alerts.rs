@@ -103,7 +103,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
             .contains(secret)
     );
 
-    // Without an amount, no alert is raised.
+    // The rule names no amount, so the amount of the wallet applies.
     let change = json!({"alerts": {"below": "5"}});
     let path = format!("/wallets/{wallet}");
     let answer = admin.send("PATCH", &path, Some(&change)).await.ok();
@@ -302,7 +302,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     assert_eq!(about("Channel main is paused"), 1, "{attention}");
     assert_eq!(about("15 minutes failed"), 2, "{attention}");
 
-    // The channel is tried again after its cooldown. Successful calls then end both alerts.
+    // The channel is tried again after its cooldown. Successful calls then end all three alerts.
     eventually("the end of the outage", async || {
         gateway.chat(&key, &ask("hello")).await.ok();
         let list = admin.get("/alerts?kind=channel_down").await;
@@ -326,7 +326,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     assert_eq!(receiver.deliveries().len(), 6);
 }
 
-/// Rule A3 also applies to webhooks.
+/// Rules A1 and A3 also apply to webhooks.
 #[tokio::test]
 async fn private_addresses_are_refused_unless_they_are_allowed() {
     let gateway = with_token(GatewayBuilder::default()).start().await;

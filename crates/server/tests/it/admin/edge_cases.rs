@@ -238,7 +238,7 @@ async fn whoever_guesses_sessions_is_locked_out_and_an_ended_session_is_no_guess
             .send_as_is(request)
             .await
     };
-    // A browser may still send the cookie of a session that has ended.
+    // A browser keeps sending the cookie of a session that has ended. However often it does, this counts as one guess.
     for _ in 0..30 {
         assert_refused(&by_cookie("ended").await, 401, "invalid_admin_token");
     }

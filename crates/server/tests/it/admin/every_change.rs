@@ -1,5 +1,6 @@
 //! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are taken from the API
-//! description and from the help of the command line, so every new operation must be listed here.
+//! description, and the commands from the help of four groups: `wallet`, `key`, `token` and `channel`. So every new
+//! operation, and every new command of these groups, must be listed here.
 
 use std::collections::BTreeSet;
 

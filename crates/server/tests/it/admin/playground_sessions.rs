@@ -137,7 +137,7 @@ async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
     })
     .await;
     assert!(gateway.usage(&key).await >= 4_000);
-    // The upstream sees neither the key nor the operator's token.
+    // The upstream does not get the parameter that names the key.
     let call = gateway.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("model=sim-voice&x=1"));
     gateway.verify().await;

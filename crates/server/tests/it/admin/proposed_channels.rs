@@ -16,7 +16,8 @@ async fn proposed(admin: &AdminClient<'_>) -> Value {
     json!({ "name": "second", "preset": "sim", "base_url": base_url, "credential": TYPED })
 }
 
-/// Checks that the typed key is in no file, no database row and no log line.
+/// Checks that the typed key is in no log line, in no row of the audit, and in no file of the gateway's folder. Folders
+/// in it are not searched, and the database is in one of them.
 async fn assert_not_kept(gateway: &TestGateway, admin: &AdminClient<'_>) {
     let log = gateway.log().join("\n");
     assert!(!log.contains(TYPED), "{log}");
@@ -172,11 +173,11 @@ async fn the_gateway_itself_is_no_channel() {
         let base_url = format!("http://{host}:{port}/v1");
         json!({ "preset": "openai", "base_url": base_url, "credential": TYPED })
     };
-    // By its public address.
+    // The channel names the address of the public listener.
     let own = channel("127.0.0.1", gateway.address().port());
     let answer = admin.send("POST", "/channels/discover", Some(&own)).await;
     assert_eq!(assert_refused(&answer, 400, "invalid_request"), "base_url");
-    // By other names and listeners.
+    // The channel uses another name of the host, or the admin listener.
     for (host, address) in [
         ("localhost", gateway.address()),
         ("127.0.0.1", gateway.admin()),

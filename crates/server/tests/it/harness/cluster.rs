@@ -260,7 +260,8 @@ fn append(path: &Path, text: &str) {
     std::fs::write(path, whole).unwrap();
 }
 
-/// Returns a free port. Nothing else on this machine requests ports by number, so it stays free until it is used.
+/// Returns a port that is free now. Another program could get it before the server listens. This is unlikely, because
+/// the system chooses such ports from thousands.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

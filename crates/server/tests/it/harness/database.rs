@@ -119,7 +119,8 @@ impl Database {
         }
     }
 
-    /// Blocks all other writers until the returned lock is dropped.
+    /// Blocks all other writers until the returned lock is dropped. With `PostgreSQL`, it blocks only writers of wallet
+    /// rows.
     pub(crate) fn lock(&self) -> Lock {
         match self {
             Self::Sqlite(path) => {

@@ -1,4 +1,4 @@
-//! The test environment (a "test gateway"): simulated upstream in this process, the real gateway program as a child
+//! The test environment (a "test gateway"): a simulated upstream in this process, the real gateway program as a child
 //! process, and a client that shares no code with either.
 
 mod answer;

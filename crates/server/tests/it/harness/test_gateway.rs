@@ -284,7 +284,7 @@ impl TestGateway {
         self.node = Some(Node::start(self.folder.path()).await);
     }
 
-    /// Runs a command of the program while the gateway runs.
+    /// Runs a command of the program with the gateway's configuration. The gateway may be running or not.
     pub(crate) async fn cli(&self, arguments: &[&str]) -> Output {
         let mut all = vec!["--config", "tollgate.toml"];
         all.extend_from_slice(arguments);

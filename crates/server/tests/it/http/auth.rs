@@ -56,7 +56,7 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
     }
 }
 
-/// A caller with a valid key gets an error about the body; a caller without one gets 401.
+/// If the credentials are accepted, the answer is an error about the body. Otherwise it is 401.
 #[tokio::test]
 async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
     let (gateway, key) = TestGateway::funded().await;
@@ -121,7 +121,7 @@ async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
     assert_eq!(gateway.upstream_calls(), 0);
 }
 
-/// Input limits: a request has exactly one caller.
+/// A request has exactly one caller.
 #[tokio::test]
 async fn credentials_that_differ_are_refused() {
     let (gateway, key) = TestGateway::funded().await;

@@ -69,7 +69,7 @@ async fn announced_bodies_take_no_memory_from_others() {
     for _ in 0..6 {
         held.push(open_stalled_upload(&gateway, &attacker, 30 << 20, 1_000).await);
     }
-    // A later request is answered, so the gateway has read the earlier ones by now.
+    // The answer to this later request gives the gateway time to read the heads of the earlier ones.
     gateway.get(&attacker, "/v1/models").await.ok();
     gateway.send(&call_of(&key, 5 << 20)).await.ok();
     gateway.send(&call_of(&key, 100)).await.ok();
@@ -101,7 +101,7 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     gateway.cli_json(&["wallet", "topup", &id, "10"]).await;
     gateway.send(&call_of(&poor, 200_000)).await.ok();
 
-    // The state of a wallet is cached for a moment, so this uses a wallet that is not cached yet.
+    // A wallet that had credits is not checked again for a moment, so this uses a wallet that was not checked yet.
     let barred = key_of(&gateway, "barred", "100").await;
     let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();

@@ -197,7 +197,7 @@ async fn the_methods_of_a_model_are_those_that_serve_it() {
     }
 }
 
-/// N2: a model without a price, an output bound or a usable channel cannot be called.
+/// N2: a model without a price, an output bound or a usable channel cannot be called, and neither can a disabled one.
 #[tokio::test]
 async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
     let (gateway, key) = GatewayBuilder::default()

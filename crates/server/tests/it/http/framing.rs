@@ -95,7 +95,8 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     for (what, message) in ambiguous.chain(malformed_requests()) {
         let mut connection = Connection::open(gateway.address()).await;
         connection.write(&message).await;
-        // Bad headers are refused immediately. Otherwise the server may wait for more bytes, so end the request.
+        // Bad headers and bad chunks are refused immediately. Otherwise the server may wait for more bytes, so end the
+        // request.
         let bytes = if what.contains(':') {
             connection.first().await
         } else {
@@ -114,7 +115,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     gateway.verify().await;
 }
 
-/// Input limits, "framing": a message whose end is ambiguous must not determine where the next one begins.
+/// L2: bytes that follow a message whose end is ambiguous are not served as another request.
 #[tokio::test]
 async fn nothing_behind_a_doubtful_message_is_served() {
     let (gateway, key) = TestGateway::funded().await;
@@ -305,7 +306,7 @@ async fn a_body_does_not_change_how_the_next_head_is_read() {
         .header("expect", "100-continue")
         .header("content-length", &preface.len().to_string());
     connection.write(&request.head()).await;
-    // Makes the body arrive in a read of its own.
+    // The body is sent only after the interim answer, so it arrives in a read of its own.
     connection.interim().await;
     connection.write(preface.as_bytes()).await;
     assert_eq!(connection.answer().await.status(), 400, "it is no JSON");

@@ -46,7 +46,7 @@ async fn an_answer_that_is_settled_keeps_no_place() {
     gateway.verify().await;
 }
 
-/// S4 for a single stream: data is waiting and the client reads no byte.
+/// S4: a stream ends if its data waits too long because the client reads no byte.
 #[tokio::test]
 async fn a_stream_with_a_closed_window_is_ended() {
     let (gateway, key) = GatewayBuilder::default()

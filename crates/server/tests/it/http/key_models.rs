@@ -30,7 +30,7 @@ fn handshake(target: &str) -> Request {
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
 }
 
-/// A call of this model on every endpoint that takes a model.
+/// Calls of this model, on nearly all endpoints that take a model.
 fn calls(model: &str) -> Vec<(String, Request)> {
     let message = json!([{"role": "user", "content": "hi"}]);
     let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
@@ -119,8 +119,8 @@ fn calls(model: &str) -> Vec<(String, Request)> {
     calls
 }
 
-/// K12: a key with a list of models is refused for all others. A key without a list can call the same model, so only
-/// the list causes the refusal.
+/// K12: a key with a list of models is refused for all others. A key without a list does not get this refusal for the
+/// same model, so only the list causes it.
 #[tokio::test]
 async fn a_key_calls_its_models_only_on_every_endpoint() {
     let (gateway, any) = TestGateway::funded().await;

@@ -1,4 +1,4 @@
-//! Input limits: size, encoding, duration and number of requests (L1, L3, L6, L7, L11).
+//! Input limits: size, encoding, duration and number of requests (L1, L2, L3, L4, L6, L7, L11).
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ async fn a_body_above_its_limit_is_refused_before_it_is_read() {
     assert_eq!(gateway.frozen(&key).await, 0);
 }
 
-/// Framing: unread bytes of a refused body are never taken for the next request.
+/// L2: unread bytes of a refused body are never taken for the next request.
 #[tokio::test]
 async fn a_refused_body_does_not_become_a_request() {
     let (gateway, key) = GatewayBuilder::default()
@@ -92,7 +92,8 @@ async fn a_refused_body_does_not_become_a_request() {
     gateway.chat(&key, &ask("hello")).await.ok();
 }
 
-/// Input limits: compressed bodies and multipart forms are refused. JSON is accepted with any other content type.
+/// L6: compressed bodies are refused. An endpoint for JSON refuses multipart forms, and accepts JSON with any other
+/// content type.
 #[tokio::test]
 async fn encodings_and_forms_are_refused_and_forgotten_headers_are_not() {
     let (gateway, key) = TestGateway::funded().await;
@@ -168,7 +169,7 @@ async fn heads_have_their_bounds() {
     gateway.send(&models()).await.ok();
 }
 
-/// Input limits, "bodies in memory": a node without memory for a body refuses it before reading it.
+/// L4: a node without memory for a body refuses it before reading it.
 #[tokio::test]
 async fn a_node_without_room_for_bodies_says_so() {
     let (gateway, key) = GatewayBuilder::default()
@@ -189,7 +190,7 @@ async fn a_node_without_room_for_bodies_says_so() {
     }
 }
 
-/// Input limits, "client time": neither headers nor bodies may arrive slowly without end.
+/// L7: a connection ends if its headers arrive too slowly, or if it stays silent.
 #[tokio::test]
 async fn slow_heads_and_silent_connections_are_ended() {
     let (gateway, key) = GatewayBuilder::default()

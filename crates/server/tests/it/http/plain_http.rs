@@ -8,7 +8,7 @@ use crate::harness::{Connection, Dialect, Http2, Key, Request, TestGateway, ask,
 
 const NO_KEY: &str = "sk-tg-none";
 
-/// All paths that GET serves, and some that it refuses.
+/// Paths that GET serves, and some that it refuses.
 const TARGETS: [&str; 12] = [
     "/v1/models",
     "/v1/models/maker/chat",

@@ -76,7 +76,7 @@ async fn serve(mut socket: TcpStream) {
     let _ = socket.write_all(&answer).await;
 }
 
-/// A gateway whose only upstream uses one dialect and fetches no images.
+/// A gateway with a model whose only upstream uses one dialect and fetches no images.
 async fn gateway(upstream: Dialect, channel: &str) -> (TestGateway, Key) {
     let builder = builder(upstream, channel);
     let builder = builder.setting("timeouts", "image_fetch_ms = 300");

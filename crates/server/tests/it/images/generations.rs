@@ -10,7 +10,7 @@ use crate::harness::{
     eventually, with,
 };
 
-/// A model of each family, priced in the unit that the family is billed by.
+/// Models of every family, with the prices and the faults that the tests need.
 pub(crate) const ENTRIES: &str = r#"
 [[model]]
 id = "maker/gpt"
@@ -368,7 +368,7 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
         assert_eq!(refused.failure().1, code, "{body}");
         assert!(refused.status() < 500);
     }
-    // Only models that generate images natively do so through Generate Content.
+    // Generate Content serves an image model only if the model generates images natively.
     for model in ["maker/gpt", "maker/video-a", "maker/content"] {
         let body = json!({ "contents": [{ "parts": [{ "text": "x" }] }] });
         let request = Request::post(&format!("/v1beta/models/{model}:generateContent"));

@@ -8,7 +8,7 @@ use crate::harness::{
     CANNED_MODEL, CannedUpstream, Dialect, GatewayBuilder, Key, Request, TestGateway, with,
 };
 
-/// A test gateway with one upstream, which answers with `answer`.
+/// A test gateway with a model whose upstream answers with `answer`.
 async fn canned(answer: &str, price: &str, profile: &str) -> (CannedUpstream, TestGateway, Key) {
     let canned = CannedUpstream::json(answer).await;
     let entries = canned.entries_of("image", price, profile);

@@ -200,7 +200,7 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
     gateway.chat(&other, &ask("hello")).await.ok();
 }
 
-/// W7: a refusal for credits or concurrency does not count against the rate limits.
+/// W7: a refusal for missing credits does not count against the rate limits.
 #[tokio::test]
 async fn a_refusal_consumes_nothing() {
     let gateway = TestGateway::start().await;

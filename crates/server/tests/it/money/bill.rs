@@ -16,7 +16,7 @@ use crate::harness::{
 const PRICE: &str = r#"{ input = "1.25", cached_input = "0.125", cache_write = "1.5625", output = "10",
     tools = { web_search = "0.01", url_context = "0.0005", code_interpreter = "0.03", file_search = "0.0025" } }"#;
 
-/// Behaviours of upstreams: caching, reasoning, server-side tools, and usage reported early, late or continuously.
+/// Behaviours of upstreams: caching, reasoning, server-side tools, and usage on every event.
 const SCRIPTS: [&str; 6] = [
     "sim-chat",
     "sim-chat+cached=5",

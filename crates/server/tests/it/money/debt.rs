@@ -30,8 +30,8 @@ async fn call(node: SocketAddr, key: &Key, body: &Value) -> (u16, String) {
     (answer.status(), answer.text().to_owned())
 }
 
-/// Sends two hundred buffered calls at once. The upstream holds back its answers until all other calls are refused, so
-/// that all admitted calls are open at the same time.
+/// Sends two hundred buffered calls at once. The upstream holds back its answers until all calls beyond the limit are
+/// refused, so that all admitted calls are open at the same time.
 async fn assert_within_debt_limit(
     gateway: &TestGateway,
     canned: &CannedUpstream,

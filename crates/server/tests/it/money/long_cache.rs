@@ -24,7 +24,7 @@ fn call(key: &Key, extra: &Value) -> Request {
     Dialect::Messages.call(&key.secret, CANNED_MODEL, body, false)
 }
 
-/// One request for each place in which a cache can be requested.
+/// Requests that ask for the one-hour cache in three different places.
 fn asks() -> [Value; 3] {
     let long = json!({ "type": "ephemeral", "ttl": "1h" });
     [

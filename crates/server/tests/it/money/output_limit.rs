@@ -48,7 +48,7 @@ async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
     let wallet = settled_wallet(&gateway, &key).await;
     assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
-    // The observed output is charged, except for at most one step.
+    // The observed output is charged up to the hold. Only the step that was refused is missing.
     assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
     gateway.verify().await;
 }
@@ -131,7 +131,7 @@ fn limited(dialect: Dialect, limit: i64) -> Value {
     with(dialect.ask("go"), &extra)
 }
 
-/// A limit of zero or less does not reduce the hold, in any dialect.
+/// A limit of zero or less does not reduce the hold. Messages refuses a negative one.
 #[tokio::test]
 async fn a_limit_of_zero_bounds_nothing() {
     let gateway = TestGateway::start().await;

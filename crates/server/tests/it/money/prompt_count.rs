@@ -50,7 +50,7 @@ async fn a_file_that_is_only_named_holds_the_whole_context() {
         .entries(&canned.entries())
         .start()
         .await;
-    // The context of 400,000 tokens costs 0.5 credits, the reserve 0.041.
+    // The context of 400,000 tokens costs 0.5 credits, the reserve 0.01.
     gateway.wallet("thin", &["--balance", "0.5"]).await;
     gateway.wallet("wide", &["--balance", "1"]).await;
     let file = json!({ "model": CANNED_MODEL, "messages": [{ "role": "user", "content": [

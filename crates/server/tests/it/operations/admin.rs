@@ -1,4 +1,5 @@
-//! The operators' listener: health, readiness and metrics; everything else needs a token (K8).
+//! The operators' listener: health, readiness and metrics need no token. Everything else needs one, except sign-in, the
+//! API's description and the files of the console (K8).
 
 use serde_json::json;
 

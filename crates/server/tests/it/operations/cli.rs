@@ -257,7 +257,7 @@ async fn the_journal_can_be_followed() {
     follower.ended().await;
 }
 
-/// V1 to V7: a planted difference is found and named, and the exit code is 1.
+/// V1, V2, V4, V5: a planted difference is found and named, and the exit code is 1.
 #[tokio::test]
 async fn verify_finds_what_does_not_add_up() {
     let (mut gateway, key) = TestGateway::funded().await;

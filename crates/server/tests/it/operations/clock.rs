@@ -1,5 +1,5 @@
-//! A wall clock that jumps under load: limits, leases, deadlines and tasks are not affected, only the expiry of keys is
-//! (R6). Debian's `faketime` provides the clock.
+//! A wall clock that jumps under load moves the expiry of keys, but not leases, deadlines and tasks (R6). If it is set
+//! back, no key is locked out by its limits per minute. Debian's `faketime` provides the clock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -58,7 +58,7 @@ async fn a_clock_that_jumps_under_load_moves_only_the_end_of_keys() {
         }
     };
     let jumps = async {
-        // A third of the limit becomes available every twenty seconds, independent of the wall clock.
+        // Every twenty seconds, one of the three calls per minute becomes available again.
         let (code, wait) = refused().await;
         assert!(
             code == 200 || wait.is_some_and(|wait| wait <= 21),

@@ -169,7 +169,7 @@ async fn an_import_that_was_killed_is_continued() {
         "--json",
     ];
     let process = Running::start(&words, gateway.folder(), Channel::Stderr);
-    // Kill the import when some wallets exist, but not all.
+    // Kill the import as soon as some wallets exist.
     let deadline = Instant::now() + Duration::from_secs(60);
     while gateway.cli_json(&["wallet", "list"]).await == json!([]) && Instant::now() < deadline {}
     process.kill();

@@ -131,7 +131,7 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     );
     assert!(key.starts_with("sk-tg-"));
 
-    // The call is charged at the price with markup.
+    // The wallet began with 10 credits.
     eventually("the call is billed", async || {
         let shown = run_in(&["wallet", "show", "main", "--json"], path, &environment).await;
         let wallet: Value = serde_json::from_str(&shown.stdout).unwrap();

@@ -29,7 +29,7 @@ CREATE TABLE "LiteLLM_ProxyModelTable" ("model_id" text PRIMARY KEY, "model_name
 CREATE TABLE "LiteLLM_Config" ("param_name" text PRIMARY KEY, "param_value" jsonb);
 "#;
 
-/// The digest of `sk-1234` is the example in `LiteLLM`'s documentation.
+/// The first token is the digest of `sk-1234`, the example of a key in `LiteLLM`'s documentation.
 const ROWS: &str = r#"
 INSERT INTO "LiteLLM_Config" VALUES ('litellm_settings', '{"timezone": "Europe/Berlin"}');
 INSERT INTO "LiteLLM_BudgetTable" ("budget_id", "max_budget", "rpm_limit") VALUES ('shared', 20, 7);
@@ -170,7 +170,7 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
     gateway.verify().await;
 }
 
-/// 500 teams with twenty keys each, some of them with their own budgets.
+/// 500 teams with twenty keys each. Two of three keys have a budget of their own.
 const MANY: &str = r#"
 INSERT INTO "LiteLLM_TeamTable" ("team_id", "team_alias", "max_budget", "spend")
   SELECT 't-' || n, 'team ' || n, 100, n * 0.001 FROM generate_series(1, 500) AS n;

@@ -6,7 +6,8 @@ use crate::harness::{
     Channel, GatewayBuilder, Running, TestGateway, UPSTREAM_KEY, ask, eventually, signal,
 };
 
-/// Runs a gateway with this configuration from start to end, and returns its log lines.
+/// Kills the gateway, runs it again until it has logged a line with this text, stops it, and returns the lines of this
+/// second run.
 async fn log_of_run(gateway: &mut TestGateway, until: &str) -> Vec<String> {
     gateway.kill();
     let arguments = ["serve", "--config", "tollgate.toml"];

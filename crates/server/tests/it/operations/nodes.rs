@@ -72,7 +72,7 @@ async fn limits_hold_over_three_nodes() {
         (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    // Each call is charged once, and every node shows the same usage.
+    // Every node shows the same usage.
     let spent = gateway.usage(&key).await;
     assert!(spent > 0);
     for node in &nodes {

@@ -63,7 +63,7 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
     for away in [Mode::Cut, Mode::BlackHole] {
         let refused = seen.refused.load(Ordering::Relaxed);
         proxy.set(away);
-        // The outage lasts this long, and nothing observable happens meanwhile.
+        // The outage lasts this long. There is no event to wait for.
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         eventually("a refusal", async || {
             (seen.refused.load(Ordering::Relaxed) > refused).then_some(())
@@ -169,8 +169,9 @@ fn on(cluster: &Cluster) -> GatewayBuilder {
         )
 }
 
-/// During a restart of the database every answer is 200 or 503, even for keys that the node has not seen. Commands that
-/// follow the journal or tasks miss nothing and repeat nothing. The next start waits for the database.
+/// During a restart of the database every answer is 200 or 503, even for keys that have not made a call yet. A command
+/// that follows the journal misses nothing and repeats nothing, and one that follows tasks keeps running. The next
+/// start waits for the database.
 #[tokio::test]
 async fn a_restart_of_the_database_is_outlived() {
     let Some(mut cluster) = Cluster::start().await else {
@@ -192,7 +193,7 @@ async fn a_restart_of_the_database_is_outlived() {
     logs.line("a call", |line| line.contains(&request_ids[0]))
         .await;
     for key in &keys {
-        // The key is authenticated, but the ledger has not loaded it yet.
+        // The node authenticates the key. This alone does not load the key into the ledger.
         gateway.get(key, "/v1/models").await.ok();
     }
     cluster.stop();

@@ -1,4 +1,4 @@
-//! Traces of calls at the operator's collector, and collectors that fail.
+//! Traces and metrics of calls, at the operator's collector and for scrapers, and collectors that fail.
 
 use serde_json::Value;
 

@@ -173,7 +173,7 @@ impl TextWithIdentities {
     }
 }
 
-/// The beginning of a stream with content, and a stream that ends in a refusal.
+/// The beginning of a stream, and a stream that ends in a refusal.
 fn beginnings(dialect: Dialect, words: &str) -> [String; 2] {
     let words = json!(words);
     let named = |events: &[Value]| -> String {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, GatewayBuilder, Key, TestGateway, UPSTREAM_KEY, ask, with};
 
-/// The response headers that the gateway may send.
+/// The response headers that the answers in these tests may have.
 pub(crate) const ALLOWED_HEADERS: [&str; 14] = [
     "content-type",
     "content-length",
@@ -22,7 +22,7 @@ pub(crate) const ALLOWED_HEADERS: [&str; 14] = [
     "x-dropped-params",
 ];
 
-/// Texts that identify the upstream. The simulator uses all of them.
+/// Texts that identify the upstream.
 fn upstream_identifiers(gateway: &TestGateway) -> Vec<String> {
     let mut upstream_identifiers: Vec<String> = [
         UPSTREAM_KEY,
@@ -44,7 +44,7 @@ fn upstream_identifiers(gateway: &TestGateway) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    // With its colon, because the digits alone may occur in a time or an id by chance.
+    // The colon before the port is included, because the digits alone may occur in a time or an id by chance.
     upstream_identifiers.push(format!(":{}", gateway.sim.address().port()));
     upstream_identifiers
 }
@@ -63,7 +63,7 @@ fn assert_clean(gateway: &TestGateway, what: &str, answer: &Answer) {
         "req_".len() + 22,
         "{what}: not our request id"
     );
-    // The model's text and its fingerprint are content, which is passed on unchanged.
+    // The model's fingerprint is content, which is passed on unchanged.
     let text = String::from_utf8_lossy(&answer.body);
     let fingerprint = text.find("fp_sim").map(|at| text[at..at + 16].to_owned());
     let text = fingerprint.map_or(text.clone().into_owned(), |it| text.replace(&it, ""));
@@ -163,7 +163,7 @@ async fn no_answer_gives_its_upstream_away() {
     ];
     for faults in faults {
         for stream in [false, true] {
-            // A 401 disables the channel for a while. `leaks_on_pairs.rs` covers both statuses.
+            // A 401 disables the channel for a while. `leaks_on_pairs.rs` covers both statuses of a refused credential.
             if matches!(faults, "status=401" | "status=403") {
                 continue;
             }

@@ -85,7 +85,7 @@ fn assert_clean(
     if caller == upstream {
         text = text.replace("usage policy of sim-upstream.com", "");
     }
-    // With its colon, because the digits alone may occur in a time or an id by chance.
+    // The colon before the port is included, because the digits alone may occur in a time or an id by chance.
     let port = format!(":{}", gateway.sim.address().port());
     for sign in [
         UPSTREAM_KEY,
@@ -167,7 +167,8 @@ fn is_signed(text: &str) -> bool {
     text.to_lowercase().contains("sim") && !is_sealed && !is_ours
 }
 
-/// The marks are really there: direct answers of the upstream contain them.
+/// The test above would prove nothing without the upstream's mark. Direct answers of the upstream contain it: the name
+/// of the model.
 #[tokio::test]
 async fn the_upstream_signs_what_it_sends() {
     let (gateway, _) = GatewayBuilder::default().paired(HIDDEN).await;

@@ -55,7 +55,8 @@ async fn every_chunk_carries_our_id_and_the_public_model() {
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
 }
 
-/// The gateway always requests usage from the upstream, and passes it on only to callers who asked for it.
+/// The gateway requests usage from the upstream even if the caller does not, and passes it on only to callers who asked
+/// for it.
 #[tokio::test]
 async fn the_usage_chunk_is_withheld_unless_asked_for() {
     let (gateway, key) = TestGateway::funded().await;
@@ -126,8 +127,8 @@ async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
     }
 }
 
-/// Native streams change only the id and the model in the data of an event. Comments and event ids are removed, because
-/// some routers name themselves in them.
+/// On native routes, only the id and the model in the data of an event change. The text of comments is replaced and
+/// event ids are removed, because some routers name themselves in them.
 #[tokio::test]
 async fn only_the_id_and_the_model_of_a_frame_change() {
     let upstream = concat!(

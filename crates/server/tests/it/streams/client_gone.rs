@@ -343,7 +343,7 @@ async fn leaving_at_any_moment_leaves_nothing_behind() {
         connection
             .send(&Request::chat(body).bearer(&key.secret))
             .await;
-        // The callers leave later and later, from before the admission until after the end of the call.
+        // The callers leave later and later, from before the admission until after the end of a buffered call.
         tokio::time::sleep(Duration::from_micros(500 * index as u64)).await;
         drop(connection);
     }
@@ -420,7 +420,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
     });
     assert_eq!(drains, [Some(5_000), Some(0)]);
 
-    // At each pace, the default drain of five seconds would read the whole answer.
+    // At each pace, the answer takes less than the five seconds of the default drain.
     for (chunks, pace_ms) in [(2_000, 1), (800, 4), (200, 15)] {
         let faults = format!("chunks={chunks}+chunk-delay={pace_ms}ms");
         gateway.sim.queue_faults("sim-fast", &faults, 1).unwrap();

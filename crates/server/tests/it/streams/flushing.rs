@@ -8,8 +8,8 @@ use crate::harness::{
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
-/// The upstream sends each event only after the caller has seen the previous one. A gateway that held an event back
-/// would make the test hang.
+/// The upstream sends each word only after the caller has seen the previous one. If the gateway held an event back, the
+/// test would time out.
 #[tokio::test]
 async fn no_event_waits_for_the_next() {
     for (caller, upstream) in pairs() {

@@ -136,7 +136,7 @@ async fn a_list_has_pages_and_filters() {
         (found, listed["total"].as_u64().unwrap())
     };
     let of = |wanted: &[&String]| wanted.iter().map(|id| (*id).clone()).collect::<Vec<_>>();
-    // The newest first.
+    // The newest task comes first.
     assert_eq!(
         list("").await,
         (of(&[&failed, &ids[2], &ids[1], &ids[0]]), 4)

@@ -493,7 +493,7 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
     assert_eq!(gateway.sim.calls_of("sim-film-1").len(), calls);
 }
 
-/// T2, T4, T9: killed during a poll, during the copy and around the last commit, each task continues from its row and
+/// T2, T4, T9: the gateway is killed while tasks are created, polled and copied. Each task continues from its row and
 /// ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {

@@ -1,4 +1,4 @@
-//! Properties of tasks of every protocol: several nodes, and the operators' commands.
+//! What does not depend on the protocol of a task: several nodes, and the operators' commands. The tasks are Video-A.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -139,7 +139,7 @@ async fn operators_list_show_and_follow_tasks() {
     assert_eq!(last["status"], "done", "{}", followed.stdout);
 }
 
-/// T8: a channel that still has open tasks can be closed to new work, but cannot be removed.
+/// T8: a reload that would remove a channel with open tasks is refused.
 #[tokio::test]
 async fn a_channel_with_open_tasks_cannot_be_taken_away() {
     let (gateway, key) = builder().funded().await;

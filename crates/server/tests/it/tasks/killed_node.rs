@@ -1,5 +1,5 @@
-//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). In every case the task ends once and is settled
-//! once, its callback is sent one to four times with the bytes of a lookup, and the ledger verifies.
+//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). In every case each task ends once and is
+//! settled once, and the ledger verifies. A callback is sent one to four times with the bytes of a lookup.
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -31,7 +31,8 @@ async fn kill(gateway: &mut TestGateway) {
     gateway.restart().await;
 }
 
-/// Asserts that the only task has ended: delivered one to four times with the bytes of a lookup, at this cost.
+/// Asserts that there is one task, that its callback was delivered one to four times with the bytes of a lookup, and
+/// that it cost this much. Returns the answer to the lookup.
 async fn assert_ended_once(
     gateway: &TestGateway,
     key: &Key,

@@ -1,4 +1,5 @@
-//! Many open tasks on one node: polls keep their schedule and do not slow down text calls.
+//! Many open tasks on one node: polls keep their schedule. The latencies of text calls, without and with the tasks, are
+//! printed for comparison.
 //!
 //! The result depends on the machine, so the test runs only on request:
 //! `TOLLGATE_OPEN_TASKS=10000 cargo test --release -p tollgate-server --test it many_open -- --ignored --nocapture`.

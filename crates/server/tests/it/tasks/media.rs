@@ -11,7 +11,7 @@ use crate::harness::{
 
 const ID: &str = "0123456789abcdefghijklmnopqrstuv";
 
-/// Bytes in which no two ranges are equal.
+/// Consecutive numbers of four bytes each, so that no two long ranges are equal.
 fn distinct_bytes() -> Vec<u8> {
     (0..50_000_u32).flat_map(u32::to_be_bytes).collect()
 }

@@ -329,7 +329,7 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
         ("maker/omni-tokens", "fog", "720p", 347_520),
         ("maker/omni-tokens", "[unpriced]", "720p", 300_000),
         ("maker/omni-tokens", "[totals]", "720p", 347_520),
-        // Without a usage report and without a price per second, the tokens are derived from length and resolution.
+        // The price is for tokens alone. If none are reported, they are derived from length and resolution.
         ("maker/omni-tokens-alone", "[totals]", "720p", 347_520),
         ("maker/omni-tokens-alone", "[unpriced]", "360p", 104_260),
         ("maker/omni-tokens-alone", "[unpriced]", "720p", 347_520),

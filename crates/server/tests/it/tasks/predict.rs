@@ -357,8 +357,8 @@ async fn what_is_no_film_is_not_paid_for() {
     gateway.verify().await;
 }
 
-/// T2, T4, T9: killed during a poll, during the copy and around the last commit, each operation continues from its row
-/// and ends once.
+/// T2, T4, T9: the gateway is killed while operations are created, polled and copied. Each operation continues from its
+/// row and ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_operation_ends_and_settles_once() {
     let (mut gateway, key) = builder().funded().await;

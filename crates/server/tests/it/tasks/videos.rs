@@ -122,7 +122,7 @@ async fn each_end_costs_what_it_should() {
         // Without a result the task fails at no charge, even if a cost is reported.
         ("[nothing]", "failed", 0),
         ("[nothing] [unpriced]", "failed", 0),
-        // By the second if no cost is reported.
+        // If no cost is reported, the charge is by the second.
         ("[unpriced]", "done", 400_000),
     ] {
         let id = create(&gateway, &key, &video_body(prompt)).await;
@@ -259,8 +259,8 @@ async fn polls_that_fail_do_not_end_a_task() {
     gateway.verify().await;
 }
 
-/// T2, T4: killed during a poll and around the last commit, each task continues from its row, ends once and is settled
-/// once.
+/// T2, T4: the gateway is killed while tasks are created and polled. Each task continues from its row, ends once and is
+/// settled once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let (mut gateway, key) = builder().funded().await;

@@ -14,7 +14,7 @@ use crate::harness::{
     Answer, BodyEnd, Dialect, GatewayBuilder, Key, Request, TestGateway, UPSTREAM_KEY,
 };
 
-/// The model ids in the recorded requests.
+/// The configured models. Nearly all recorded requests name one of them; the others are refused.
 const MODELS: [&str; 8] = [
     "anthropic/claude-x",
     "bytedance/seed-x",
@@ -95,7 +95,7 @@ impl Capture<'_> {
     }
 }
 
-/// A gateway whose only upstream uses one dialect.
+/// A gateway with all these models. Their only upstream uses one dialect.
 async fn gateway(upstream: Dialect) -> (TestGateway, Key) {
     let mut entries = format!(
         "[[channel]]

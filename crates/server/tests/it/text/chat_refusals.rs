@@ -11,7 +11,7 @@ use crate::harness::{
 /// Case name, body, status, code, and the member that the error names.
 type Refusal = (String, Vec<u8>, u16, &'static str, Option<&'static str>);
 
-/// Valid bodies with one invalid member.
+/// Valid bodies with one missing or invalid member.
 fn members() -> Vec<Refusal> {
     let long_id = format!("maker/{}", "m".repeat(251));
     let kinds = ["maker/vectors", "maker/painter"].map(Value::from);
@@ -218,7 +218,7 @@ async fn a_refused_call_costs_nothing_and_reaches_nobody() {
     gateway.verify().await;
 }
 
-/// Input limits: a value exactly at its limit is accepted.
+/// L5: a body exactly at the limit of depth or width is accepted.
 #[tokio::test]
 async fn a_body_at_its_bounds_is_served() {
     let upstream = json!({

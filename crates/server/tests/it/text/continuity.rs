@@ -7,7 +7,7 @@ use crate::harness::{
     AnswerContent, Conversation, Dialect, GatewayBuilder, Key, TestGateway, model_via, pairs,
 };
 
-/// Reasons by itself, and refuses tool results that come without its earlier reasoning.
+/// A model that reasons by itself, and refuses tool results that come without its earlier reasoning.
 const DEMANDING: &str = "sim-reason+demand-reasoning";
 const NAME: &str = "sim-reason";
 /// The value with which a gateway could replace a lost signature.

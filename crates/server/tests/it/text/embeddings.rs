@@ -10,7 +10,8 @@ use crate::harness::{
 
 const MODEL: &str = "maker/vectors";
 
-/// Models on upstreams that each support one form, with the test gateway's prices.
+/// Models that differ in the form, the encoding or the usage that their upstream supports. They have the price of the
+/// test gateway's own model.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "contents"

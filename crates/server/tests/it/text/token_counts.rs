@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Dialect, GatewayBuilder, Key, Request, TestGateway, eventually};
 
-/// The same upstream three times: with token counting, without it, and with the chat dialect alone.
+/// Two more channels to the simulated upstream: one without token counting, and one with the chat dialect alone.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "uncounted"
@@ -93,7 +93,7 @@ async fn an_upstream_that_counts_is_asked_and_names_nothing_of_its_own() {
             .await
             .ok();
         assert_eq!(gateway.upstream_calls(), before + 1, "{dialect:?}");
-        // The simulator counts a word as one token, and the role as one more if it is text.
+        // The simulator counts each word as one token, and the role as one more if the request contains a role.
         let tokens = tokens_of(dialect, &answer);
         assert!((7..=8).contains(&tokens), "{dialect:?} {tokens}");
         let call = gateway.sim.calls().pop().unwrap();

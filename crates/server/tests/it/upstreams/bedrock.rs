@@ -11,7 +11,7 @@ use crate::harness::{
 const ARN: &str =
     "arn:aws:bedrock:us-east-1:471147114711:application-inference-profile/ab12cd34ef56";
 const PROFILE: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
-/// Reasons by itself, and refuses tool results that come without its earlier reasoning.
+/// A model that reasons without being asked, and refuses tool results that come without its earlier reasoning.
 const DEMANDING: &str = "sim-reason+demand-reasoning";
 
 /// A channel for each kind of credential.

@@ -317,7 +317,7 @@ async fn a_fresh_token_that_is_refused_takes_the_channel_out() {
     assert_eq!(gateway.sim.calls_of("token").len(), 1);
 }
 
-/// A cloud's texts about projects, resources and regions do not reach the caller.
+/// The texts of Vertex AI about projects and regions do not reach the caller.
 #[tokio::test]
 async fn refusals_do_not_name_the_account() {
     let clouds = CLOUDS.map(|(name, settings, _)| (name, settings, "sim-misplaced"));

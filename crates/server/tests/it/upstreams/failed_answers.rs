@@ -161,8 +161,8 @@ async fn usage_that_is_none_is_counted_by_us() {
     gateway.verify().await;
 }
 
-/// B2: without a usage report the charge is our count, and the hold grows to cover it. If it cannot grow, the charge is
-/// capped at the hold.
+/// B2, B4: without a usage report the charge is our count, and the hold grows to cover it. If it cannot grow, the
+/// charge is capped at the hold.
 #[tokio::test]
 async fn a_charge_without_usage_never_exceeds_the_hold() {
     let (gateway, key) = TestGateway::funded().await;

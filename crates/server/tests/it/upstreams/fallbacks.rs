@@ -349,7 +349,7 @@ async fn a_key_that_may_call_the_named_model_gets_its_fallback() {
     assert_eq!(refused.status(), 404);
 }
 
-/// A fallback that cannot be called, or does not support the request, is skipped.
+/// A fallback that does not support the request is skipped.
 #[tokio::test]
 async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
     let (gateway, key) = gateway().await;

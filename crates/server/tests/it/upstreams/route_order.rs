@@ -61,7 +61,8 @@ async fn the_cheapest_route_for_the_call_is_tried_first() {
     );
     gateway.chat(&key, &long).await.ok();
     assert_eq!(tried(&gateway), [1, 5, 0]);
-    // Limits and failures take precedence over cost, and priority over both.
+    // The second route accepts one more call and is then at its limit, so the first one is used. The third route costs
+    // nothing, but its priority is lower.
     gateway.chat(&key, &hello("maker/cheap")).await.ok();
     gateway.chat(&key, &hello("maker/cheap")).await.ok();
     assert_eq!(tried(&gateway), [2, 6, 0]);

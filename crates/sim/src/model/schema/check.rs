@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 48;
 const STEPS_MAX: usize = 1000;
 const REFERENCES_MAX: usize = 16;
 
-/// Follows `$ref`. `None` if the target does not exist or the references form a cycle.
+/// Follows `$ref`. `None` if the target does not exist, or if the references form a cycle or a chain that is too long.
 pub(super) fn resolve<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let mut schema = schema;
     for _ in 0..REFERENCES_MAX {

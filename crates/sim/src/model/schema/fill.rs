@@ -21,7 +21,7 @@ const ITEMS_USUAL: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum Optional {
     All,
-    /// Only those that the prompt mentions.
+    /// Only those for which the prompt has a value.
     Named,
 }
 
@@ -261,7 +261,7 @@ impl Filler<'_, '_, '_> {
         Value::Object(members)
     }
 
-    /// Whether the prompt mentions an optional member.
+    /// Whether the prompt has a value for an optional member.
     fn is_named(&self, name: &str, schema: &Value) -> bool {
         let values = resolve(schema, self.root)
             .and_then(|schema| schema.get("enum"))

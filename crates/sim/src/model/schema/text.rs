@@ -5,9 +5,10 @@ use crate::model::prompt_values::{PromptValues, clipped};
 use serde_json::{Map, Value};
 
 const LENGTH_MAX: u64 = 100_000;
-/// The maximum number of bytes of the prompt that are used for a string without other hints.
+/// The maximum number of bytes of the question that fill one of the properties below.
 const QUOTE_BYTES_MAX: usize = 80;
-/// Names of properties that are filled with the whole question rather than with a name from it.
+/// A property whose name ends with one of these words is filled with the beginning of the question if the question has
+/// no other value for it. Other properties get an example text then.
 const WHOLE_QUESTION_PROPERTIES: [&str; 9] = [
     "query", "question", "prompt", "text", "message", "input", "content", "summary", "answer",
 ];

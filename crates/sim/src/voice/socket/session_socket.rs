@@ -1,4 +1,4 @@
-//! Wraps the socket of a session, and applies the faults of its script.
+//! Wraps the socket of a session, and breaks the session off if its script says so.
 
 use crate::fault::{BreakKind, BreakOff};
 use crate::true_usage::SessionUsage;

@@ -49,7 +49,7 @@ impl Protocol {
         content.map(|(_, data)| piece(data)).collect()
     }
 
-    /// The usage of a whole answer, or of the last event that has usage.
+    /// The usage in the last event that has usage.
     fn usage(self, events: &[(String, Value)]) -> Value {
         let place = match self {
             Responses => "/response/usage",

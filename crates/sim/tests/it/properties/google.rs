@@ -1,4 +1,4 @@
-//! Properties of the two Google protocols for generated requests, including hostile ones.
+//! Properties of the two Google protocols for generated requests, and tests with hostile requests.
 
 use crate::client::{KEY, call, get};
 use crate::generate::harness as generate;

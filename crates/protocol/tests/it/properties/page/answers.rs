@@ -194,7 +194,7 @@ fn usage_classes(page: &mut String) {
     }
 }
 
-/// The member that says why an answer ended.
+/// The values of the members that say why an answer ended.
 fn end(dialect: Dialect, answer: &Value) -> String {
     let places: &[&str] = match dialect {
         Dialect::Chat => &["/choices/0/finish_reason"],

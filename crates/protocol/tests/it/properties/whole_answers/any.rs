@@ -17,7 +17,7 @@ pub(super) fn answer() -> impl Strategy<Value = (Dialect, Value)> {
     })
 }
 
-/// Puts a value of another type at a place that the seed decides.
+/// Replaces the value at a place that the seed decides, mostly by one of another type.
 pub(super) fn corrupt(value: &mut Value, seed: u64) {
     let pick = |count: usize| usize::try_from(seed % 97).unwrap() % count.max(1);
     match value {
@@ -83,7 +83,7 @@ fn list(item: Any, items_max: usize) -> Any {
         .boxed()
 }
 
-/// An object with these members, each of which may be missing or `null`.
+/// An object with these members. The optional ones may be missing or `null`.
 fn object(required: Vec<(&'static str, Any)>, optional: Vec<(&'static str, Any)>) -> Any {
     let (names, mut values): (Vec<_>, Vec<_>) = required
         .into_iter()

@@ -1,4 +1,4 @@
-//! An upstream that sends every frame back unchanged.
+//! An upstream for sessions. It sends every frame back unchanged, freezes, or closes the session.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ pub(super) enum SessionBehaviour {
     Closes(u16),
 }
 
-/// The close reason. Callers may see only its first word.
+/// The close reason. Callers may see only its first two words.
 pub(super) const REASON: &str = "over at echo-secret-1 https://inner.example/x";
 
 #[derive(Debug, Default)]

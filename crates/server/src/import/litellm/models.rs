@@ -152,8 +152,16 @@ impl Source<'_> {
                 None => ("openai".to_owned(), named),
             },
         };
-        // An address in an environment variable cannot be resolved here.
-        let address = address.filter(|url| !url.starts_with("os.environ/"));
+        // Only LiteLLM's process knows the value. Without it, the channel would send the prompts and the key to the
+        // preset's own address, which may be another vendor's.
+        let variable = address
+            .as_deref()
+            .and_then(|url| url.strip_prefix("os.environ/"));
+        if let Some(variable) = variable {
+            return Err(format!(
+                "its address is in LiteLLM's environment variable {variable}; write its channel by hand, with this address as base_url"
+            ));
+        }
         let preset = preset(&provider, address.as_deref())?;
         if address.as_deref().is_some_and(may_hold_secret) {
             return Err(ADDRESS_NOT_COPIED.to_owned());
@@ -293,4 +301,70 @@ fn text(value: &Value) -> Option<String> {
 
 fn number(value: &Value) -> Option<u32> {
     text(value)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Reads one entry of a configuration file, with these parameters.
+    fn read_entry(params: &Value) -> ImportPlan {
+        let source = Source {
+            origin: "model_list:1".to_owned(),
+            key: None,
+            is_sealed: false,
+        };
+        let mut plan = ImportPlan::of(SYSTEM);
+        let entry = json!({ "model_name": "big", "litellm_params": params });
+        read(&entry, &source, &mut Channels::default(), &mut plan);
+        plan
+    }
+
+    #[test]
+    fn an_address_in_a_variable_is_reported_and_never_replaced_by_another() {
+        for params in [
+            json!({ "model": "openai/big", "api_base": "os.environ/OTHER_BASE" }),
+            json!({ "model": "big", "base_url": "os.environ/OTHER_BASE", "api_key": "os.environ/OTHER_KEY" }),
+            json!({ "model": "openai/*", "api_base": "os.environ/OTHER_BASE" }),
+            json!({ "model": "anthropic/big", "api_base": "os.environ/OTHER_BASE" }),
+            json!({ "model": "big", "custom_llm_provider": "mistral", "api_base": "os.environ/OTHER_BASE" }),
+            json!({ "model": "hosted_vllm/big", "api_base": "os.environ/OTHER_BASE" }),
+        ] {
+            let plan = read_entry(&params);
+            assert!(plan.catalog.is_empty(), "{params}: {:?}", plan.catalog);
+            assert!(plan.catalog.variables.is_empty(), "{params}");
+            let [leftover] = &plan.leftovers[..] else {
+                panic!("{params}: {:?}", plan.leftovers)
+            };
+            let reason = &leftover.reason;
+            assert!(
+                reason.contains("OTHER_BASE") && reason.contains("by hand"),
+                "{params}: {reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_in_the_entry_is_that_of_the_channel() {
+        for (params, preset, address) in [
+            (json!({ "model": "openai/big" }), "openai", None),
+            (
+                json!({ "model": "openai/big", "api_base": "https://a.example/v1" }),
+                "openai-compatible",
+                Some("https://a.example/v1"),
+            ),
+            (
+                json!({ "model": "anthropic/big", "api_base": "https://b.example" }),
+                "anthropic",
+                Some("https://b.example"),
+            ),
+        ] {
+            let plan = read_entry(&params);
+            let channel = &plan.catalog.channels[0];
+            let found = (channel.preset.as_str(), channel.base_url.as_deref());
+            assert_eq!(found, (preset, address), "{params}");
+        }
+    }
 }

@@ -167,6 +167,10 @@ impl ReportRows {
             sums.costed_charge += i128::from(entry.charge.get());
             sums.cost += i128::from(cost.amount.get());
         }
+        // Each step of a session stores the usage since the session's beginning, and so does the entry that ends it. So
+        // the usage is counted with that last entry, as in the totals of the admin API.
+        let is_last = entry.kind == EntryKind::Settled;
+        let usage = usage.filter(|_| is_last);
         let meter = usage.and_then(|usage| usage.meter.read().ok());
         if let Some(meter) = meter {
             sums.input += u128::from(meter.input);

@@ -38,7 +38,7 @@ async fn text_costs_what_responses_report_of_it() {
     let (gateway, key) = gateway_with_balance("10").await;
     let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only("Be brief.")).await;
-    let mut tokens = 0;
+    let (mut tokens, mut input, mut output) = (0, 0, 0);
     for _ in 0..3 {
         let create =
             json!({"type": "response.create", "response": {"instructions": "Speak of rain."}});
@@ -47,6 +47,8 @@ async fn text_costs_what_responses_report_of_it() {
         let usage = &done["response"]["usage"];
         assert!(usage["output_tokens"].as_u64().unwrap() > 0, "{usage}");
         tokens += usage["total_tokens"].as_u64().unwrap();
+        input += usage["input_tokens"].as_u64().unwrap();
+        output += usage["output_tokens"].as_u64().unwrap();
     }
     socket.close(None).await.unwrap();
     let cost = settled(&gateway, &key).await;
@@ -60,6 +62,20 @@ async fn text_costs_what_responses_report_of_it() {
     assert_eq!(
         (&proof["ok"], &proof["repriced_micro"]),
         (&json!(true), &json!(cost.to_string()))
+    );
+    // Each entry of the session stores its usage since the beginning. A report counts it once, and every charge.
+    assert!(proof["settlements"].as_u64().unwrap() > 1, "{proof}");
+    let report = gateway
+        .cli_json(&["ledger", "report", "--by", "model"])
+        .await;
+    assert_eq!(
+        (&report["input"], &report["output"]),
+        (&json!(input), &json!(output)),
+        "{report}"
+    );
+    assert_eq!(
+        (&report["calls"], &report["charge_micro"]),
+        (&json!(1), &json!(cost.to_string()))
     );
 }
 

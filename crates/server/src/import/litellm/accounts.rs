@@ -18,6 +18,8 @@ const DEFAULT_WALLET: &str = "wallets:default";
 /// The team of keys that `LiteLLM` creates for sessions of its dashboard.
 const DASHBOARD_TEAM: &str = "litellm-dashboard";
 const MASTER_ALIAS: &str = "litellm_proxy_master_key";
+/// The columns with limits per minute and of parallel requests.
+const RATES: [&str; 3] = ["rpm_limit", "tpm_limit", "max_parallel_requests"];
 /// The user that only records the spending of the master key.
 const DEFAULT_USER: &str = "default_user_id";
 
@@ -80,6 +82,8 @@ pub(super) fn read(
     for row in tables.keys.rows() {
         reader.key(row, &mut made, plan);
     }
+    reader.report_shared_rates("team_id", "teams", &reader.teams, plan);
+    reader.report_shared_rates("user_id", "users", &reader.users, plan);
     reader.report_other_budgets(&made, plan);
     plan.notes.push(
         "LiteLLM has no prepaid money: what is left of the budgets of teams and users was read as balances.".to_owned(),
@@ -201,10 +205,8 @@ impl<'r> Reader<'r> {
         let is_total = budget.duration.as_deref().and_then(period).is_none();
         let rest = budget.rest().filter(|_| is_total).unwrap_or_default();
         plan.limits_read = plan.limits_read + rest;
-        let is_internal = row.text("team_id") == Some(DASHBOARD_TEAM)
-            || row.text("key_alias") == Some(MASTER_ALIAS);
         let digest = match digest {
-            Some(digest) if !is_internal => digest,
+            Some(digest) if !is_internal(row) => digest,
             found => {
                 let reason = match found {
                     Some(_) => "a key of the console or the master key",
@@ -309,22 +311,27 @@ impl<'r> Reader<'r> {
         key.limits.limit = Some(rest.down().unwrap_or(Micro::MAX));
     }
 
+    /// Sets the smallest of the key's own limits and those of its team and its user, because a call there must be
+    /// within all of them.
     fn rates(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let shared = row.text("budget_id").and_then(|id| self.budgets.get(id));
+        let team = row.text("team_id").and_then(|id| self.teams.get(id));
+        let user = row.text("user_id").and_then(|id| self.users.get(id));
         let mut rate = |column: &str| {
-            let own = row.number(column).or_else(|| shared?.number(column))?;
-            if own == 0 {
-                plan.report(
-                    &key.origin,
-                    format!("{column} is 0, so it is created disabled"),
-                );
+            let own = row.number(column).or_else(|| shared?.number(column));
+            let above = [team, user].map(|row| row?.number(column));
+            let least = own.into_iter().chain(above.into_iter().flatten()).min()?;
+            if least <= 0 {
+                let reason = format!("{column} is {least}, so it is created disabled");
+                plan.report(&key.origin, reason);
                 key.is_enabled = false;
             }
-            u32::try_from(own).ok().filter(|rate| *rate > 0)
+            u32::try_from(least).ok().filter(|rate| *rate > 0)
         };
-        key.limits.rpm = rate("rpm_limit");
-        key.limits.tpm = rate("tpm_limit");
-        key.limits.concurrency = rate("max_parallel_requests");
+        let [rpm, tpm, concurrency] = RATES;
+        key.limits.rpm = rate(rpm);
+        key.limits.tpm = rate(tpm);
+        key.limits.concurrency = rate(concurrency);
     }
 
     /// Sets the models that both the key's list and the list of its team or user allow. If a list cannot be read, or no
@@ -367,6 +374,41 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// Reports limits that several keys of a team or user share, and those of teams and users without keys. Wallets have
+    /// no such limits.
+    fn report_shared_rates(
+        &self,
+        column: &str,
+        table: &str,
+        owners: &HashMap<&'r str, ForeignRow<'r>>,
+        plan: &mut ImportPlan,
+    ) {
+        let mut keys: HashMap<&str, usize> = HashMap::new();
+        let rows = self.tables.keys.rows().filter(|row| !is_internal(*row));
+        for owner in rows.filter_map(|row| row.text(column)) {
+            *keys.entry(owner).or_default() += 1;
+        }
+        for (id, row) in owners {
+            let count = keys.get(id).copied().unwrap_or(0);
+            for rate in RATES {
+                let Some(limit) = row.number(rate) else {
+                    continue;
+                };
+                let reason = match count {
+                    // The limit of the only key is the limit of its owner.
+                    1 => continue,
+                    0 => format!(
+                        "its {rate} of {limit} is not carried: only keys have such limits here, and it has none"
+                    ),
+                    _ => format!(
+                        "its {count} keys shared one {rate} of {limit}; here each of them may use it alone"
+                    ),
+                };
+                plan.report(&format!("{table}:{id}"), reason);
+            }
+        }
+    }
+
     fn report_other_budgets(&self, made: &HashSet<String>, plan: &mut ImportPlan) {
         for (id, row) in &self.users {
             let origin = format!("users:{id}");
@@ -397,6 +439,11 @@ impl<'r> Reader<'r> {
         }
         plan.leftovers.sort_by(|a, b| a.origin.cmp(&b.origin));
     }
+}
+
+/// Whether a key belongs to the console or is the master key. Such keys are left out.
+fn is_internal(row: ForeignRow<'_>) -> bool {
+    row.text("team_id") == Some(DASHBOARD_TEAM) || row.text("key_alias") == Some(MASTER_ALIAS)
 }
 
 /// Plans to create the key disabled, because the key might otherwise be allowed more here than in `LiteLLM`.

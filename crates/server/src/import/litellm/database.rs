@@ -41,7 +41,7 @@ const BUDGETS: [&str; 8] = [
     "budget_reset_at",
     "allowed_models",
 ];
-const USERS: [&str; 8] = [
+const USERS: [&str; 11] = [
     "user_id",
     "user_alias",
     "user_email",
@@ -50,8 +50,11 @@ const USERS: [&str; 8] = [
     "budget_duration",
     "budget_reset_at",
     "models",
+    "rpm_limit",
+    "tpm_limit",
+    "max_parallel_requests",
 ];
-const TEAMS: [&str; 10] = [
+const TEAMS: [&str; 13] = [
     "team_id",
     "team_alias",
     "organization_id",
@@ -62,6 +65,9 @@ const TEAMS: [&str; 10] = [
     "models",
     "blocked",
     "budget_limits",
+    "rpm_limit",
+    "tpm_limit",
+    "max_parallel_requests",
 ];
 const DEPRECATED: [&str; 3] = ["token", "active_token_id", "revoke_at"];
 const LEVELS: [&str; 5] = [

@@ -12,7 +12,8 @@ CREATE TABLE "LiteLLM_BudgetTable" ("budget_id" text PRIMARY KEY, "max_budget" d
   "allowed_models" text[]);
 CREATE TABLE "LiteLLM_TeamTable" ("team_id" text PRIMARY KEY, "team_alias" text, "organization_id" text, "max_budget" double precision,
   "spend" double precision NOT NULL DEFAULT 0, "models" text[], "blocked" boolean NOT NULL DEFAULT false, "budget_duration" text,
-  "budget_reset_at" timestamp(3), "members_with_roles" jsonb NOT NULL DEFAULT '{}');
+  "budget_reset_at" timestamp(3), "members_with_roles" jsonb NOT NULL DEFAULT '{}', "max_parallel_requests" integer, "tpm_limit" bigint,
+  "rpm_limit" bigint);
 CREATE TABLE "LiteLLM_UserTable" ("user_id" text PRIMARY KEY, "user_alias" text, "user_email" text, "password" text,
   "max_budget" double precision, "spend" double precision NOT NULL DEFAULT 0, "budget_duration" text, "budget_reset_at" timestamp(3),
   "models" text[]);
@@ -35,6 +36,7 @@ INSERT INTO "LiteLLM_Config" VALUES ('litellm_settings', '{"timezone": "Europe/B
 INSERT INTO "LiteLLM_BudgetTable" ("budget_id", "max_budget", "rpm_limit") VALUES ('shared', 20, 7);
 INSERT INTO "LiteLLM_TeamTable" ("team_id", "team_alias", "max_budget", "spend", "models") VALUES
   ('t-1', 'shop', 100, 12.345678901234567, '{gpt-big}'), ('t-2', 'over', 5, 6.5, NULL), ('t-3', 'free', NULL, 3, NULL);
+UPDATE "LiteLLM_TeamTable" SET "tpm_limit" = 400, "rpm_limit" = 9 WHERE "team_id" = 't-3';
 INSERT INTO "LiteLLM_UserTable" ("user_id", "user_email", "max_budget", "spend") VALUES
   ('u-1', 'ann@example.com', 10, 0.30000000000000004), ('u-2', 'bob@example.com', 4, 1);
 INSERT INTO "LiteLLM_OrganizationTable" VALUES ('o-1', 'all', 'shared', 1);
@@ -124,7 +126,10 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         (&key("blocked")["enabled"], &key("blocked")["limit"]),
         (&json!(false), &json!("20"))
     );
-    assert_eq!(key("blocked")["rpm_limit"], 7);
+    assert_eq!(
+        (&key("blocked")["rpm_limit"], &key("blocked")["tpm_limit"]),
+        (&json!(7), &json!(400))
+    );
     // A caller's current secret and its secret before the rotation are still accepted.
     for secret in ["sk-1234", "sk-before"] {
         let key = Key {

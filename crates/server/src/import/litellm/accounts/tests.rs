@@ -22,13 +22,17 @@ async fn read_keys(keys: &[[Option<&str>; 5]]) -> ImportPlan {
         let values = (token, team, user, models, expires, budget);
         database.execute(insert, values).unwrap();
     }
+    plan_of(&path, Choices::default()).await
+}
+
+async fn plan_of(path: &std::path::Path, choices: Choices) -> ImportPlan {
     let mut config = crate::import::litellm::config::Config::default();
     let place = path.to_str().unwrap();
     let tables = crate::import::litellm::database::read(place, &mut config);
     let tables = tables.await.unwrap();
     let mut plan = ImportPlan::of(SYSTEM);
     let now = UnixMs::new(0);
-    read(&tables, "UTC", Choices::default(), now, &mut plan);
+    read(&tables, "UTC", choices, now, &mut plan);
     plan
 }
 
@@ -120,6 +124,66 @@ async fn a_key_whose_limits_cannot_be_read_is_disabled() {
     }
     let wallet = plan.wallets.iter().find(|it| it.origin == "teams:nan");
     assert!(wallet.is_some_and(|it| !it.is_enabled && it.balance == Micro::ZERO));
+}
+
+/// Each token names its team and its user: `sk-one-ann` belongs to the team `one` and to the user `ann`.
+const RATES: &str = r#"
+        CREATE TABLE "LiteLLM_VerificationToken" (token, key_alias, team_id, user_id, rpm_limit, tpm_limit, max_parallel_requests);
+        CREATE TABLE "LiteLLM_TeamTable" (team_id, rpm_limit, tpm_limit, max_parallel_requests);
+        CREATE TABLE "LiteLLM_UserTable" (user_id, rpm_limit, tpm_limit, max_parallel_requests);
+        INSERT INTO "LiteLLM_TeamTable" VALUES ('one', 60, 1000, 4), ('two', 30, NULL, NULL), ('none', 0, NULL, NULL),
+          ('empty', 5, NULL, NULL), ('open', NULL, NULL, NULL);
+        INSERT INTO "LiteLLM_UserTable" VALUES ('ann', NULL, 500, NULL), ('bob', 7, NULL, 2);
+        INSERT INTO "LiteLLM_VerificationToken" VALUES
+          ('sk-1', 'own', 'one', NULL, 100, 200, NULL), ('sk-2', 'first', 'two', NULL, 10, NULL, NULL),
+          ('sk-3', 'second', 'two', 'ann', NULL, NULL, NULL), ('sk-4', 'shut', 'none', NULL, NULL, NULL, NULL),
+          ('sk-5', 'alone', NULL, 'bob', NULL, 9, NULL), ('sk-6', 'free', 'open', NULL, NULL, NULL, NULL),
+          ('sk-7', 'session', 'litellm-dashboard', 'bob', NULL, NULL, NULL);
+    "#;
+
+#[tokio::test]
+async fn a_key_gets_no_higher_rates_than_its_team_and_its_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("litellm.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch(RATES).unwrap();
+    let plan = plan_of(&path, Choices::default()).await;
+    let rates = plan.keys.iter().map(|key| {
+        let limits = &key.limits;
+        let name = key.name.as_deref().unwrap_or_default();
+        (name, limits.rpm, limits.tpm, limits.concurrency)
+    });
+    assert_eq!(
+        rates.collect::<Vec<_>>(),
+        [
+            ("own", Some(60), Some(200), Some(4)),
+            ("first", Some(10), None, None),
+            ("second", Some(30), Some(500), None),
+            ("shut", None, None, None),
+            ("alone", Some(7), Some(9), Some(2)),
+            ("free", None, None, None),
+        ]
+    );
+    let enabled = plan.keys.iter().map(|key| key.is_enabled);
+    let enabled: Vec<_> = enabled.collect();
+    assert_eq!(enabled, [true, true, true, false, true, true]);
+    // A limit that several keys shared, or that no key has, cannot be carried exactly.
+    let reports = |origin: &str| {
+        let leftovers = plan.leftovers.iter().filter(|it| it.origin == origin);
+        let rates = leftovers.filter(|it| it.reason.contains("pm_limit"));
+        rates.map(|it| it.reason.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        reports("teams:two"),
+        ["its 2 keys shared one rpm_limit of 30; here each of them may use it alone"]
+    );
+    assert_eq!(
+        reports("teams:empty"),
+        ["its rpm_limit of 5 is not carried: only keys have such limits here, and it has none"]
+    );
+    for origin in ["teams:one", "teams:open", "users:ann", "users:bob"] {
+        assert_eq!(reports(origin), [""; 0], "{origin}");
+    }
 }
 
 #[test]

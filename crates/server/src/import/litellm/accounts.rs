@@ -86,7 +86,15 @@ pub(super) fn read(
     reader.report_shared_rates("user_id", "users", &reader.users, plan);
     reader.report_other_budgets(&made, plan);
     plan.notes.push(
-        "LiteLLM has no prepaid money: what is left of the budgets of teams and users was read as balances.".to_owned(),
+        match choices.budgets_as {
+            BudgetsAs::Balance => {
+                "LiteLLM has no prepaid money: what is left of the budgets of teams and users was read as balances."
+            }
+            BudgetsAs::CreditLine => {
+                "LiteLLM has no prepaid money: the budgets of teams and users were read as credit lines, and what they have spent as debt."
+            }
+        }
+        .to_owned(),
     );
     plan.notes.push(
         "Secrets go on working. A key that somebody chose by hand may be weak, and its digest has no salt: rotate such keys."

@@ -186,6 +186,28 @@ async fn a_key_gets_no_higher_rates_than_its_team_and_its_user() {
     }
 }
 
+#[tokio::test]
+async fn the_note_about_budgets_says_how_they_were_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("litellm.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch(TEAMS).unwrap();
+    for (budgets_as, word, other) in [
+        (BudgetsAs::Balance, "read as balances", "credit lines"),
+        (BudgetsAs::CreditLine, "read as credit lines", "balances"),
+    ] {
+        let choices = Choices {
+            budgets_as,
+            ..Choices::default()
+        };
+        let notes = plan_of(&path, choices).await.notes.join(" ");
+        assert!(
+            notes.contains(word) && !notes.contains(other),
+            "{budgets_as:?}: {notes}"
+        );
+    }
+}
+
 #[test]
 fn a_token_is_the_digest_of_the_key() {
     let stored = "88dc28d0f030c55ed4ab77ed8faf098196cb1c05df778539800c9f1243fe6b4b";

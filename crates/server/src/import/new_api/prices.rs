@@ -1,9 +1,9 @@
 //! Converts price ratios to prices.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::options::Options;
-use super::tables::Tables;
+use super::tables::{ReadError, Tables};
 use crate::import::exact::Decimal;
 use crate::import::plan::ImportPlan;
 
@@ -16,6 +16,9 @@ const BUILT_IN: [(&str, i64); 5] = [
     ("o3", 4),
     ("mistral-", 3),
 ];
+
+/// The price groups of an installation that does not store the option `GroupRatio`. Their ratio is 1.
+const BUILT_IN_GROUPS: [&str; 3] = ["default", "vip", "svip"];
 
 /// The ratios of the option tables.
 struct Ratios {
@@ -31,13 +34,18 @@ struct Ratios {
     unit: Decimal,
 }
 
-pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan: &mut ImportPlan) {
-    let (group, ratio) = group_ratio(tables, options, group, plan);
+pub(super) fn read(
+    tables: &Tables,
+    options: &Options,
+    group: Option<&str>,
+    plan: &mut ImportPlan,
+) -> Result<(), ReadError> {
+    let (group, ratio) = group_ratio(tables, options, group, plan)?;
     let Some(unit) = Decimal::integer(1_000_000)
         .over(options.quota_per_unit)
         .and_then(|unit| unit.times(ratio))
     else {
-        return;
+        return Ok(());
     };
     let numbers = |option: &str| options.numbers(option).unwrap_or_default();
     let ratios = Ratios {
@@ -84,16 +92,17 @@ pub(super) fn read(tables: &Tables, options: &Options, group: Option<&str>, plan
                 .insert(0, format!("Callers named it {name} there."));
         }
     }
+    Ok(())
 }
 
-/// The name and the ratio of the requested group, or of the group with the most users. Adds a note for each other
-/// group.
+/// The name and the ratio of the requested group, or of the group with the most users. A requested group must have a
+/// ratio or users, because the prices of all models follow from its ratio.
 fn group_ratio(
     tables: &Tables,
     options: &Options,
     asked: Option<&str>,
     plan: &mut ImportPlan,
-) -> (String, Decimal) {
+) -> Result<(String, Decimal), ReadError> {
     let mut users: HashMap<&str, usize> = HashMap::new();
     for row in tables.users.rows() {
         *users
@@ -105,18 +114,32 @@ fn group_ratio(
         .max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name)));
     let largest = largest.map_or("default", |(name, _)| *name);
     let group = asked.unwrap_or(largest).to_owned();
-    let ratios = options.numbers("GroupRatio").unwrap_or_default();
-    for (name, ratio) in &ratios {
-        if *name != group
-            && let Some((text, _)) = ratio.price()
+    let one = Decimal::integer(1);
+    let ratios = options
+        .numbers("GroupRatio")
+        .unwrap_or_else(|| BUILT_IN_GROUPS.map(|name| (name.to_owned(), one)).into());
+    let mut known: BTreeSet<&str> = ratios.keys().map(|name| &**name).collect();
+    known.extend(users.keys());
+    if asked.is_some() && !known.contains(&*group) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(ReadError::UnknownGroup { group, known });
+    }
+    let ratio = ratios.get(&group).copied().unwrap_or_else(|| {
+        plan.notes.push(format!(
+            "The group {group} has no ratio there, which counts as 1."
+        ));
+        one
+    });
+    for (name, other) in &ratios {
+        if *other != ratio
+            && let Some((text, _)) = other.price()
         {
             plan.notes.push(format!(
                 "The group {name} has ratio {text}, which is not carried."
             ));
         }
     }
-    let ratio = ratios.get(&group).copied();
-    (group, ratio.unwrap_or(Decimal::integer(1)))
+    Ok((group, ratio))
 }
 
 type Prices = BTreeMap<&'static str, String>;
@@ -214,6 +237,53 @@ mod tests {
         members
             .map(|(name, number)| ((*name).to_owned(), Decimal::parse(number).unwrap()))
             .collect()
+    }
+
+    /// Reads a database whose users are in the groups `default` and `staff`, with this option `GroupRatio`.
+    async fn read_group(
+        ratios: Option<&str>,
+        group: Option<&str>,
+    ) -> Result<ImportPlan, ReadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one-api.db");
+        let database = rusqlite::Connection::open(&path).unwrap();
+        let rows = "
+            CREATE TABLE users (id, username, status, quota, `group`);
+            CREATE TABLE tokens (id, user_id, key, status);
+            CREATE TABLE options (key, value);
+            INSERT INTO users VALUES (1, 'ann', 1, 0, 'default'), (2, 'bob', 1, 0, 'staff'), (3, 'eve', 1, 0, 'default');
+        ";
+        database.execute_batch(rows).unwrap();
+        if let Some(ratios) = ratios {
+            let insert = "INSERT INTO options VALUES ('GroupRatio', ?)";
+            database.execute(insert, [ratios]).unwrap();
+        }
+        crate::import::new_api::read(path.to_str().unwrap(), group).await
+    }
+
+    #[tokio::test]
+    async fn an_unknown_group_is_refused_with_the_known_ones() {
+        let stored = Some(r#"{"default":1,"gold":0.5}"#);
+        for group in ["default", "gold", "staff"] {
+            let plan = read_group(stored, Some(group)).await.unwrap();
+            let notes = plan.notes.join(" ");
+            assert!(notes.contains(&format!("the group {group}")), "{notes}");
+            let has_no_ratio = notes.contains("staff has no ratio");
+            assert_eq!(has_no_ratio, group == "staff", "{notes}");
+        }
+        for (ratios, group, known) in [
+            (stored, "silver", "default, gold, staff"),
+            (stored, "vip", "default, gold, staff"),
+            (stored, "", "default, gold, staff"),
+            // Without the option, new-api has three groups with ratio 1.
+            (None, "gold", "default, staff, svip, vip"),
+        ] {
+            let refused = read_group(ratios, Some(group)).await.unwrap_err();
+            let expected = format!("there is no price group `{group}`; known are: {known}");
+            assert_eq!(refused.to_string(), expected);
+        }
+        assert!(read_group(None, Some("svip")).await.is_ok());
+        assert!(read_group(None, None).await.is_ok());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) async fn read(place: &str, group: Option<&str>) -> Result<ImportPlan,
     ));
     // Channels are read first, because keys may refer to their models.
     channels::read(&tables, project, &mut plan);
-    prices::read(&tables, &options, group, &mut plan);
+    prices::read(&tables, &options, group, &mut plan)?;
     accounts::read(&tables, &options, &mut plan);
     Ok(plan)
 }

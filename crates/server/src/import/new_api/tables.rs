@@ -29,6 +29,8 @@ pub(crate) enum ReadError {
     Other,
     #[error("the option QuotaPerUnit is {0}, which is not a whole number above 0")]
     QuotaPerUnit(String),
+    #[error("there is no price group `{group}`; known are: {known}")]
+    UnknownGroup { group: String, known: String },
 }
 
 pub(super) struct Tables {

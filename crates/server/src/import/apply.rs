@@ -95,6 +95,9 @@ pub(crate) async fn compare(
         outcome: Outcome::of(plan),
     };
     let mut names: HashSet<String> = known.names.keys().cloned().collect();
+    let existing = known.names.iter();
+    let names_by_wallet: HashMap<WalletId, &str> =
+        existing.map(|(name, wallet)| (*wallet, &**name)).collect();
     let mut wallets = HashMap::new();
     for planned in &plan.wallets {
         let reference = reference(source, &planned.origin);
@@ -103,14 +106,16 @@ pub(crate) async fn compare(
             comparison.leave_wallet(planned, LISTED_TWICE.to_owned());
             continue;
         }
-        let name = free_name(planned, source, &names);
-        wallets.insert(planned.origin.as_str(), (id, name.clone()));
-        if let Some(booked) = known.wallets.get(&id) {
+        let name = if let Some(booked) = known.wallets.get(&id) {
             comparison.found_wallet(planned, booked.unwrap_or(Micro::ZERO));
+            existing_name(store, id, &names_by_wallet).await?
         } else {
+            let name = free_name(planned, source, &names);
             names.insert(name.clone());
-            comparison.new_wallet(planned, id, name, reference);
-        }
+            comparison.new_wallet(planned, id, name.clone(), reference);
+            name
+        };
+        wallets.insert(planned.origin.as_str(), (id, name));
     }
     let mut digests = HashSet::new();
     let mut keys = HashSet::new();
@@ -156,6 +161,8 @@ pub(crate) async fn create(
         return Err(ImportError::NoSecretsFile(fresh));
     }
     let is_empty = comparison.is_empty();
+    let booked = comparison.wallets.iter();
+    let booked: Amount = booked.map(|wallet| Amount::from(wallet.balance)).sum();
     for wallets in comparison.wallets.chunks(CREATED_AT_ONCE) {
         let batch = ImportBatch {
             wallets: wallets.to_vec(),
@@ -194,7 +201,8 @@ pub(crate) async fn create(
         let details = json!({
             "wallets": outcome.wallets.created,
             "keys": outcome.keys.created,
-            "balance": outcome.money.carried,
+            // The balances of the wallets that are counted above, without those that an earlier run created.
+            "balance": booked,
         });
         let action = AuditAction {
             action: "import",
@@ -205,6 +213,24 @@ pub(crate) async fn create(
         store.note_action(action, actor).await?;
     }
     Ok(comparison.outcome)
+}
+
+/// The name that an existing wallet has now.
+async fn existing_name(
+    store: Option<&Store>,
+    id: WalletId,
+    names: &HashMap<WalletId, &str>,
+) -> Result<String, StoreError> {
+    if let Some(name) = names.get(&id) {
+        return Ok((*name).to_owned());
+    }
+    // Somebody has renamed the wallet since an earlier run.
+    let id = id.to_string();
+    let found = match store {
+        Some(store) => store.find_wallet(&id).await?,
+        None => None,
+    };
+    Ok(found.map_or(id, |wallet| wallet.name))
 }
 
 /// The accounts of a plan that already exist in the store.
@@ -402,7 +428,95 @@ fn long_name(planned: &PlannedWallet, source: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use store::{AuditQuery, Settings, WalletSettings};
+
     use super::*;
+
+    fn planned_wallet(number: i64) -> PlannedWallet {
+        PlannedWallet {
+            origin: format!("users:{number}"),
+            name: format!("user {number}"),
+            is_enabled: true,
+            money: Amount::from(Micro::new(number)),
+            balance: Micro::new(number),
+            credit_limit: Micro::ZERO,
+        }
+    }
+
+    fn planned_key(number: i64) -> PlannedKey {
+        PlannedKey {
+            origin: format!("tokens:{number}"),
+            wallet: format!("users:{number}"),
+            name: None,
+            secret: PlannedSecret::Fresh,
+            is_enabled: true,
+            limit_read: Amount::ZERO,
+            limits: store::KeyLimits::default(),
+        }
+    }
+
+    /// A plan of these wallets, and of these keys, each in the wallet with its number.
+    fn plan_of(wallets: &[i64], keys: &[i64]) -> ImportPlan {
+        ImportPlan {
+            wallets: wallets.iter().copied().map(planned_wallet).collect(),
+            keys: keys.iter().copied().map(planned_key).collect(),
+            wallets_read: wallets.len(),
+            keys_read: keys.len(),
+            money_read: Amount::from(Micro::new(wallets.iter().sum())),
+            ..ImportPlan::of("new-api")
+        }
+    }
+
+    /// A run after an earlier one finds the wallets that exist, under the names that they have now.
+    #[tokio::test]
+    async fn a_later_run_notes_what_it_created_itself_and_names_wallets_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::attach(&Settings::at(folder.path().join("t.db"))).unwrap();
+        let path = folder.path().join("secrets");
+        let actor = Actor::cli("test");
+        let import = async |plan: &ImportPlan| {
+            let mut secrets = SecretsFile::open(&path).unwrap();
+            let found = compare(Some(&store), plan, "new-api").await.unwrap();
+            let secrets = Some(&mut secrets);
+            let created = create(&store, found, "new-api", secrets, &actor).await;
+            created.unwrap()
+        };
+        import(&plan_of(&[1, 20], &[])).await;
+        let renamed = WalletId::derived(&reference("new-api", "users:20"));
+        let settings = WalletSettings {
+            name: Some("renamed".to_owned()),
+            ..WalletSettings::default()
+        };
+        store
+            .update_wallet(renamed, settings, &actor)
+            .await
+            .unwrap();
+        import(&plan_of(&[1, 20, 300], &[1, 20, 300])).await;
+
+        let rows = store.audit(AuditQuery {
+            action: Some("import".to_owned()),
+            limit: 10,
+            ..AuditQuery::default()
+        });
+        let rows = rows.await.unwrap();
+        let notes = rows.iter().map(|row| row.after.as_deref().unwrap());
+        let mut notes: Vec<serde_json::Value> = notes
+            .map(|note| serde_json::from_str(note).unwrap())
+            .collect();
+        notes.sort_by_key(|note| note["keys"].as_u64());
+        assert_eq!(
+            notes,
+            [
+                json!({ "wallets": 2, "keys": 0, "balance": "0.000021" }),
+                json!({ "wallets": 1, "keys": 3, "balance": "0.0003" }),
+            ]
+        );
+        let list = std::fs::read_to_string(&path).unwrap();
+        let lines = list.lines().filter(|line| line.starts_with("key_"));
+        let mut names: Vec<_> = lines.filter_map(|line| line.split('\t').nth(1)).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["renamed", "user 1", "user 300"]);
+    }
 
     #[tokio::test]
     async fn what_is_listed_twice_is_created_once() {

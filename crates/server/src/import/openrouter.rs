@@ -149,6 +149,8 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
         ("expires_at", limits.expires_at.is_some()),
         ("limit", limit.is_some_and(|limit| limit >= Amount::ZERO)),
         ("limit_remaining", rest.is_some()),
+        // A limit per unknown period becomes a limit of the whole time, which may be more or less.
+        ("limit_reset", per.is_some() || limit.is_none()),
     ] {
         if !is_readable && key.get(name).is_some_and(|it| it.get() != "null") {
             let reason = format!("its {name} cannot be read, so it is created disabled");
@@ -283,11 +285,17 @@ mod tests {
             {"hash":"b","limit":null,"expires_at":"soon"},
             {"hash":"c","limit":"much"},
             {"hash":"d","limit":-1},
-            {"hash":"e","limit":5,"limit_remaining":{}}
+            {"hash":"e","limit":5,"limit_remaining":{}},
+            {"hash":"f","limit":5,"limit_remaining":5,"limit_reset":"yearly"},
+            {"hash":"g","limit":5,"limit_remaining":5,"limit_reset":7},
+            {"hash":"h","limit":null,"limit_remaining":null,"limit_reset":"yearly"}
         ]}"#;
         let plan = read(&[("k".to_owned(), keys.to_owned())], None).unwrap();
         let enabled: Vec<bool> = plan.keys.iter().map(|key| key.is_enabled).collect();
-        assert_eq!(enabled, [true, false, false, false, false]);
+        assert_eq!(
+            enabled,
+            [true, false, false, false, false, false, false, true]
+        );
         for key in plan.keys.iter().filter(|key| !key.is_enabled) {
             let mut leftovers = plan.leftovers.iter();
             assert!(

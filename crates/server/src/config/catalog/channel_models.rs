@@ -30,7 +30,7 @@ pub(crate) fn add(
             };
             let index = indexes.get(&model.id);
             if let Some(entry) = index.and_then(|index| entries.get_mut(*index)) {
-                entry.add_channel_route(route);
+                entry.add_channel_route(channel, route);
             } else {
                 indexes.insert(model.id.clone(), entries.len());
                 let mut added = model_of(model, origin);
@@ -116,6 +116,7 @@ fn model_of(known: &KnownModel, origin: Origin) -> Model {
         price: None,
         profile: known.profile.clone(),
         notes: Vec::new(),
+        unfit_channels: Vec::new(),
         sources: Sources {
             kind: source,
             created: known.created.map_or(Source::Default, |_| source),

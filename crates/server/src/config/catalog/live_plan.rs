@@ -260,7 +260,10 @@ fn model_spec_of(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, 
     let price = model.price.as_ref().ok_or("no price")?;
     billable::check(model.kind, price, &model.profile)?;
     if model.routes.is_empty() {
-        return Err("no route".to_owned());
+        return Err(match &model.unfit_channels[..] {
+            [] => "no route".to_owned(),
+            reasons => reasons.join("; "),
+        });
     }
     let why_idle = |route: &RouteSpec| idle.iter().find(|(name, _)| *name == route.channel);
     let live: Vec<_> = model

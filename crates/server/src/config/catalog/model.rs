@@ -8,7 +8,7 @@ use protocol::{BuiltInProfile, Dialect, Kind, Profile, UnknownDialect};
 use toml::de::DeValue;
 use upstream::Protocol;
 
-use super::channel::ChannelsByName;
+use super::channel::{Channel, ChannelsByName};
 use super::known;
 use super::price::read_price;
 use super::profile::read_profile;
@@ -36,6 +36,8 @@ pub struct Model {
     pub profile: Profile,
     /// Notes about the model, for the operator.
     pub notes: Vec<String>,
+    /// Why channels that list the model are not among its routes.
+    pub unfit_channels: Vec<String>,
     pub sources: Sources,
 }
 
@@ -73,15 +75,21 @@ impl EntryParts {
         Some((id, model.map(|model| model.kind)))
     }
 
-    /// Adds a route to a channel that lists the model, unless the entry names its own routes.
-    pub(crate) fn add_channel_route(&mut self, route: RouteSpec) {
+    /// Adds a route to a channel that lists the model, unless the entry names its own routes. The entry may change the
+    /// kind or the base of the known model, so that the channel cannot serve it any more.
+    pub(crate) fn add_channel_route(&mut self, channel: &Channel, mut route: RouteSpec) {
         if self.names_routes {
             return;
         }
-        if let Some(model) = &mut self.model {
-            model.routes.push(route);
-            model.sources.routes = Source::Channel;
+        let Some(model) = &mut self.model else { return };
+        if let Some(reason) = why_unfit(channel, model.kind, model.profile.base) {
+            model.unfit_channels.push(reason);
+            return;
         }
+        // Only routes of text models can be pinned to a dialect.
+        route.dialect = route.dialect.filter(|_| model.kind == Kind::Text);
+        model.routes.push(route);
+        model.sources.routes = Source::Channel;
     }
 }
 
@@ -142,6 +150,7 @@ pub(crate) fn read(
         price,
         profile,
         notes: Vec::new(),
+        unfit_channels: Vec::new(),
         sources,
     });
     EntryParts {
@@ -198,6 +207,7 @@ pub(crate) fn valid_entries(
             }
             (None, _) => {}
         }
+        model.notes.extend(model.unfit_channels.iter().cloned());
         models.push(model);
     }
     models
@@ -310,27 +320,32 @@ fn check_channel(
             return;
         }
     };
-    let spoken = channel.protocols();
-    if let Some(kind) = kind {
-        let fitting = protocols::protocols_for(kind, base);
-        if !fitting.iter().any(|protocol| spoken.contains(protocol)) {
-            let message = format!(
-                "channel `{}` speaks {}; this {} model needs {}",
-                name.value,
-                names(spoken, ", "),
-                kind.as_str(),
-                names(fitting, " or "),
-            );
-            log.report(Some(name.span.clone()), name.key.as_str(), message);
-            return;
-        }
+    if let Some(message) = kind.and_then(|kind| why_unfit(channel, kind, base)) {
+        log.report(Some(name.span.clone()), name.key.as_str(), message);
+        return;
     }
+    let spoken = channel.protocols();
     if let Some(dialect) = dialect
         && !spoken.contains(&Protocol::from(dialect.value))
     {
         let message = format!("channel `{}` speaks {}", name.value, names(spoken, ", "));
         log.report(Some(dialect.span.clone()), dialect.key.as_str(), message);
     }
+}
+
+/// Why a channel cannot serve models of this kind and base. `None` if it speaks a protocol that can.
+fn why_unfit(channel: &Channel, kind: Kind, base: Option<BuiltInProfile>) -> Option<String> {
+    let (spoken, fitting) = (channel.protocols(), protocols::protocols_for(kind, base));
+    if fitting.iter().any(|protocol| spoken.contains(protocol)) {
+        return None;
+    }
+    Some(format!(
+        "channel `{}` speaks {}; this {} model needs {}",
+        channel.name,
+        names(spoken, ", "),
+        kind.as_str(),
+        names(fitting, " or "),
+    ))
 }
 
 fn names(protocols: &[Protocol], between: &str) -> String {

@@ -287,6 +287,64 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
     );
 }
 
+/// An entry may change the kind or the base of a known model, and so the protocols that can serve it.
+#[test]
+fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
+    let reason = "channel `main` speaks chat, responses, embeddings, images; this image model needs generate";
+    let other = "channel `main` speaks chat; this image model needs images or generate";
+    for (choice, protocols, id, changes, expected) in [
+        (
+            "'all'",
+            "",
+            "openai/gpt-image-2",
+            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            reason,
+        ),
+        (
+            "['openai/*']",
+            "",
+            "openai/gpt-image-2",
+            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            reason,
+        ),
+        (
+            "['openai/gpt-image-2']",
+            "",
+            "openai/gpt-image-2",
+            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            reason,
+        ),
+        (
+            "'all'",
+            "protocols = ['chat']",
+            "openai/gpt-6-luna",
+            "kind = 'image'\nprice = { input = '1', output = '1', image_output = '1' }\nprofile = { image_tokens_max = 5 }",
+            other,
+        ),
+    ] {
+        let channels = channel("main", "openai", &format!("models = {choice}\n{protocols}"));
+        let text = format!("{channels}[[model]]\nid = '{id}'\n{changes}\n");
+        let config = parse(&text).unwrap();
+        assert_eq!(model(&config, id).routes, [], "{text}");
+        let plan = resolve_in(&config, &environment).unwrap();
+        let unlisted = plan.unlisted.iter().find(|(unlisted, _)| unlisted == id);
+        assert_eq!(unlisted.unwrap().1, expected, "{text}");
+    }
+    // Another channel that fits is a route, and a note names the one that is left out.
+    let channels = channel("main", "openai", "models = 'all'")
+        + &channel(
+            "wide",
+            "openai",
+            "models = 'all'\nprotocols = ['images', 'generate']",
+        );
+    let entry = "[[model]]\nid = 'openai/gpt-image-2'\nprofile = { base = 'native-image', image_tokens_max = 5 }\n";
+    let config = parse(&(channels + entry)).unwrap();
+    let image = model(&config, "openai/gpt-image-2");
+    let names: Vec<_> = image.routes.iter().map(|it| it.channel.as_str()).collect();
+    assert_eq!(names, ["wide"]);
+    assert_eq!(image.notes, [reason]);
+}
+
 #[test]
 fn what_the_catalog_cannot_provide_is_a_problem() {
     for (text, expected) in [

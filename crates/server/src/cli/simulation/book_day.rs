@@ -12,15 +12,15 @@ use store::{
 use super::past_day::{Ended, PastCall, calls};
 use crate::cli::terminal::CommandError;
 
-/// Books the calls of the last day, made with these keys.
+/// Books the calls of the last day, made with these keys. Calls whose key is `None` are left out.
 pub(super) async fn write(
     engine: &Engine,
-    keys: &[KeyRow],
+    keys: &[Option<KeyRow>],
     now: UnixMs,
 ) -> Result<(), CommandError> {
     let catalog = engine.catalog();
     for call in calls(now) {
-        let (Some(key), Some(model)) = (
+        let (Some(Some(key)), Some(model)) = (
             keys.get(call.caller % keys.len().max(1)),
             catalog.get(call.model),
         ) else {

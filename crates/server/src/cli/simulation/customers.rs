@@ -75,13 +75,11 @@ fn actor() -> Actor {
     Actor::cli("demo")
 }
 
-/// Creates the customers with their past day if they do not exist. Returns fresh secrets for their calls: secrets are
-/// not stored, so each start rotates them.
+/// Creates the customers that do not exist, with their past day. Returns fresh secrets for their calls: secrets are not
+/// stored, so each start rotates them.
 pub(super) async fn prepare(engine: &Engine, now: UnixMs) -> Result<Vec<String>, CommandError> {
     let store = engine.store();
-    if store.find_wallet(CUSTOMERS[0].name).await?.is_none() {
-        create(engine, now).await?;
-    }
+    create_missing(engine, now).await?;
     let mut secrets = Vec::new();
     for customer in &CUSTOMERS {
         if let (Some(wallet), Some(first)) = (
@@ -94,10 +92,17 @@ pub(super) async fn prepare(engine: &Engine, now: UnixMs) -> Result<Vec<String>,
     Ok(secrets)
 }
 
-async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
+/// Each wallet is looked up by itself, because somebody may have renamed one of them.
+async fn create_missing(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     let store = engine.store();
     let mut made: Vec<(KeyRow, &Key)> = Vec::new();
+    // One place for each key of all customers. The places of existing customers are empty: their past day is booked.
+    let mut callers: Vec<Option<KeyRow>> = Vec::new();
     for customer in &CUSTOMERS {
+        if store.find_wallet(customer.name).await?.is_some() {
+            callers.extend(customer.keys.iter().map(|_| None));
+            continue;
+        }
         let wallet = NewWallet {
             name: customer.name.to_owned(),
             balance: Micro::ZERO,
@@ -113,11 +118,14 @@ async fn create(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
             // The limits are set after the past day is booked, so that they do not refuse any of its calls.
             let draft = KeyDraft::named(wallet, one.name);
             let (row, _) = keys::create(store, draft, &actor()).await?;
+            callers.push(Some(row.clone()));
             made.push((row, one));
         }
     }
-    let rows: Vec<_> = made.iter().map(|(row, _)| row.clone()).collect();
-    book_day::write(engine, &rows, now).await?;
+    if made.is_empty() {
+        return Ok(());
+    }
+    book_day::write(engine, &callers, now).await?;
     for (row, key) in made {
         let change = KeyChange {
             limit: Some(key.limit),

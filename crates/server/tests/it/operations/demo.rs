@@ -180,6 +180,39 @@ async fn the_past_day_of_the_customers_is_in_the_ledger_and_in_the_journal() {
     assert_eq!(journaled, booked);
 }
 
+/// Somebody who tries out the demo may rename its wallets. The next start creates those that it misses.
+#[tokio::test]
+async fn a_demo_whose_wallet_was_renamed_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[store]\nurl = \"sqlite:data/tollgate.db\"\n";
+    std::fs::write(folder.path().join("tollgate.toml"), config).unwrap();
+    for renamed in [Some("web-shop"), Some("research"), None] {
+        let (mut demo, _) = started(folder.path(), &FREE_PORTS).await;
+        signal("INT", demo.pid());
+        assert!(demo.ended().await.success());
+        if let Some(name) = renamed {
+            let other = format!("my {name}");
+            let words = ["wallet", "rename", name, &other];
+            let output = run(&words, folder.path()).await;
+            assert!(output.status.success(), "{}", output.stderr);
+        }
+    }
+    let wallets = command_rows(folder.path(), &["wallet", "list"]).await;
+    let mut names: Vec<_> = wallets.iter().map(|it| it["name"].as_str()).collect();
+    names.sort_unstable();
+    let expected = [
+        "demo",
+        "my research",
+        "my web-shop",
+        "research",
+        "support-bot",
+        "web-shop",
+    ];
+    assert_eq!(names, expected.map(Some));
+    let verified = run(&["ledger", "verify"], folder.path()).await;
+    assert!(verified.status.success(), "{}", verified.stdout);
+}
+
 #[tokio::test]
 async fn a_demo_without_customers_has_its_own_wallet_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -58,6 +58,10 @@ pub(super) fn find(
     for preset in Preset::all() {
         let file = || {
             let (variable, path) = first(preset.key_file_variables())?;
+            // The variable is relative to the current folder, but the configuration resolves paths from its own.
+            let absolute = std::path::absolute(path.trim()).ok();
+            let absolute = absolute.and_then(|path| path.into_os_string().into_string().ok());
+            let path = absolute.unwrap_or(path);
             Some(FoundCredential::File { variable, path })
         };
         let key = first(preset.key_variables());
@@ -141,6 +145,29 @@ mod tests {
         assert!(found[0].models > 20);
         assert_eq!(found[2].models, 0);
         assert!(usual_variables().contains(&"OPENAI_API_KEY"));
+    }
+
+    /// The configuration resolves paths from its own folder, and the variable is relative to the current one.
+    #[test]
+    fn the_path_of_a_key_file_is_absolute() {
+        let current = std::env::current_dir().unwrap();
+        for (named, expected) in [
+            ("account.json", current.join("account.json")),
+            ("./keys/account.json", current.join("keys/account.json")),
+            ("/keys/account.json", "/keys/account.json".into()),
+        ] {
+            let environment = |name: &str| match name {
+                "GOOGLE_APPLICATION_CREDENTIALS" => Some(named.to_owned()),
+                "GOOGLE_CLOUD_PROJECT" => Some("p-1".to_owned()),
+                _ => None,
+            };
+            let found = find(KnownModels::built_in(), environment);
+            let credential = FoundCredential::File {
+                variable: "GOOGLE_APPLICATION_CREDENTIALS",
+                path: expected.to_str().unwrap().to_owned(),
+            };
+            assert_eq!(found.vendors[0].credential, credential, "{named}");
+        }
     }
 
     #[test]

@@ -88,8 +88,14 @@ fn load_parts(file: &Path, tables: &[&str]) -> Result<Config, Vec<Problem>> {
     for fault in &faults {
         log.report(fault.span(), "", fault.message());
     }
-    let config = read(document.get_ref(), &mut log);
+    let mut config = read(document.get_ref(), &mut log);
+    config.file = Some(file.to_owned());
     let mut problems = log.problems;
+    // After a syntax error, the settings are guesses.
+    if faults.is_empty() {
+        let of_secrets = live_plan::storage_secret_problems(&config, &process_environment);
+        problems.extend(of_secrets);
+    }
     problems.retain(|problem| {
         problem.key.is_empty() || tables.iter().any(|table| problem.key.starts_with(table))
     });

@@ -11,7 +11,7 @@ use super::channel::Channel;
 use super::model::Model;
 use crate::config::admin_token::AdminToken;
 use crate::config::document::{
-    Environment, FilePosition, Problem, SecretLookup, Tls, process_environment,
+    Environment, FilePosition, Problem, SecretLookup, SecretSource, Tls, process_environment,
 };
 use crate::config::load::Config;
 use crate::config::settings::read_headers;
@@ -182,20 +182,6 @@ pub(crate) fn secrets<'c>(
             }
         }
     }
-    // An absent secret is a problem here: without it, the database or the bucket cannot be used.
-    for (key, source) in [
-        ("store.password", &config.store.password),
-        ("media.access_key_id", &config.media.access_key_id),
-        ("media.secret_access_key", &config.media.secret_access_key),
-    ] {
-        let Some(source) = source else { continue };
-        match source.look_up(environment) {
-            Ok(SecretLookup::Text(_)) => {}
-            Ok(SecretLookup::Absent(fault) | SecretLookup::Empty(fault)) | Err(fault) => {
-                report(source.position, key.to_owned(), fault);
-            }
-        }
-    }
     if let Some(source) = &config.telemetry.headers {
         let fault = match source.look_up(environment) {
             Ok(SecretLookup::Text(text)) => read_headers(&text).err(),
@@ -229,11 +215,39 @@ pub(crate) fn secrets<'c>(
         });
         secrets.credentials.insert(&channel.name, found);
     }
+    problems.extend(storage_secret_problems(config, environment));
     if problems.is_empty() {
         Ok(secrets)
     } else {
         Err(problems)
     }
+}
+
+/// Problems of the secrets of the database and the bucket. An absent secret is a problem too, because they cannot be used
+/// without it.
+pub(crate) fn storage_secret_problems(
+    config: &Config,
+    environment: Environment<'_>,
+) -> Vec<Problem> {
+    let problem = |(key, source): (&str, &Option<SecretSource>)| {
+        let source = source.as_ref()?;
+        let message = match source.look_up(environment) {
+            Ok(SecretLookup::Text(_)) => return None,
+            Ok(SecretLookup::Absent(fault) | SecretLookup::Empty(fault)) | Err(fault) => fault,
+        };
+        Some(Problem {
+            file: config.file.clone().unwrap_or_default(),
+            position: Some(source.position),
+            key: key.to_owned(),
+            message,
+        })
+    };
+    let secrets = [
+        ("store.password", &config.store.password),
+        ("media.access_key_id", &config.media.access_key_id),
+        ("media.secret_access_key", &config.media.secret_access_key),
+    ];
+    secrets.into_iter().filter_map(problem).collect()
 }
 
 fn channel_spec_of(channel: &Channel, found: FoundSecrets) -> ChannelSpec {

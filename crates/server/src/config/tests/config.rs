@@ -288,6 +288,49 @@ fn the_store_is_found_whatever_else_is_wrong() {
 }
 
 #[test]
+fn a_storage_whose_secret_is_absent_is_not_opened_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.toml");
+    let unset = "TOLLGATE_TEST_OF_AN_UNSET_VARIABLE";
+    let store = format!(
+        "[store]\nurl = 'postgres://me@db/x'\npassword = {{ env = '{unset}' }}\n\
+         [[channel]]\nname = 'main'\npreset = 'openai'\ncredential = {{ file = '.' }}\n"
+    );
+    std::fs::write(&file, store).unwrap();
+    let shown = |problems: Vec<Problem>| {
+        let shown = problems.into_iter().map(|problem| {
+            assert_eq!(problem.file, file);
+            let line = problem.position.unwrap().line;
+            format!("{line} {}: {}", problem.key, problem.message)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    let password = format!("3 store.password: environment variable {unset} is not set");
+    assert_eq!(shown(load_store_settings(&file).unwrap_err()), [&*password]);
+    assert_eq!(
+        shown(load_storage_settings(&file).unwrap_err()),
+        [&*password]
+    );
+    let bucket = format!(
+        "[media]\nurl = 's3://b/'\naccess_key_id = {{ env = '{unset}' }}\n\
+         secret_access_key = {{ file = 'none' }}\n"
+    );
+    std::fs::write(&file, bucket).unwrap();
+    assert!(load_store_settings(&file).is_ok());
+    let none = folder.path().join("none");
+    assert_eq!(
+        shown(load_storage_settings(&file).unwrap_err()),
+        [
+            format!("3 media.access_key_id: environment variable {unset} is not set"),
+            format!(
+                "4 media.secret_access_key: file {} does not exist",
+                none.display()
+            ),
+        ]
+    );
+}
+
+#[test]
 fn a_postgres_store_takes_its_node_password_and_lease() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("password"), "pass\n").unwrap();

@@ -18,7 +18,7 @@ pub(super) struct Audit {
     /// Only changes of the wallet, key or token with this id.
     #[arg(long, value_name = "ID")]
     target: Option<String>,
-    /// Only changes at or after this time: 1h ago, 30d ago, or a time such as 2026-12-31T10:00:00Z.
+    /// Only changes at or after this time: 1h, 30d (30 days ago), or a time such as 2026-12-31T10:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
     /// Only changes before this time.

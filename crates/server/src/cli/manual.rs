@@ -57,6 +57,7 @@ mod reference {
     use clap::{Arg, Command};
 
     use super::*;
+    use crate::cli::terminal::time;
 
     const HEAD: &str = "# Commands\n\n\
         Every command of `tollgate` with its arguments. A test writes this page from the program:\n\
@@ -205,6 +206,34 @@ mod reference {
                 assert!(argument.get_all_short_aliases().is_none(), "{path} {form}");
             }
         }
+    }
+
+    /// The examples are the parts of a help text that begin with a digit, without the words in parentheses.
+    #[test]
+    fn examples_of_times_in_help_texts_are_accepted() {
+        let root = built();
+        let mut commands = Vec::new();
+        all_commands(&root, "tollgate", &mut commands);
+        let mut found = 0;
+        for (path, command) in commands {
+            for argument in command.get_arguments() {
+                let names = argument.get_value_names().unwrap_or_default();
+                if !names.iter().any(|name| name.as_str() == "WHEN") {
+                    continue;
+                }
+                let help = argument.get_help().unwrap().to_string();
+                let help = help.replace("such as ", ", ");
+                let parts = help.split([',', ';']).flat_map(|part| part.split(": "));
+                for part in parts.map(str::trim) {
+                    let example = part.split(" (").next().unwrap_or(part);
+                    if example.starts_with(|c: char| c.is_ascii_digit()) {
+                        assert!(time::parse(example).is_ok(), "{path}: {example:?}");
+                        found += 1;
+                    }
+                }
+            }
+        }
+        assert!(found >= 8, "{found}");
     }
 
     #[test]

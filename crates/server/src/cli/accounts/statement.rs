@@ -15,7 +15,7 @@ pub(crate) struct StatementArgs {
     /// The wallet, by name or id.
     #[arg(value_name = "NAME_OR_ID")]
     wallet: String,
-    /// Entries posted at or after this: 30d ago, or a time such as 2026-11-01.
+    /// Entries posted at or after this: 30d (30 days ago), or a time such as 2026-11-01.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     from: Option<TimeArg>,
     /// Entries posted before this.

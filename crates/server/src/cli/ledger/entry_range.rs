@@ -13,7 +13,7 @@ pub(crate) struct EntryRange {
     /// One day, in UTC: 2026-12-31.
     #[arg(long, value_name = "DATE", value_parser = day, conflicts_with_all = ["since", "until"])]
     day: Option<UnixMs>,
-    /// From this time on: 30d ago, or a time such as 2026-12-31T00:00:00Z.
+    /// From this time on: 30d (30 days ago), or a time such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
     /// Before this time.

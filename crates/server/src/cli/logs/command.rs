@@ -38,7 +38,7 @@ pub(crate) struct Logs {
     /// Only calls with this status: 429, 4xx, or error for 400 and above.
     #[arg(long, value_parser = statuses)]
     status: Option<StatusRange>,
-    /// Only calls that ended after this time: 15m ago, 2d ago, or a time such as 2026-12-31T00:00:00Z.
+    /// Only calls that ended after this time: 15m, 2d (2 days ago), or a time such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = time::parse)]
     since: Option<TimeArg>,
     /// Only calls that ended before this time.

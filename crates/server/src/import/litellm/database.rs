@@ -78,6 +78,7 @@ const LEVELS: [&str; 5] = [
     "user_id",
 ];
 const MODELS: [&str; 4] = ["model_id", "model_name", "litellm_params", "model_info"];
+const CREDENTIALS: [&str; 2] = ["credential_name", "credential_values"];
 
 /// The tables that an import needs. Tables that a version does not have are empty.
 #[derive(Default)]
@@ -140,6 +141,16 @@ pub(super) async fn read(place: &str, config: &mut Config) -> Result<Tables, Dat
             "model_info": json("model_info"),
             // Marks the entries of the database. `LiteLLM` encrypts their values, but not those of the file.
             "stored_as": id,
+        }));
+    }
+    let credentials = table(&database, "LiteLLM_CredentialsTable", &CREDENTIALS).await?;
+    for row in credentials.rows() {
+        let values = row.text("credential_values");
+        let values = values.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        config.credential_list.push(serde_json::json!({
+            "credential_name": row.text("credential_name"),
+            "credential_values": values,
+            "is_sealed": true,
         }));
     }
     Ok(tables)

@@ -30,6 +30,8 @@ pub(super) struct Source<'s> {
     pub(super) origin: String,
     pub(super) key: Option<&'s SealKey>,
     pub(super) is_sealed: bool,
+    /// The named credentials that entries may refer to.
+    pub(super) credentials: &'s [Value],
 }
 
 /// The names of the planned channels, by preset, address and credential.
@@ -119,16 +121,19 @@ struct Route {
 impl Source<'_> {
     /// Returns a text of the entry, opened if it is sealed.
     fn opened(&self, value: &Value) -> Result<Option<String>, String> {
-        let Some(value) = text(value) else {
-            return Ok(None);
-        };
+        let value = text(value);
         if !self.is_sealed {
-            return Ok(Some(value));
+            return Ok(value);
         }
+        value.map(|value| self.open(value)).transpose()
+    }
+
+    /// Opens a sealed text of the database.
+    fn open(&self, value: String) -> Result<String, String> {
         match self.key.and_then(|key| key.open(&value)) {
-            Some(opened) => Ok(Some(opened)),
+            Some(opened) => Ok(opened),
             // Rows of old versions are not sealed.
-            None if value.contains("://") || is_model(&value) => Ok(Some(value)),
+            None if value.contains("://") || is_model(&value) => Ok(value),
             None => {
                 Err("it is sealed; set LITELLM_SALT_KEY (or the master key) to open it".to_owned())
             }
@@ -140,6 +145,10 @@ impl Source<'_> {
         let named = named.ok_or("it has no litellm_params.model")?;
         let address = self.opened(&params["api_base"])?;
         let address = address.or(self.opened(&params["base_url"])?);
+        let address = match address {
+            Some(address) => Some(address),
+            None => self.credential_address(params)?,
+        };
         let provider = self.opened(&params["custom_llm_provider"])?;
         let (provider, model) = match provider {
             Some(provider) => {
@@ -178,6 +187,34 @@ impl Source<'_> {
         })
     }
 
+    /// The name of the credential that an entry refers to.
+    fn credential_name(&self, params: &Value) -> Option<String> {
+        let name = text(&params["litellm_credential_name"])?;
+        let opened = self.key.filter(|_| self.is_sealed);
+        Some(opened.and_then(|key| key.open(&name)).unwrap_or(name))
+    }
+
+    /// The address in the credential that an entry refers to. `LiteLLM` uses it if the entry itself has none.
+    fn credential_address(&self, params: &Value) -> Result<Option<String>, String> {
+        let Some(name) = self.credential_name(params) else {
+            return Ok(None);
+        };
+        let mut credentials = self.credentials.iter();
+        let Some(found) =
+            credentials.find(|it| text(&it["credential_name"]).as_deref() == Some(&*name))
+        else {
+            return Err(format!(
+                "its credential {name} was not read and may have an address; name the database and the file, or write its channel by hand"
+            ));
+        };
+        let values = &found["credential_values"];
+        let address = text(&values["api_base"]).or_else(|| text(&values["base_url"]));
+        if found["is_sealed"] != true {
+            return Ok(address);
+        }
+        address.map(|address| self.open(address)).transpose()
+    }
+
     /// The environment variable for the entry's credential. A literal, named or sealed credential gets a new variable.
     /// An entry without a credential gets the usual variable of its preset, or `None` if the preset needs no key.
     fn credential(&self, params: &Value, preset: Preset, plan: &mut ImportPlan) -> Option<String> {
@@ -197,7 +234,7 @@ impl Source<'_> {
                 '_'
             }
         };
-        let (name, place) = if let Some(named) = text(&params["litellm_credential_name"]) {
+        let (name, place) = if let Some(named) = self.credential_name(params) {
             let place = format!("the credential {named} of LiteLLM");
             (format!("LITELLM_{named}_KEY"), place)
         } else if params["api_key"].is_string() {
@@ -311,10 +348,15 @@ mod tests {
 
     /// Reads one entry of a configuration file, with these parameters.
     fn read_entry(params: &Value) -> ImportPlan {
+        read_entry_with(params, &[])
+    }
+
+    fn read_entry_with(params: &Value, credentials: &[Value]) -> ImportPlan {
         let source = Source {
             origin: "model_list:1".to_owned(),
             key: None,
             is_sealed: false,
+            credentials,
         };
         let mut plan = ImportPlan::of(SYSTEM);
         let entry = json!({ "model_name": "big", "litellm_params": params });
@@ -344,6 +386,54 @@ mod tests {
                 "{params}: {reason}"
             );
         }
+    }
+
+    #[test]
+    fn an_address_in_a_named_credential_is_that_of_the_channel() {
+        let credential = |name: &str, is_sealed: bool, values: Value| json!({ "credential_name": name, "credential_values": values, "is_sealed": is_sealed });
+        let credentials = [
+            credential("plain", false, json!({ "api_key": "os.environ/K" })),
+            credential(
+                "other",
+                false,
+                json!({ "api_base": "https://a.example/v1" }),
+            ),
+            credential(
+                "stored",
+                true,
+                json!({ "base_url": "https://b.example/v1" }),
+            ),
+            credential(
+                "variable",
+                false,
+                json!({ "api_base": "os.environ/OTHER_BASE" }),
+            ),
+            credential("sealed", true, json!({ "api_base": "c2VhbGVk" })),
+        ];
+        for (name, expected) in [
+            ("plain", Ok(None)),
+            ("other", Ok(Some("https://a.example/v1"))),
+            ("stored", Ok(Some("https://b.example/v1"))),
+            ("variable", Err("variable OTHER_BASE")),
+            ("sealed", Err("it is sealed")),
+            ("unknown", Err("its credential unknown was not read")),
+        ] {
+            let params = json!({ "model": "openai/big", "litellm_credential_name": name });
+            let plan = read_entry_with(&params, &credentials);
+            let channel = plan.catalog.channels.first();
+            let address = channel.map(|it| it.base_url.as_deref());
+            assert_eq!(address, expected.ok(), "{name}");
+            let reasons: Vec<_> = plan.leftovers.iter().map(|it| &it.reason).collect();
+            match expected {
+                Ok(_) => assert!(reasons.is_empty(), "{name}: {reasons:?}"),
+                Err(part) => assert!(reasons[0].contains(part), "{name}: {reasons:?}"),
+            }
+        }
+        // The address of the entry itself comes first.
+        let params = json!({ "model": "openai/big", "api_base": "https://c.example/v1", "litellm_credential_name": "other" });
+        let plan = read_entry_with(&params, &credentials);
+        let channel = &plan.catalog.channels[0];
+        assert_eq!(channel.base_url.as_deref(), Some("https://c.example/v1"));
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub(crate) async fn read(
             },
             key: key.as_ref(),
             is_sealed: stored.is_some(),
+            credentials: &config.credential_list,
         };
         models::read(entry, &source, &mut channels, &mut plan);
     }

@@ -27,6 +27,8 @@ CREATE TABLE "LiteLLM_VerificationToken" ("token" text PRIMARY KEY, "key_name" t
 CREATE TABLE "LiteLLM_DeprecatedVerificationToken" ("id" text PRIMARY KEY, "token" text, "active_token_id" text, "revoke_at" timestamp(3));
 CREATE TABLE "LiteLLM_ProxyModelTable" ("model_id" text PRIMARY KEY, "model_name" text NOT NULL, "litellm_params" jsonb NOT NULL,
   "model_info" jsonb);
+CREATE TABLE "LiteLLM_CredentialsTable" ("credential_id" text PRIMARY KEY, "credential_name" text NOT NULL UNIQUE,
+  "credential_values" jsonb NOT NULL, "credential_info" jsonb);
 CREATE TABLE "LiteLLM_Config" ("param_name" text PRIMARY KEY, "param_value" jsonb);
 "#;
 
@@ -49,7 +51,9 @@ INSERT INTO "LiteLLM_VerificationToken" ("token", "key_name", "key_alias", "team
   ('neither', NULL, 'odd', 't-1', NULL, NULL, 0, NULL, '{}', NULL, NULL, NULL);
 INSERT INTO "LiteLLM_DeprecatedVerificationToken" VALUES ('d', encode(sha256('sk-before'), 'hex'),
   '88dc28d0f030c55ed4ab77ed8faf098196cb1c05df778539800c9f1243fe6b4b', '2099-01-01 00:00:00');
+INSERT INTO "LiteLLM_CredentialsTable" VALUES ('c-1', 'named', '{"api_key": "c2VhbGVk", "api_base": "https://named.example/v1"}', '{}');
 INSERT INTO "LiteLLM_ProxyModelTable" VALUES
+  ('m-0', 'by-name', '{"model": "openai/by-name-1", "litellm_credential_name": "named"}', '{}'),
   ('m-1', 'gpt-big', '{"model": "openai/gpt-large-1", "api_key": "c2VhbGVk", "input_cost_per_token": 2e-07, "output_cost_per_token": "8e-7"}',
    '{"mode": "chat", "max_input_tokens": 100000, "max_output_tokens": 8000}'),
   ('m-2', 'sealed', '{"model": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXqybowonDo4mKAsgSRpzg43XZXgNZf5w="}', '{}'),
@@ -151,6 +155,8 @@ async fn teams_users_and_keys_of_a_database_arrive_with_what_is_left_of_their_bu
         "output = \"0.8\"",
         "max_output_tokens = 8000",
         "model = \"sk-test\"",
+        "base_url = \"https://named.example/v1\"",
+        "credential = { env = \"LITELLM_NAMED_KEY\" }",
     ] {
         assert!(file.contains(part), "{part}: {file}");
     }

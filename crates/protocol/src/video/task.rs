@@ -145,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::Protocol;
-    use super::super::{content_task::ContentTask, omni::Omni, predict::Predict, video_a::VideoA};
+    use super::super::{content_task::ContentTask, predict::Predict, video_a::VideoA};
     use super::*;
 
     #[test]
@@ -167,17 +167,16 @@ mod tests {
 
     #[test]
     fn no_report_shows_the_name_of_the_channel() {
-        let message = "The storage of Mountain is full.";
-        let hidden: [Box<str>; 1] = ["mountain".into()];
+        let message = "The storage of primary is full.";
+        let hidden: [Box<str>; 1] = ["primary".into()];
         let error = format!(r#"{{"code":"internal","message":"{message}"}}"#);
-        let failed = format!(r#"{{"status":"failed","error":{error},"errors":[{error}]}}"#);
+        let failed = format!(r#"{{"status":"failed","error":{error}}}"#);
         let operation = format!(
             r#"{{"name":"operations/1","done":true,"error":{{"code":13,"message":"{message}"}}}}"#
         );
-        let protocols: [(&dyn Protocol, &str); 4] = [
+        let protocols: [(&dyn Protocol, &str); 3] = [
             (&ContentTask, &failed),
             (&VideoA, &failed),
-            (&Omni, &failed),
             (&Predict, &operation),
         ];
         for (protocol, report) in protocols {
@@ -194,14 +193,14 @@ mod tests {
                 };
                 let polled = protocol.read_poll(200, report.as_bytes(), &task);
                 let PollResult::Ended(outcome) = polled else {
-                    panic!("{polled:?}");
+                    panic!("{report}: {polled:?}");
                 };
                 String::from_utf8(outcome.snapshot).unwrap()
             };
-            assert!(shown(&[]).contains("Mountain"), "{}", shown(&[]));
+            assert!(shown(&[]).contains("primary"), "{}", shown(&[]));
             let shown = shown(&hidden);
             assert!(shown.contains("storage of"), "{shown}");
-            assert!(!shown.contains("Mountain"), "{shown}");
+            assert!(!shown.contains("primary"), "{shown}");
         }
     }
 }

@@ -140,10 +140,14 @@ impl CallKind for Images {
 
     async fn encode_for(
         &mut self,
-        _: &Engine,
+        engine: &Engine,
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
+        if route.channel.spec().private_network {
+            let links = self.request.fetchable_urls()?;
+            engine.caller_urls.check(links).await?;
+        }
         // Random, so that it does not occur in any of the files.
         let boundary: String = ids::fresh("form-");
         let encoded = self.request.write(self.family, &route.model, &boundary)?;

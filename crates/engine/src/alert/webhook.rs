@@ -10,7 +10,7 @@ use ledger::UnixMs;
 use serde::Serialize;
 use sha2::Sha256;
 use store::{AlertEvent, AlertRow, DeliveryRow, Webhook};
-use upstream::{ExternalUrl, FetchError, Guarded, Post, Timeouts};
+use upstream::{CallError, CallErrorKind, ExternalUrl, FetchError, Guarded, Post, Timeouts};
 
 use crate::{clock, ids};
 
@@ -23,9 +23,21 @@ const SIGNATURE: HeaderName = HeaderName::from_static("tollgate-signature");
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(FetchError),
     #[error("there was no answer within 10 seconds")]
     TimedOut,
+}
+
+impl From<FetchError> for WebhookError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Call(CallError {
+                kind: CallErrorKind::Timeout(_),
+                ..
+            }) => Self::TimedOut,
+            error => Self::Fetch(error),
+        }
+    }
 }
 
 /// The JSON body of a delivery.
@@ -132,9 +144,7 @@ pub(super) async fn send(
         body,
         within: ATTEMPT_WITHIN,
     };
-    // The deadline covers every part of the attempt.
-    let answered = tokio::time::timeout(ATTEMPT_WITHIN, guarded.post(&post)).await;
-    match answered.map_err(|_| WebhookError::TimedOut)?? {
+    match guarded.post(&post).await? {
         200..300 => Ok(()),
         status => Err(FetchError::Status(status).into()),
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use ledger::{Meter, Micro, Rates, Reservation};
 use protocol::video::{CreationRequest, Draft, Task};
-use protocol::{ByteQueue, Failure, Kind};
+use protocol::{ByteQueue, Failure, Kind, native};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{ExternalUrl, Protocol};
 
@@ -150,6 +150,15 @@ async fn prepare(
         let at_home = |draft: &store::TaskUpstream| *draft.channel == *route.channel.name();
         speaks(route) && draft.as_ref().is_none_or(at_home)
     };
+    let is_private = |route: &Route| route.channel.spec().private_network;
+    if model
+        .routes
+        .iter()
+        .any(|route| carries(route) && is_private(route))
+    {
+        let links = native::fetchable_media_urls(&call.body)?;
+        engine.caller_urls.check(links).await?;
+    }
     let mut plan = RoutePlan::new(model, carries)?;
     plan.reserve(0, record)?;
     let bound = request.bound(&model.profile);

@@ -9,6 +9,7 @@ use crate::canon::{Dropped, base64, data_uri};
 use crate::guard::is_web_url;
 use crate::json::{Cursor, Integer, Shape, write_string};
 use crate::multipart::{Form, Part};
+use crate::request_head;
 
 /// Fields that are integers in JSON and text in a form.
 const INTEGERS: [&str; 4] = ["n", "output_compression", "partial_images", "seed"];
@@ -34,6 +35,14 @@ fn is_source(name: &str) -> bool {
 /// there.
 pub(super) fn has_source_urls(form: &Form) -> bool {
     sources(form).any(|part| address(part).is_some())
+}
+
+/// All web URLs in text fields that an upstream may fetch.
+pub(super) fn fetchable_urls(form: &Form) -> Vec<String> {
+    let texts = form.parts.iter().filter(|part| part.file_name.is_none());
+    texts
+        .filter_map(|part| request_head::fetchable_field(&part.name, &part.text()))
+        .collect()
 }
 
 /// The URL or data URI in a field that other clients use for a file.

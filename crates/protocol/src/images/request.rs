@@ -13,6 +13,7 @@ use crate::guard;
 use crate::json::{Cursor, Integer, Members, Shape, Spelling};
 use crate::multipart::Form;
 use crate::profile::Profile;
+use crate::request_head;
 use crate::tool::Tools;
 
 /// Members whose allowed values are the same for all models (`docs/api/images.md`).
@@ -246,6 +247,14 @@ impl Request {
     /// Refuses options that the model does not support.
     pub fn check(&self, profile: &Profile) -> Result<(), Failure> {
         check::check(self, profile)
+    }
+
+    /// All web URLs that an upstream may fetch for this request.
+    pub fn fetchable_urls(&self) -> Result<Vec<String>, Failure> {
+        match &self.body {
+            Body::Json(body) => request_head::fetchable_media_urls(body),
+            Body::Form(form) => Ok(form::fetchable_urls(form)),
+        }
     }
 
     /// Upper bound for the number of images in the answer.

@@ -10,4 +10,5 @@ mod urls;
 
 pub use head::Head;
 pub(crate) use strings::{PromptMembers, read_members};
-pub use urls::fetchable_urls;
+pub(crate) use urls::fetchable_field;
+pub use urls::{fetchable_media_urls, fetchable_urls};

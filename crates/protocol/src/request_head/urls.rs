@@ -27,16 +27,72 @@ const TOOL_DATA: [&str; 18] = [
     "schema",
 ];
 
-/// All web URLs in places that an upstream may fetch from: images, files, tool servers.
+/// Members of requests for pictures and videos that hold texts, and the URL that only the gateway
+/// calls.
+const MEDIA_TEXTS: [&str; 8] = [
+    "callback_url",
+    "input",
+    "model",
+    "negativePrompt",
+    "negative_prompt",
+    "prompt",
+    "text",
+    "user",
+];
+
+/// All web URLs of a text request in places that an upstream may fetch from: images, files, tool
+/// servers.
 pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Failure> {
+    find(body, Places::OfText(dialect))
+}
+
+/// All web URLs that an upstream may fetch from for a request for pictures or videos. Their members
+/// have many names, and members that we do not know reach the upstream too. So every string counts
+/// that is not a text.
+pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
+    find(body, Places::OfMedia)
+}
+
+/// The URL that an upstream may fetch from for a field of a form.
+pub(crate) fn fetchable_field(name: &str, text: &str) -> Option<String> {
+    let is_fetched = Places::OfMedia.may_hold_url(name) && is_web_url(text);
+    is_fetched.then(|| text.trim().to_owned())
+}
+
+/// The places where upstreams look for URLs.
+#[derive(Clone, Copy)]
+enum Places {
+    OfText(Dialect),
+    OfMedia,
+}
+
+impl Places {
+    /// Whether nothing inside a member is fetched.
+    fn exclude(self, member: &str) -> bool {
+        match self {
+            Self::OfText(dialect) => is_tool_data(dialect, member),
+            Self::OfMedia => false,
+        }
+    }
+
+    /// Whether a string in a member may be a URL that is fetched.
+    fn may_hold_url(self, member: &str) -> bool {
+        match self {
+            Self::OfText(_) => holds_url(member),
+            Self::OfMedia => !MEDIA_TEXTS.contains(&member),
+        }
+    }
+}
+
+fn find(body: &[u8], places: Places) -> Result<Vec<String>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
     let mut found = Vec::new();
-    collect(dialect, &mut Cursor::new(text), "", &mut found)?;
+    collect(places, &mut Cursor::new(text), "", &mut found)?;
     Ok(found)
 }
 
 fn collect(
-    dialect: Dialect,
+    places: Places,
     cursor: &mut Cursor<'_>,
     member: &str,
     found: &mut Vec<String>,
@@ -44,13 +100,13 @@ fn collect(
     match cursor.shape()? {
         Shape::Object => cursor.object(|cursor, name| {
             let name = name.decode_lossy();
-            if is_tool_data(dialect, &name) {
+            if places.exclude(&name) {
                 return cursor.value().map(drop).map_err(Failure::from);
             }
-            collect(dialect, cursor, &name, found)
+            collect(places, cursor, &name, found)
         }),
-        Shape::Array => cursor.array(|cursor| collect(dialect, cursor, member, found)),
-        Shape::String if holds_url(member) => {
+        Shape::Array => cursor.array(|cursor| collect(places, cursor, member, found)),
+        Shape::String if places.may_hold_url(member) => {
             let url = cursor.string()?.decode_lossy();
             if is_web_url(&url) {
                 found.push(url.into_owned());
@@ -128,6 +184,50 @@ mod tests {
                 expected,
                 "{dialect}"
             );
+        }
+    }
+
+    #[test]
+    fn every_address_in_a_request_for_media_counts_except_texts() {
+        for (body, expected) in [
+            (
+                r#"{"prompt":"https://no","image":"https://a.b/1","images":["http:a.b",
+                {"image_url":{"url":" HTTP://a.b/2"}}],"mask":{"x_unknown":"https://a.b/3"},
+                "callback_url":"https://no","user":"https://no","n":1}"#,
+                &[
+                    "https://a.b/1",
+                    "http:a.b",
+                    " HTTP://a.b/2",
+                    "https://a.b/3",
+                ][..],
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"http://no"},
+                {"type":"video_url","video_url":{"url":"https://a.b/1"}}]}"#,
+                &["https://a.b/1"],
+            ),
+            (
+                r#"{"instances":[{"prompt":"a","image":{"gcsUri":"gs://a/b"},
+                "referenceImages":[{"image":{"uri":"https://a.b/1"}}]}],
+                "parameters":{"negativePrompt":"http://no","storageUri":"https://a.b/2"}}"#,
+                &["https://a.b/1", "https://a.b/2"],
+            ),
+            (r#"{"input":"https://no"}"#, &[]),
+            (
+                r#"{"input":[{"type":"image","uri":"https://a.b/1"}]}"#,
+                &["https://a.b/1"],
+            ),
+        ] {
+            assert_eq!(fetchable_media_urls(body.as_bytes()).unwrap(), expected);
+        }
+        for (name, text, expected) in [
+            ("image", "https://a.b/1\n", Some("https://a.b/1")),
+            ("image[]", "http:a.b", Some("http:a.b")),
+            ("x_unknown", "HTTPS://a.b", Some("HTTPS://a.b")),
+            ("prompt", "https://no", None),
+            ("size", "1024x1024", None),
+        ] {
+            assert_eq!(fetchable_field(name, text).as_deref(), expected, "{name}");
         }
     }
 }

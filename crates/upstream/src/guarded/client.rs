@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -24,6 +25,8 @@ const REDIRECTS_MAX: usize = 5;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// The maximum number of bytes that are read of the response to a delivery. Its content is ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
+/// The maximum time for which the body of this response is read.
+const ANSWER_READ_WITHIN: Duration = Duration::from_secs(1);
 /// The maximum number of concurrent DNS lookups for such URLs.
 const LOOKUPS_MAX: usize = 64;
 
@@ -129,7 +132,8 @@ impl Guarded {
         Err(FetchError::Redirects)
     }
 
-    /// Delivers a document and returns the status of the response. Redirects are not followed.
+    /// Delivers a document and returns the status of the response. Redirects are not followed. Once the head of the
+    /// response has arrived, its status counts, whatever becomes of its body.
     pub async fn post(&self, post: &Post<'_>) -> Result<u16, FetchError> {
         let deadlines = Deadlines::from_now(Timeouts {
             connect: post.within,
@@ -144,7 +148,8 @@ impl Guarded {
             .await?;
         // Read a short body, or the start of a body of unknown length, because some servers log a failure if the
         // connection closes early. The result does not matter.
-        let body = Body::new(conn, head.framing, post.within, deadlines.total);
+        let read_until = Instant::now() + ANSWER_READ_WITHIN;
+        let body = Body::new(conn, head.framing, ANSWER_READ_WITHIN, read_until);
         if let Ok(mut body) = BoundedBody::new(body, ANSWER_BYTES_READ) {
             while let Some(Ok(_)) = body.next().await {}
         }

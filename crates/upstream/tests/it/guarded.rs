@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use upstream::{
     AddressPolicy, CallErrorKind, FetchError, FetchLimits, Guarded, Post, TimeoutStage, UrlRefusal,
@@ -323,6 +324,37 @@ async fn a_delivery_is_sent_whole_and_a_redirect_is_its_answer() {
         refused,
         Err(FetchError::Refused(UrlRefusal::Address))
     ));
+}
+
+#[tokio::test]
+async fn the_status_of_a_delivery_counts_although_its_body_never_ends() {
+    let (listener, address) = listener().await;
+    let (guarded, url) = (guarded(), format!("http://{address}/hook"));
+    let headers = HeaderMap::new();
+    let post = |within| Post {
+        url: &url,
+        content_type: HeaderValue::from_static("application/json"),
+        headers: &headers,
+        body: Bytes::from_static(b"{}"),
+        within,
+    };
+    let begun = |head: &'static [u8]| async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.write_all(head).await.unwrap();
+        socket
+    };
+    // The body is not read as long as the head may take, so this ends.
+    let day = post(std::time::Duration::from_hours(24));
+    let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
+    let (_open, delivered) = tokio::join!(begun(head), guarded.post(&day));
+    assert_eq!(delivered.unwrap(), 200);
+
+    let moment = post(std::time::Duration::from_millis(100));
+    let (_open, silent) = tokio::join!(begun(b"HTTP/1.1 200 OK\r\n"), guarded.post(&moment));
+    assert!(
+        matches!(&silent, Err(FetchError::Call(error)) if matches!(error.kind, CallErrorKind::Timeout(_))),
+        "{silent:?}"
+    );
 }
 
 #[tokio::test]

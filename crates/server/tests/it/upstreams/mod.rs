@@ -9,6 +9,7 @@ mod failed_streams;
 mod failover;
 mod fallbacks;
 mod maintenance;
+mod private_network;
 mod route_limits;
 mod route_order;
 mod two_channels;

@@ -1,0 +1,112 @@
+//! An upstream inside a private network must not fetch URLs of its neighbours for callers. Requests for text are tested
+//! in `images/fetched_urls.rs`.
+
+use serde_json::{Value, json};
+
+use crate::harness::pictures::form;
+use crate::harness::{GatewayBuilder, Request, TestGateway};
+
+const ENTRIES: &str = r#"
+[[channel]]
+name = "inside"
+preset = "sim"
+base_url = "http://SIM/v1"
+private_network = true
+[[model]]
+id = "maker/paint"
+kind = "image"
+routes = [{ channel = "inside", model = "sim-paint" }]
+price = { image = "0.04" }
+profile = { base = "gpt-image" }
+[[model]]
+id = "maker/video"
+kind = "video"
+routes = [{ channel = "inside", model = "sim-video" }]
+price = { video_second = "0.05" }
+profile = { base = "video-a" }
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "inside", model = "sim-film" }]
+price = { video_tokens = "1" }
+profile = { base = "content-2.0" }
+[[model]]
+id = "maker/omni"
+kind = "video"
+routes = [{ channel = "inside", model = "sim-omni" }]
+price = { video_second = "0.1" }
+profile = { base = "omni-1.1" }
+"#;
+
+/// Requests for pictures and videos that name a URL.
+fn requests(url: &str) -> Vec<Request> {
+    let picture = |member: &str, value: Value| {
+        let mut body = json!({ "model": "maker/paint", "prompt": "a boat" });
+        body[member] = value;
+        body
+    };
+    let film = json!([
+        { "type": "text", "text": "a boat" },
+        { "type": "image_url", "image_url": { "url": url }, "role": "first_frame" },
+    ]);
+    let omni = json!([{ "type": "text", "text": "a boat" }, { "type": "image", "uri": url }]);
+    let in_json = [
+        ("/v1/images/edits", picture("image", url.into())),
+        (
+            "/v1/images/edits",
+            picture("images", json!([{ "image_url": url }])),
+        ),
+        (
+            "/v1/images/generations",
+            picture("x_reference", json!({ "at": [url] })),
+        ),
+        (
+            "/v1/videos/generations",
+            json!({ "model": "maker/video", "prompt": "a boat", "image": { "url": url } }),
+        ),
+        (
+            "/v1/contents/generations/tasks",
+            json!({ "model": "maker/film", "content": film }),
+        ),
+        (
+            "/v1beta/interactions",
+            json!({ "model": "maker/omni", "input": omni, "background": true }),
+        ),
+    ];
+    let in_json = in_json.map(|(path, body)| Request::post(path).json(&body));
+    let fields = [
+        ("model", "maker/paint"),
+        ("prompt", "a boat"),
+        ("image", url),
+    ];
+    let (content_type, body) = form(&fields, &[]);
+    let in_form = Request::post("/v1/images/edits").header("content-type", &content_type);
+    let mut requests = Vec::from(in_json);
+    requests.push(in_form.body(body));
+    requests
+}
+
+#[tokio::test]
+async fn requests_for_pictures_and_videos_do_not_tell_an_upstream_of_its_neighbours() {
+    let (gateway, key): (TestGateway, _) =
+        GatewayBuilder::default().entries(ENTRIES).funded().await;
+    for request in requests("https://10.0.0.1/a.png") {
+        let answer = gateway.send(&request.bearer(&key.secret)).await;
+        assert_eq!(answer.status(), 400, "{}", answer.text());
+        let text = answer.text();
+        assert!(
+            text.contains("A URL of the request is not accepted"),
+            "{text}"
+        );
+    }
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(gateway.usage(&key).await, 0);
+    let mut received = 0;
+    for request in requests("https://8.8.8.8/a.png") {
+        let answer = gateway.send(&request.bearer(&key.secret)).await;
+        let reached = gateway.upstream_calls();
+        assert!(reached > received, "{}", answer.text());
+        received = reached;
+    }
+    gateway.verify().await;
+}

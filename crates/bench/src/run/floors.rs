@@ -188,7 +188,7 @@ fn sessions(results: &[ScenarioResults], session_bytes: Option<u64>) -> Vec<Boun
     bounds
 }
 
-/// The peak memory of the gateways with 512 connections, without large bodies.
+/// The highest median peak memory of a gateway with 512 connections, without large bodies.
 fn peak_at_512(results: &[ScenarioResults]) -> Option<f64> {
     [
         "plain-instant-512",

@@ -49,7 +49,7 @@ impl MeasuredTarget<'_> {
             Target::Direct | Target::Bare => {
                 format!("{}/chat/completions", scenario.upstream.base_path())
             }
-            // The gateway finds the route by the model, and the request may be in another dialect.
+            // The model decides the route, whose dialect is chat, so a request in Messages is converted.
             _ if scenario.shape.is_converted() => "/v1/messages".to_owned(),
             _ => "/v1/chat/completions".to_owned(),
         }

@@ -1,4 +1,4 @@
-//! The protocols of video tasks. Of the other files, only `list.rs` names one.
+//! The protocols of video tasks. In this folder, only `list.rs` names a protocol too.
 
 use bytes::Bytes;
 use protocol::video::{self, CreationRequest, content_task, omni, predict, video_a};

@@ -82,8 +82,7 @@ pub(crate) struct TextRequest {
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
-    /// The node memory that is charged for the common form: many small parts, and the pictures that were fetched into
-    /// it.
+    /// The node memory that is charged while the request is rewritten: for many small parts, and for fetched pictures.
     memory: Vec<MemoryShare>,
 }
 

@@ -1,4 +1,4 @@
-//! Counts the tokens of a text request: by an upstream that can count, otherwise by our own count. This is free.
+//! Counts the tokens of a text request, free of charge: an upstream counts if it can, otherwise the gateway does.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

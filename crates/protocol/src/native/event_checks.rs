@@ -1,4 +1,4 @@
-//! Checks that both the native path and the convert path apply to events.
+//! The checks of answers and events that the native path and the convert path share.
 
 use super::dispatch::layout_of;
 use super::inspection::{Inspection, ObjectKind};

@@ -1,4 +1,4 @@
-//! Converts video requests of Vertex AI. Names of operations contain the path of the model, and a poll is a POST whose
+//! Converts the paths of Vertex AI's video requests to the vendor's own. Names of operations contain the path of the model, and a poll is a POST whose
 //! body names the operation.
 
 use crate::reply::{Content, Reply};

@@ -101,7 +101,7 @@ pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request
     })
 }
 
-/// Refuses references to stored interactions and work in the background, because the simulator stores no interactions.
+/// Refuses background work and references to stored interactions, because the simulator stores no interactions.
 fn refuse_state(body: &Field<'_>) -> Result<(), Refusal> {
     if let Some(id) = body.text("previous_interaction_id")? {
         return Err(Refusal::not_found(format!("Interaction '{id}' not found.")));

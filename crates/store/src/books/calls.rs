@@ -287,7 +287,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// The effect of a close on wallet and key.
+/// What the entry of a close states.
 struct Booking {
     kind: EntryKind,
     charge: Micro,

@@ -127,7 +127,7 @@ impl Authorization {
         }
     }
 
-    /// Renews the token if it is due; returns `None` if it is not.
+    /// Renews the token. `None` if there is none, its renewal is not due, or the last failure is too recent.
     pub(crate) async fn renew(&self) -> Option<Result<(), TokenError>> {
         match self {
             Self::Fixed(_) | Self::Signed(_) => None,

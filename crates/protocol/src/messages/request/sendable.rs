@@ -147,7 +147,7 @@ pub(super) fn image_type(mime: &str) -> Option<&'static str> {
 }
 
 /// Refuses an image that cannot be sent, because without it the answer would be about something
-/// else. Reports its level of detail as dropped.
+/// else. Reports its level of detail as dropped, unless it is `auto`.
 fn check_image(
     image: &Image,
     path: Path,

@@ -167,7 +167,7 @@ mod tests {
             .map(|it| it.fallback.as_deref())
             .collect();
         assert_eq!(of, [None, Some("b/y"), Some("b/y")]);
-        // The second attempt on a channel ended within its answer, or because the client left.
+        // Channel `two` was tried again: its answer broke off, or the client left. So there is a third attempt.
         let broke_off = JournalRow {
             timings: store::Timings {
                 first_byte_us: Some(1),

@@ -74,7 +74,7 @@ pub(super) fn text_of(micro: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The sum of all wallets of a gateway, in micro-credits.
+/// The paid balances of all wallets less their debts, in micro-credits.
 pub(super) async fn net_worth(gateway: &TestGateway) -> i64 {
     let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let micro =

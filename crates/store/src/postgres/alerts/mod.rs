@@ -1,4 +1,4 @@
-//! Stores and reads alerts, alert rules and deliveries. Each step is one statement and uses the database's clock.
+//! Stores and reads alerts, alert rules and deliveries. Each command is one statement and uses the database's clock.
 
 pub(super) mod lookups;
 mod updates;

@@ -253,7 +253,7 @@ impl PostgresSide {
         let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         let analyze = format!("ANALYZE {}", names.join(", "));
         let finish = async {
-            // Updates the statistics of the tables that were just filled, for the first node.
+            // Updates the tables' statistics, so that the first node gets good query plans.
             self.client.batch_execute(&analyze).await?;
             self.client.batch_execute("BEGIN").await?;
             self.set_sequences(last_epoch).await?;

@@ -25,7 +25,7 @@ pub(super) const TOTALS: &str =
     "SELECT totals FROM usage_totals WHERE grain = ?1 AND at = ?2 AND series = ?3";
 /// The maximum number of cached series without a key.
 const SHARED_MAX: usize = 16_384;
-/// How long pending counts wait for those of further batches.
+/// How long counts are collected from further batches before they are added.
 const PENDING_FOR: Duration = Duration::from_secs(15);
 /// With this many pairs of series and minute, pending counts are added at once, because a report has to read them all.
 const PENDING_MAX: usize = 4_096;

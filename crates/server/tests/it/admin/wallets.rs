@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AdminClient, assert_refused, with_token};
-use crate::harness::{GatewayBuilder, ask};
+use crate::harness::{GatewayBuilder, ask, enough_of_the_day};
 
 async fn wallet(admin: &AdminClient<'_>, name: &str, balance: &str) -> String {
     let new = json!({"name": name, "balance": balance});
@@ -279,12 +279,15 @@ async fn credits_are_taken_as_far_as_there_are_any() {
 #[tokio::test]
 async fn a_statement_tells_calls_payments_and_months() {
     let gateway = with_token(GatewayBuilder::default()).start().await;
+    enough_of_the_day().await;
     let admin = AdminClient::new(&gateway);
     let id = wallet(&admin, "acme", "10").await;
     let key = gateway.key("acme", &["--name", "app"]).await;
     for _ in 0..3 {
         gateway.chat(&key, &ask("hello")).await.ok();
     }
+    // The charges in a balance are durable, so the statement has them too.
+    gateway.balance(&key).await;
     let note =
         json!({"kind": "top_up", "amount": "1", "reference": "=HYPERLINK(1,2)", "note": "a \"b\""});
     admin.post(&format!("/wallets/{id}/entries"), &note).await;

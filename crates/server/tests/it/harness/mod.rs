@@ -46,4 +46,4 @@ pub(crate) use request::Request;
 pub(crate) use s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 pub(crate) use stepped_upstream::SteppedUpstream;
 pub(crate) use test_gateway::{GatewayBuilder, Key, TestGateway, UPSTREAM_KEY};
-pub(crate) use wait::{eventually, within};
+pub(crate) use wait::{enough_of_the_day, eventually, within};

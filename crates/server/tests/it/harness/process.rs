@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 
@@ -80,6 +81,8 @@ pub(crate) fn can_play_clocks() -> bool {
 pub(crate) struct Running {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
+    /// Reads the lines until the output is closed.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -107,6 +110,8 @@ impl Running {
         if let Some(library) = faketime().filter(|_| clock.exists()) {
             command
                 .env("LD_PRELOAD", library)
+                // `faketime` reads dates in the local time zone.
+                .env("TZ", "UTC")
                 .env("FAKETIME_TIMESTAMP_FILE", clock)
                 .env("FAKETIME_NO_CACHE", "1")
                 .env("DONT_FAKE_MONOTONIC", "1")
@@ -125,12 +130,16 @@ impl Running {
                 written.lock().unwrap().push(line);
             }
         };
-        match (child.stdout.take(), child.stderr.take()) {
+        let reader = match (child.stdout.take(), child.stderr.take()) {
             (Some(mut output), _) => std::thread::spawn(move || listen(&mut output)),
             (None, Some(mut output)) => std::thread::spawn(move || listen(&mut output)),
             (None, None) => unreachable!("one of them is piped"),
         };
-        Self { child, lines }
+        Self {
+            child,
+            lines,
+            reader: Some(reader),
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -144,16 +153,26 @@ impl Running {
     /// Waits for the first line that satisfies `wanted`. The program must not end before.
     pub(crate) async fn line(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         eventually(what, async || {
+            let has_ended = self.child.try_wait().unwrap().is_some();
+            if has_ended {
+                self.read_to_end();
+            }
             let found = self.lines().into_iter().find(|line| wanted(line));
-            let has_ended = found.is_none() && self.child.try_wait().unwrap().is_some();
             assert!(
-                !has_ended,
+                found.is_some() || !has_ended,
                 "it ended without {what}:\n{}",
                 self.lines().join("\n")
             );
             found
         })
         .await
+    }
+
+    /// Waits for the last lines of a process that has ended. They may still be in the pipe.
+    fn read_to_end(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
     }
 
     /// Sends `kill -9` and waits for the end of the process.
@@ -164,7 +183,9 @@ impl Running {
 
     /// Waits until the program has ended by itself.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        eventually("its end", async || self.child.try_wait().unwrap()).await
+        let status = eventually("its end", async || self.child.try_wait().unwrap()).await;
+        self.read_to_end();
+        status
     }
 }
 

@@ -1,7 +1,7 @@
 //! Waits with a time limit: tests never hang, and poll instead of sleeping where they can.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{Instant, sleep, timeout};
 
@@ -13,6 +13,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
     let outcome = timeout(WAIT_MAX, future).await;
     outcome.unwrap_or_else(|_| panic!("{what} took longer than {WAIT_MAX:?}"))
+}
+
+/// Returns when the UTC day still lasts for a minute, so that a test sees only one day.
+pub(crate) async fn enough_of_the_day() {
+    const DAY: u64 = 24 * 60 * 60;
+    eventually("the next day", async || {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        (since_epoch.as_secs() % DAY < DAY - 60).then_some(())
+    })
+    .await;
 }
 
 pub(crate) async fn eventually<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {

@@ -282,7 +282,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (gateway, key) = GatewayBuilder::default()
-        .setting("ledger", "queue_wait_ms = 100")
+        .setting("ledger", "queue_wait_ms = 2000")
         .funded()
         .await;
     gateway.chat(&key, &ask("hello")).await.ok();

@@ -78,9 +78,7 @@ async fn serve(mut socket: TcpStream) {
 
 /// A gateway with a model whose only upstream uses one dialect and fetches no images.
 async fn gateway(upstream: Dialect, channel: &str) -> (TestGateway, Key) {
-    let builder = builder(upstream, channel);
-    let builder = builder.setting("timeouts", "image_fetch_ms = 300");
-    builder.funded().await
+    builder(upstream, channel).funded().await
 }
 
 fn builder(upstream: Dialect, channel: &str) -> GatewayBuilder {
@@ -255,7 +253,6 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
         (&["/large"], "it is larger than 4000 bytes"),
         (&["/endless"], "it is larger than 4000 bytes"),
         (&["/broken"], "its server gave no whole answer"),
-        (&["/silent"], "it did not come in time"),
         (
             &["/inside"],
             "the URL leads to an address that is not public",
@@ -307,6 +304,26 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
         (0, 0)
     );
     gateway.verify().await;
+}
+
+#[tokio::test]
+async fn a_picture_that_does_not_come_in_time_is_refused() {
+    let pictures = PictureServer::start().await;
+    let (gateway, key) = builder(Dialect::Generate, "")
+        .setting("timeouts", "image_fetch_ms = 300")
+        .funded()
+        .await;
+    let body = ask(Dialect::Chat, &[pictures.url("/silent")]);
+    let request = Dialect::Chat.call(&key.secret, "maker/seer", body, true);
+    let answer = gateway.send(&request).await;
+    assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+    let why = "it did not come in time";
+    assert!(answer.text().contains(why), "{}", answer.text());
+    assert_eq!(gateway.upstream_calls(), 0);
+    assert_eq!(
+        (gateway.usage(&key).await, gateway.frozen(&key).await),
+        (0, 0)
+    );
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ async fn who_hangs_up_pays_for_what_was_observed() {
     let canned =
         CannedUpstream::unending_stream(words(30_000).trim_end_matches("data: [DONE]\n\n")).await;
     let (gateway, key) = GatewayBuilder::default()
-        .setting("timeouts", "client_gone_drain_ms = 300")
+        .setting("timeouts", "client_gone_drain_ms = 60000")
         .entries(&canned.entries())
         .funded()
         .await;

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Dialect, GatewayBuilder, Key, TestGateway, ask, eventually, expected_cost, with,
+    Dialect, GatewayBuilder, Key, TestGateway, ask, enough_of_the_day, eventually, expected_cost,
+    with,
 };
 
 /// Parses one JSON object per line.
@@ -22,17 +23,20 @@ async fn shown(gateway: &TestGateway, request_id: &str) -> Value {
     .await
 }
 
+/// Makes calls and returns their charge, once it is durable, so that commands see it too.
 async fn spend(gateway: &TestGateway, key: &Key, prompts: &[&str]) -> u64 {
     let mut sum = 0;
     for prompt in prompts {
         sum += expected_cost(&gateway.chat(key, &ask(prompt)).await.ok().json()["usage"]);
     }
+    assert_eq!(gateway.usage(key).await, sum);
     sum
 }
 
 #[tokio::test]
 async fn a_report_adds_up_by_every_name_and_in_every_form() {
     let (gateway, key) = TestGateway::funded().await;
+    enough_of_the_day().await;
     gateway.wallet("other", &["--balance", "5"]).await;
     let other = gateway.key("other", &[]).await;
     let spent = spend(&gateway, &key, &["count to 5", "count to 9"]).await;
@@ -40,6 +44,7 @@ async fn a_report_adds_up_by_every_name_and_in_every_form() {
     // The hold of this call is released, because nothing was delivered.
     gateway.sim.queue_faults("*", "status=400", 1).unwrap();
     assert_eq!(gateway.chat(&key, &ask("hello")).await.status(), 400);
+    assert_eq!(gateway.usage(&key).await, spent);
 
     let rows = gateway
         .cli(&["ledger", "report", "--by", "wallet,key", "--json"])
@@ -109,6 +114,8 @@ async fn one_call_is_explained_to_the_last_digit() {
     let answer = gateway.chat(&key, &ask("count to 7")).await.ok();
     let usage = answer.json()["usage"].clone();
     let id = answer.header("x-request-id").unwrap();
+    // The charge in a balance is durable, so commands see it too.
+    assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
     let call = shown(&gateway, id).await;
     for timing in [
         "queued_us",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::harness::{Channel, Key, Running, TestGateway, ask, run};
+use crate::harness::{Channel, Key, Running, TestGateway, ask, eventually, run};
 
 /// The tables of new-api, as it creates them in `SQLite`.
 const NEW_API: &str = "
@@ -145,7 +145,10 @@ async fn an_imported_secret_is_accepted_in_both_forms_and_pays() {
     assert_eq!(imported["secrets"], json!({ "adopted": 1, "new": 0 }));
     for secret in [format!("sk-{}", token_key(1)), token_key(1)] {
         let id = String::new();
-        gateway.chat(&Key { id, secret }, &ask("hello")).await.ok();
+        let key = Key { id, secret };
+        gateway.chat(&key, &ask("hello")).await.ok();
+        // The charge in a balance is durable, so commands see it too.
+        assert!(gateway.usage(&key).await > 0);
     }
     let wallet = gateway.cli_json(&["wallet", "show", "user1"]).await;
     let left: i64 = wallet["balance_micro"].as_str().unwrap().parse().unwrap();
@@ -169,9 +172,10 @@ async fn an_import_that_was_killed_is_continued() {
         "--json",
     ];
     let process = Running::start(&words, gateway.folder(), Channel::Stderr);
-    // Kill the import as soon as some wallets exist.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while gateway.cli_json(&["wallet", "list"]).await == json!([]) && Instant::now() < deadline {}
+    eventually("the first wallets", async || {
+        (gateway.cli_json(&["wallet", "list"]).await != json!([])).then_some(())
+    })
+    .await;
     process.kill();
     let rest = gateway.cli_json(&["import", "new-api", "one-api.db"]).await;
     let number = |of: &str, what: &str| rest[of][what].as_u64().unwrap();
@@ -186,6 +190,7 @@ async fn an_import_that_was_killed_is_continued() {
         "{rest}"
     );
     assert!(number("wallets", "existing") > 0, "{rest}");
+    assert!(number("keys", "created") > 0, "it had ended: {rest}");
     assert_eq!(net_worth(&gateway).await, sum);
     gateway.verify().await;
 }

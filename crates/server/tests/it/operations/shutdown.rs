@@ -37,11 +37,10 @@ async fn open_streams_finish_before_the_end() {
 #[tokio::test]
 async fn a_stopping_node_says_so_before_it_stops_listening() {
     let (mut gateway, key) = GatewayBuilder::default()
-        .setting("timeouts", "shutdown_notice_ms = 1000")
+        .setting("timeouts", "shutdown_notice_ms = 600000")
         .funded()
         .await;
     gateway.admin_get("/readyz").await.ok();
-    let address = gateway.address();
     signal("TERM", gateway.pid());
     let answer = eventually("not ready", async || {
         let answer = gateway.admin_get("/readyz").await;
@@ -51,8 +50,20 @@ async fn a_stopping_node_says_so_before_it_stops_listening() {
     assert_eq!(answer.json()["draining"], true);
     gateway.admin_get("/healthz").await.ok();
     gateway.chat(&key, &ask("hello")).await.ok();
+    signal("TERM", gateway.pid());
     assert!(gateway.process().ended().await.success());
-    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_notice_ends_at_its_time() {
+    let mut gateway = GatewayBuilder::default()
+        .setting("timeouts", "shutdown_notice_ms = 100")
+        .start()
+        .await;
+    signal("TERM", gateway.pid());
+    let stopped = |line: &str| line.contains("\"stopped\"");
+    gateway.process().line("a clean end", stopped).await;
+    assert!(gateway.process().ended().await.success());
 }
 
 /// Calls that are open when the drain ends get the error of S2 and are settled by B2.

@@ -182,16 +182,13 @@ async fn tokens_are_counted_as_they_were_used() {
     // Two concurrent calls exceed the limit.
     gateway
         .sim
-        .queue_faults("route-t", "delay=400ms", 1)
+        .queue_faults("route-t", "hang=content", 1)
         .unwrap();
     let large = with(hello("maker/tokens"), &json!({ "max_tokens": 4090 }));
-    let (slow, refused) = tokio::join!(gateway.chat(&key, &large), async {
-        let is_held = async || (gateway.frozen(&key).await > 0).then_some(());
-        eventually("the hold of the first", is_held).await;
-        gateway.chat(&key, &large).await
-    });
-    slow.ok();
-    refused_for(&refused);
+    let mut open = gateway.stream(&key, &large).await;
+    open.next().await.expect("content");
+    refused_for(&gateway.chat(&key, &large).await);
+    open.leave();
     // For a request larger than the whole limit, waiting does not help.
     let endless = with(
         ask(&"many words ".repeat(5_000)),

@@ -138,6 +138,20 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     }
     // A further debit keeps the balance low and causes no second notification.
     entry(&admin, wallet, "debit", "1", "d2").await;
+    // The alerts of a key begin in one check and end in another. Both come after the debit.
+    let key = gateway.key("acme", &[]).await;
+    gateway.chat(&key, &ask("hello")).await.ok();
+    let key = format!("/keys/{}", key.id);
+    let limit = async |limit: Value| {
+        let change = json!({ "limit": limit });
+        admin.send("PATCH", &key, Some(&change)).await.ok();
+    };
+    limit(json!("0")).await;
+    alerts(&admin, "key_limit", |rows| rows.len() == 2).await;
+    limit(Value::Null).await;
+    alerts(&admin, "key_limit", have_ended).await;
+    assert_eq!(alerts(&admin, "low_balance", were_delivered).await, begun);
+    assert_eq!(receiver.deliveries().len(), 4);
     entry(&admin, wallet, "top_up", "10", "t1").await;
     let ended = alerts(&admin, "low_balance", |rows| {
         have_ended(rows) && were_delivered(rows)
@@ -153,10 +167,11 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     entry(&admin, wallet, "debit", "10", "d3").await;
     let again = alerts(&admin, "low_balance", |rows| rows.len() == 2).await;
     assert_ne!(again[0]["id"], again[1]["id"]);
-    let page = admin.get("/alerts?limit=1").await;
+    let pages = "/alerts?kind=low_balance&limit=1";
+    let page = admin.get(pages).await;
     assert_eq!(page["data"][0]["id"], again[0]["id"]);
     let cursor = page["next_cursor"].as_str().unwrap();
-    let page = admin.get(&format!("/alerts?limit=1&cursor={cursor}")).await;
+    let page = admin.get(&format!("{pages}&cursor={cursor}")).await;
     assert_eq!(page["data"][0]["id"], again[1]["id"]);
     assert_eq!(page["next_cursor"], Value::Null);
     // Once its amount is removed, the wallet no longer counts as low.

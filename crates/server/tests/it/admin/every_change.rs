@@ -1,6 +1,6 @@
 //! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are taken from the API
-//! description, and the commands from the help of four groups: `wallet`, `key`, `token` and `channel`. So every new
-//! operation, and every new command of these groups, must be listed here.
+//! description, and the commands from the help of five groups: `wallet`, `key`, `token`, `channel` and `alert`. So every
+//! new operation, and every new command of these groups, must be listed here.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::TOKEN;
 use super::{AdminClient, with_token};
-use crate::harness::{Answer, GatewayBuilder, Request, TestGateway, ask};
+use crate::harness::{Answer, GatewayBuilder, Receiver, Request, TestGateway, ask};
 
 /// The audit row that a successful operation leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -423,15 +423,21 @@ async fn subcommands(gateway: &TestGateway, group: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn every_command_that_changes_accounts_is_told_once() {
-    const READS: [&str; 5] = ["list", "show", "statement", "follow", "verify"];
-    let gateway = with_token(GatewayBuilder::default()).start().await;
+    const READS: [&str; 6] = ["list", "rules", "show", "statement", "follow", "verify"];
+    let builder = GatewayBuilder::default().setting("outbound", "allow = [\"127.0.0.0/8\"]");
+    let gateway = with_token(builder).start().await;
     let admin = AdminClient::new(&gateway);
     gateway.wallet("w", &["--balance", "50"]).await;
     let key = gateway.key("w", &[]).await.id;
     let token = ["token", "create", "old", "--role", "viewer"];
     let token = gateway.cli_json(&token).await["id"].clone();
     let token = token.as_str().unwrap();
-    let commands: [(&str, &[&str], &str); 21] = [
+    let receiver = Receiver::start(&[200]).await;
+    let url = receiver.url.as_str();
+    let rule = ["alert", "add", url, "--kinds", "low_balance"];
+    let rule = gateway.cli_json(&rule).await["id"].clone();
+    let rule = rule.as_str().unwrap();
+    let commands: [(&str, &[&str], &str); 24] = [
         ("wallet", &["create", "new"], "wallet.create"),
         ("wallet", &["topup", "w", "5"], "wallet.top_up"),
         ("wallet", &["gift", "w", "5"], "wallet.gift"),
@@ -457,8 +463,15 @@ async fn every_command_that_changes_accounts_is_told_once() {
         ("token", &["sign-in-link"], "sign_in_link.create"),
         ("channel", &["disable", "main"], "channel.disable"),
         ("channel", &["enable", "main"], "channel.enable"),
+        (
+            "alert",
+            &["add", url, "--kinds", "key_limit"],
+            "alert_rule.create",
+        ),
+        ("alert", &["test", rule], "alert_rule.test"),
+        ("alert", &["remove", rule], "alert_rule.remove"),
     ];
-    for group in ["wallet", "key", "token", "channel"] {
+    for group in ["wallet", "key", "token", "channel", "alert"] {
         let mut names = subcommands(&gateway, group).await;
         names.retain(|name| !READS.contains(&name.as_str()));
         let known = commands.iter().filter(|(of, ..)| *of == group);
@@ -492,6 +505,12 @@ async fn every_command_that_changes_accounts_is_told_once() {
         (&["key", "enable", &key], true),
         (&["token", "revoke", "tok_0000000000000000"], false),
         (&["token", "revoke", token], true),
+        (
+            &["alert", "add", "http://10.0.0.1/", "--kinds", "key_limit"],
+            false,
+        ),
+        (&["alert", "test", rule], false),
+        (&["alert", "remove", rule], false),
     ] {
         let output = gateway.cli(command).await;
         assert_eq!(output.status.success(), is_fine, "{command:?}");

@@ -26,7 +26,7 @@ mod stepped_upstream;
 mod test_gateway;
 mod wait;
 
-pub(crate) use answer::{Answer, assert_openai_error};
+pub(crate) use answer::{Answer, Head, assert_openai_error};
 pub(crate) use canned_upstream::{CANNED_MODEL, CANNED_NAME, CannedUpstream};
 pub(crate) use chat_calls::{MODEL, OUTPUT_RESERVE, ask, cost, expected_cost, micro, with};
 pub(crate) use cluster::{Cluster, DB_PASSWORD};

@@ -11,6 +11,7 @@ use crate::harness::{
     Answer, Channel, Cluster, DB_PASSWORD, Database, GatewayBuilder, Mode, Request, Running,
     TestGateway, ask, eventually, expected_cost, signal,
 };
+use crate::tasks::videos::{builder, create, video_body, wait_for_end};
 
 const CALLERS: u64 = 8;
 
@@ -159,7 +160,7 @@ async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
 }
 
 fn on(cluster: &Cluster) -> GatewayBuilder {
-    GatewayBuilder::default()
+    builder()
         .database(Database::on(&[cluster], cluster))
         .file("db-password", DB_PASSWORD)
         .setting("store", "password = { file = \"db-password\" }")
@@ -170,8 +171,8 @@ fn on(cluster: &Cluster) -> GatewayBuilder {
 }
 
 /// During a restart of the database every answer is 200 or 503, even for keys that have not made a call yet. A command
-/// that follows the journal misses nothing and repeats nothing, and one that follows tasks keeps running. The next
-/// start waits for the database.
+/// that follows the journal misses nothing and repeats nothing, and one that follows tasks shows those that come later.
+/// The next start waits for the database.
 #[tokio::test]
 async fn a_restart_of_the_database_is_outlived() {
     let Some(mut cluster) = Cluster::start().await else {
@@ -192,6 +193,9 @@ async fn a_restart_of_the_database_is_outlived() {
     let mut request_ids = vec![answered(&gateway, &keys[0]).await];
     logs.line("a call", |line| line.contains(&request_ids[0]))
         .await;
+    let task = create(&gateway, &keys[0], &video_body("a boat")).await;
+    tasks.line("a task", |line| line.contains(&task)).await;
+    wait_for_end(&gateway, &keys[0], &task).await;
     for key in &keys {
         // The node authenticates the key. This alone does not load the key into the ledger.
         gateway.get(key, "/v1/models").await.ok();
@@ -216,6 +220,9 @@ async fn a_restart_of_the_database_is_outlived() {
         let times = lines.iter().filter(|line| line.contains(id)).count();
         assert_eq!(times, 1, "{id}");
     }
+    let task = create(&gateway, &keys[0], &video_body("a boat")).await;
+    tasks.line("a task", |line| line.contains(&task)).await;
+    wait_for_end(&gateway, &keys[0], &task).await;
     signal("TERM", tasks.pid());
     assert!(
         tasks.ended().await.code().is_none(),

@@ -113,16 +113,15 @@ impl TextWithIdentities {
             }
             text.push_str(piece);
         }
-        let trace = |identity: &String| {
-            let parts = identity.split(|c: char| !c.is_ascii_alphanumeric());
-            parts
-                .max_by_key(|part| part.len())
-                .unwrap()
-                .to_ascii_lowercase()
-        };
+        // Shorter parts may occur in random ids by chance.
         let is_telling =
-            |trace: &String| trace.len() >= 4 && trace != "completions" && trace != "deployments";
-        let mut traces: Vec<String> = identities.iter().map(trace).filter(is_telling).collect();
+            |part: &&str| part.len() >= 7 && !["completions", "deployments"].contains(part);
+        let parts = |identity: &String| -> Vec<String> {
+            let parts = identity.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            let telling = parts.filter(is_telling);
+            telling.map(str::to_ascii_lowercase).collect()
+        };
+        let mut traces: Vec<String> = identities.iter().flat_map(parts).collect();
         traces.push("zephyr".to_owned());
         Self {
             code: identities.swap_remove(0),
@@ -222,10 +221,16 @@ fn beginnings(dialect: Dialect, words: &str) -> [String; 2] {
                 "status": status, "incomplete_details": details, "output": [], "usage": null })
             };
             let created = json!({ "type": "response.created", "sequence_number": 0, "response": response("in_progress", Value::Null) });
+            let item = json!({ "type": "response.output_item.added", "sequence_number": 1, "output_index": 0,
+                "item": { "id": "m", "type": "message", "role": "assistant", "status": "in_progress", "content": [] } });
+            let part = json!({ "type": "response.content_part.added", "sequence_number": 2, "item_id": "m", "output_index": 0,
+                "content_index": 0, "part": { "type": "output_text", "text": "", "annotations": [] } });
+            let delta = json!({ "type": "response.output_text.delta", "sequence_number": 3, "item_id": "m", "output_index": 0,
+                "content_index": 0, "delta": "hi", "logprobs": [] });
             let ended = json!({ "type": "response.incomplete", "sequence_number": 1,
                 "response": response("incomplete", json!({ "reason": "content_filter", "message": words })) });
             [
-                named(std::slice::from_ref(&created)),
+                named(&[created.clone(), item, part, delta]),
                 named(&[created, ended]),
             ]
         }
@@ -233,8 +238,10 @@ fn beginnings(dialect: Dialect, words: &str) -> [String; 2] {
             let created = json!({ "event_type": "interaction.created", "interaction": { "id": "i", "model": NAME, "status": "in_progress" } });
             let failed = json!({ "event_type": "interaction.completed", "interaction": { "id": "i", "model": NAME,
                 "status": "failed", "error": { "message": words }, "steps": [] } });
+            let start = json!({ "event_type": "step.start", "index": 0, "step": { "type": "model_output" } });
+            let delta = json!({ "event_type": "step.delta", "index": 0, "delta": { "type": "text", "text": "hi" } });
             [
-                named(std::slice::from_ref(&created)),
+                named(&[created.clone(), start, delta]),
                 named(&[created, failed]),
             ]
         }
@@ -290,6 +297,13 @@ async fn no_text_dialect_tells_who_refused() {
                 let what =
                     format!("text {text}, {caller:?} via {upstream:?}, {status} {kind}: {body}");
                 planted.assert_hidden(&what, &answer);
+                if body.starts_with(&content) {
+                    assert!(
+                        answer.text().contains("\"hi\""),
+                        "{what}: {}",
+                        answer.text()
+                    );
+                }
                 calls += 1;
             }
         }

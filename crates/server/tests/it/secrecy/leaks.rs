@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, GatewayBuilder, Key, TestGateway, UPSTREAM_KEY, ask, with};
+use crate::harness::{Answer, GatewayBuilder, Key, MODEL, TestGateway, UPSTREAM_KEY, ask, with};
 
 /// The response headers that the answers in these tests may have.
 pub(crate) const ALLOWED_HEADERS: [&str; 14] = [
@@ -120,11 +120,31 @@ async fn gateway() -> (TestGateway, Key) {
 #[tokio::test]
 async fn no_answer_gives_its_upstream_away() {
     let (gateway, key) = gateway().await;
+    for target in [
+        "/v1/models",
+        "/v1beta/models",
+        "/v1/balance",
+        "/v1/models/maker/chat",
+    ] {
+        let answer = gateway.get(&key, target).await.ok();
+        assert_clean(&gateway, target, &answer);
+    }
+    for model in ["maker/missing", "maker/bad-key", "maker/poor-key"] {
+        let body = with(ask("hello"), &json!({ "model": model }));
+        let calls = gateway.upstream_calls();
+        let answer = gateway.chat(&key, &body).await;
+        assert_eq!(gateway.upstream_calls(), calls + 1, "{model}");
+        assert_eq!(
+            answer.failure(),
+            (502, "upstream_error".to_owned()),
+            "{model}"
+        );
+        assert_clean(&gateway, model, &answer);
+    }
     let faults = [
         "",
         "delay=1ms",
         "status=400",
-        "status=401",
         "status=402",
         "status=403",
         "status=404",
@@ -160,40 +180,23 @@ async fn no_answer_gives_its_upstream_away() {
         "refuse",
         "content-filter",
         "strict",
+        // A 401 comes last, because it disables the channel.
+        "status=401",
     ];
     for faults in faults {
         for stream in [false, true] {
-            // A 401 disables the channel for a while. `leaks_on_pairs.rs` covers both statuses of a refused credential.
-            if matches!(faults, "status=401" | "status=403") {
-                continue;
-            }
+            let calls = gateway.upstream_calls();
             gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
             let body = with(
                 ask("say exactly: plain words only"),
                 &json!({ "stream": stream }),
             );
             let answer = gateway.chat(&key, &body).await;
-            assert_clean(&gateway, &format!("{faults} {stream}"), &answer);
+            let what = format!("{faults} {stream}");
+            assert_clean(&gateway, &what, &answer);
+            let is_disabled = faults == "status=401" && stream;
+            assert_eq!(gateway.upstream_calls() > calls, !is_disabled, "{what}");
         }
-    }
-    for model in ["maker/missing", "maker/bad-key", "maker/poor-key"] {
-        let body = with(ask("hello"), &json!({ "model": model }));
-        let answer = gateway.chat(&key, &body).await;
-        assert_eq!(
-            answer.failure(),
-            (502, "upstream_error".to_owned()),
-            "{model}"
-        );
-        assert_clean(&gateway, model, &answer);
-    }
-    for target in [
-        "/v1/models",
-        "/v1beta/models",
-        "/v1/balance",
-        "/v1/models/maker/chat",
-    ] {
-        let answer = gateway.get(&key, target).await.ok();
-        assert_clean(&gateway, target, &answer);
     }
     gateway.verify().await;
 }
@@ -240,17 +243,27 @@ async fn refusals_speak_of_the_public_model() {
 #[tokio::test]
 async fn the_log_keeps_every_secret() {
     let (gateway, key) = gateway().await;
-    for faults in ["status=401", "reset=content", "garbage"] {
+    // A 401 disables its channel, so it comes last.
+    for (model, faults) in [
+        (MODEL, "reset=content"),
+        (MODEL, "garbage"),
+        (MODEL, "status=401"),
+        ("maker/bad-key", ""),
+    ] {
         gateway.sim.queue_faults("sim-chat", faults, 1).unwrap();
-        let body = with(ask("a very private question"), &json!({ "stream": true }));
+        let more = json!({ "model": model, "stream": true });
+        let body = with(ask("a very private question"), &more);
         gateway.chat(&key, &body).await;
     }
+    assert_eq!(gateway.upstream_calls(), 4);
     gateway
         .get(&key, &format!("/v1beta/models?key={}", key.secret))
         .await
         .ok();
-    let is_refusal = |line: &str| line.contains("credential");
-    gateway.logged("a refused credential", is_refusal).await;
+    for channel in ["\"main\"", "\"bad-key\""] {
+        let is_refusal = |line: &str| line.contains("credential") && line.contains(channel);
+        gateway.logged("a refused credential", is_refusal).await;
+    }
     let log = gateway.log().join("\n");
     for secret in [UPSTREAM_KEY, &key.secret, "private question", "sim-bad-key"] {
         assert!(!log.contains(secret), "{secret} in {log}");

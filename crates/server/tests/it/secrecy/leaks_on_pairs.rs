@@ -47,6 +47,7 @@ async fn no_pair_gives_its_upstream_away() {
         for (caller, upstream) in pairs() {
             for (prompt, tools) in [("say exactly: plain words", false), ("look_up a", true)] {
                 for stream in [false, true] {
+                    let calls = gateway.upstream_calls();
                     gateway.sim.queue_faults(HIDDEN, faults, 1).unwrap();
                     let mut body = caller.ask(prompt);
                     if tools {
@@ -58,6 +59,9 @@ async fn no_pair_gives_its_upstream_away() {
                     assert_clean(&gateway, &what, (caller, upstream), &answer);
                     if faults.is_empty() {
                         assert_eq!(answer.status(), 200, "{what}: {}", answer.text());
+                    }
+                    if faults != "status=401" {
+                        assert!(gateway.upstream_calls() > calls, "{what}");
                     }
                 }
             }

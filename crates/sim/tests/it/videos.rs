@@ -113,9 +113,12 @@ async fn the_vendor_refuses_what_it_does_not_know() {
         assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.json()["error"]["status"], "INVALID_ARGUMENT");
     }
-    let omni = json!({ "model": "sim-omni", "input": "x", "callback_url": "https://c" });
+    // Without this member, the vendor accepts the same request.
+    let mut omni = interaction("fog");
+    omni["callback_url"] = json!("https://c");
     let answer = google(&sim, "POST", "/v1beta/interactions", &omni).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("callback_url"), "{}", answer.text());
 }
 
 fn interaction(text: &str) -> Value {

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::{AdminClient, TOKEN, with_token};
-use crate::harness::{GatewayBuilder, Key, Request, TestGateway, eventually, within};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, UPSTREAM_KEY, eventually, within};
 
 const VOICE: &str = r#"
     [[model]]
@@ -100,6 +100,22 @@ async fn signed_in(gateway: &TestGateway) -> (String, String) {
     (cookie, csrf)
 }
 
+/// Checks that the upstream got the gateway's credential and nothing of the caller's.
+#[track_caller]
+fn assert_headers(call: &sim::Call, of_caller: &[&str]) {
+    assert_eq!(
+        call.headers["authorization"],
+        format!("Bearer {UPSTREAM_KEY}")
+    );
+    for name in ["cookie", "origin", "x-play-key"] {
+        assert!(!call.headers.contains_key(name), "{name}");
+    }
+    let all = format!("{:?}", call.headers);
+    for value in of_caller {
+        assert!(!all.contains(value), "{value} in {all}");
+    }
+}
+
 #[tokio::test]
 async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
     let (gateway, key) = gateway().await;
@@ -140,6 +156,7 @@ async fn a_browser_talks_in_the_name_of_a_key_which_pays() {
     // The upstream does not get the parameter that names the key.
     let call = gateway.sim.calls().remove(0);
     assert_eq!(call.query.as_deref(), Some("model=sim-voice&x=1"));
+    assert_headers(&call, &[&cookie, &csrf, &origin, &key.id]);
     gateway.verify().await;
 }
 
@@ -151,6 +168,7 @@ async fn a_program_opens_a_session_with_its_token() {
     let (mut socket, chosen) = open(&gateway, REALTIME, &given).await.unwrap();
     assert_eq!(chosen, None);
     until(&mut socket, "session.created").await;
+    assert_headers(&gateway.sim.calls()[0], &[TOKEN, &key.id]);
     // The session ends when its client disappears.
     drop(socket);
     eventually("the session is settled", async || {

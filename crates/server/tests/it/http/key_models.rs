@@ -30,11 +30,12 @@ fn handshake(target: &str) -> Request {
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
 }
 
-/// Calls of this model, on nearly all endpoints that take a model.
+/// Calls of this model, on all endpoints that take a model.
 fn calls(model: &str) -> Vec<(String, Request)> {
     let message = json!([{"role": "user", "content": "hi"}]);
     let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
     let named = |method: &str, body: Value| (format!("/v1beta/models/{model}:{method}"), body);
+    let in_v1 = |method: &str, body: Value| (format!("/v1/models/{model}:{method}"), body);
     let of = |target: &str, body: Value| (target.to_owned(), body);
     let bodies = [
         of(
@@ -68,6 +69,25 @@ fn calls(model: &str) -> Vec<(String, Request)> {
         named(
             "predictLongRunning",
             json!({"instances": [{"prompt": "hi"}]}),
+        ),
+        named(
+            "batchEmbedContents",
+            json!({"requests": [{"model": format!("models/{model}"), "content": {"parts": [{"text": "hi"}]}}]}),
+        ),
+        of("/v1/interactions", json!({"model": model, "input": "hi"})),
+        in_v1("generateContent", json!({"contents": contents})),
+        in_v1("streamGenerateContent", json!({"contents": contents})),
+        in_v1(
+            "predictLongRunning",
+            json!({"instances": [{"prompt": "hi"}]}),
+        ),
+        of(
+            "/v1/videos/edits",
+            json!({"model": model, "prompt": "hi", "video": {"url": "https://a.example/v.mp4"}}),
+        ),
+        of(
+            "/v1/videos/extensions",
+            json!({"model": model, "prompt": "hi", "video": {"url": "https://a.example/v.mp4"}}),
         ),
         of("/v1/embeddings", json!({"model": model, "input": "hi"})),
         of(
@@ -111,6 +131,7 @@ fn calls(model: &str) -> Vec<(String, Request)> {
     }
     for target in [
         format!("/v1/tts/voices?model={model}"),
+        format!("/v1/tts/voices/eve?model={model}"),
         format!("/v1/models/{model}"),
         format!("/v1beta/models/{model}"),
     ] {
@@ -130,6 +151,14 @@ async fn a_key_calls_its_models_only_on_every_endpoint() {
     let send = async |key: &Key, request: &Request| -> Answer {
         gateway.send(&request.clone().bearer(&key.secret)).await
     };
+    let description = gateway.send(&Request::get("/openapi.json")).await.ok();
+    for (path, item) in description.json()["paths"].as_object().unwrap() {
+        let target = path.replace("{model}", "maker/chat");
+        let is_listed = calls("maker/chat")
+            .iter()
+            .any(|(known, _)| *known == target);
+        assert!(is_listed || item["post"].is_null(), "{path}");
+    }
     for (target, request) in calls("maker/chat") {
         let answer = send(&any, &request).await;
         let text = answer.text();

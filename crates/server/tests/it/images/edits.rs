@@ -155,13 +155,17 @@ async fn an_edit_without_what_it_needs_is_refused() {
         refused.failure(),
         (415, "unsupported_media_type".to_owned())
     );
-    let (content_type, mut body) = form(&[("model", "maker/gpt"), ("prompt", "x")], &[]);
+    let (content_type, mut body) = form(
+        &[("model", "maker/gpt"), ("prompt", "x")],
+        &[("image", &source)],
+    );
     body.truncate(body.len() - 10);
     let cut = Request::post("/v1/images/edits")
         .bearer(&key.secret)
         .header("content-type", &content_type)
         .body(body.clone());
-    assert_eq!(gateway.send(&cut).await.failure().0, 400);
+    let refused = gateway.send(&cut).await;
+    assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
     let elsewhere = Request::post("/v1/images/generations")
         .bearer(&key.secret)
         .header("content-type", &content_type)

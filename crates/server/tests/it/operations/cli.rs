@@ -276,26 +276,35 @@ async fn verify_finds_what_does_not_add_up() {
     } else {
         "key_states"
     };
-    for (plant, undo) in [
+    for (plant, rules, undo) in [
         (
             "UPDATE wallets SET balance = balance + 1",
+            &["V2 entries = amounts"][..],
             "UPDATE wallets SET balance = balance - 1",
         ),
         (
             "UPDATE wallets SET frozen = 7",
+            &["V1 open holds = frozen"],
             "UPDATE wallets SET frozen = 0",
         ),
         (
             &format!("UPDATE {key_states} SET usage = usage + 1"),
+            &["V5 key usage = its entries"],
             &format!("UPDATE {key_states} SET usage = usage - 1"),
         ),
         (
             "UPDATE wallets SET holds_opened = holds_opened + 1",
+            &["V4 one close per hold, no gap"],
             "UPDATE wallets SET holds_opened = holds_opened - 1",
         ),
         (
             "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at)
              SELECT 99, w.n, k.n, 5, 5, true, 'req_x', 0 FROM wallets w, keys k LIMIT 1",
+            &[
+                "V6 holds have a live owner",
+                "V1 open holds = frozen",
+                "V4 one close per hold, no gap",
+            ],
             "DELETE FROM holds",
         ),
     ] {
@@ -304,10 +313,14 @@ async fn verify_finds_what_does_not_add_up() {
         assert_eq!(output.status.code(), Some(1), "{plant}: {}", output.stdout);
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(report["ok"], false);
-        let difference = &report["differences"][0];
-        for member in ["wallet", "rule", "expected", "found"] {
-            assert!(difference[member].is_string(), "{plant}: {difference}");
+        let differences = report["differences"].as_array().unwrap();
+        for member in ["wallet", "expected", "found"] {
+            let is_text = |difference: &Value| difference[member].is_string();
+            assert!(differences.iter().all(is_text), "{plant}: {report}");
         }
+        let mut found: Vec<_> = differences.iter().map(|it| &it["rule"]).collect();
+        found.dedup();
+        assert_eq!(found, rules, "{plant}: {report}");
         let people = gateway.cli(&["ledger", "verify"]).await;
         assert_eq!(people.status.code(), Some(1));
         assert!(people.stdout.contains("EXPECTED"), "{}", people.stdout);

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use sim::Sim;
 
-use crate::harness::{Channel, Running, eventually, run_in, signal};
+use crate::harness::{Channel, Running, eventually, micro, run_in, signal};
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -132,12 +132,23 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     assert!(key.starts_with("sk-tg-"));
 
     // The wallet began with 10 credits.
-    eventually("the call is billed", async || {
+    let wallet = eventually("the call is billed", async || {
         let shown = run_in(&["wallet", "show", "main", "--json"], path, &environment).await;
         let wallet: Value = serde_json::from_str(&shown.stdout).unwrap();
-        (wallet["balance"] != "10").then_some(())
+        (wallet["balance"] != "10").then_some(wallet)
     })
     .await;
+    let mut models = checked["models"].as_array().unwrap().iter();
+    let model = models.find(|it| it["id"] == created["model"]).unwrap();
+    // Prices are in credits per million tokens, which are micro-credits per token.
+    let cost = |tokens: &str, price: &str| {
+        let price: ledger::Micro = model["price"][price].as_str().unwrap().parse().unwrap();
+        answer["usage"][tokens].as_i64().unwrap() * price.get()
+    };
+    let charge = cost("prompt_tokens", "input") + cost("completion_tokens", "output");
+    assert!(charge > 0);
+    let left = 10_000_000 - u64::try_from(charge).unwrap().div_ceil(1_000_000);
+    assert_eq!(micro(&wallet, "balance"), left, "{answer}");
 }
 
 #[tokio::test]

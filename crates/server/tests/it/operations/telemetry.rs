@@ -470,6 +470,16 @@ fn buckets(text: &str) -> Vec<&str> {
     lines.filter(|it| it.contains("_seconds_bucket{")).collect()
 }
 
+/// Checks that the value of an exemplar belongs to the bucket of its line.
+fn assert_in_bucket(line: &str, marked: &str) {
+    let (_, bound) = line.split_once("le=\"").unwrap();
+    let (bound, _) = bound.split_once('"').unwrap();
+    let (_, value) = line.split_once(marked).unwrap();
+    let (value, _) = value.split_once(' ').unwrap();
+    let [bound, value] = [bound, value].map(|it| it.parse::<f64>().unwrap());
+    assert!(value > 0.0 && value <= bound, "{line}");
+}
+
 #[tokio::test]
 async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exemplar() {
     const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -487,7 +497,10 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
         let metrics = gateway.admin_send(&request).await.ok();
         let lines = buckets(metrics.text());
         let shown = lines.iter().filter(|it| it.contains(&marked));
-        let names = shown.filter_map(|it| it.split_once('{'));
+        let names = shown.filter_map(|it| {
+            assert_in_bucket(it, &marked);
+            it.split_once('{')
+        });
         let names: Vec<_> = names.map(|(name, _)| name.to_owned()).collect();
         let wanted = [
             "tollgate_request_seconds_bucket",
@@ -508,11 +521,19 @@ async fn a_scraper_that_asks_for_openmetrics_gets_the_trace_of_a_call_as_an_exem
     assert_eq!(lines, buckets(plain.text()));
 
     // A call that is not traced leaves no exemplar.
-    traced(&gateway, &key, &format!("00-{TRACE}-{SPAN}-00"))
+    let other = TRACE.replace('4', "5");
+    traced(&gateway, &key, &format!("00-{other}-{SPAN}-00"))
         .await
         .ok();
-    let request = Request::get("/metrics").header("accept", OPENMETRICS);
-    let again = gateway.admin_send(&request).await.ok();
+    let again = eventually("both calls in both histograms", async || {
+        let request = Request::get("/metrics").header("accept", OPENMETRICS);
+        let again = gateway.admin_send(&request).await.ok();
+        let lines = again.text().lines();
+        let counts = lines.filter(|it| it.contains("_seconds_count{") && it.ends_with(" 2"));
+        (counts.count() == 2).then_some(again)
+    })
+    .await;
     let exemplars = again.text().matches(" # {").count();
     assert_eq!(exemplars, 2, "{}", again.text());
+    assert_eq!(again.text().matches(&marked).count(), 2, "{}", again.text());
 }

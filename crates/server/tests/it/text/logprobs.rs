@@ -78,6 +78,7 @@ async fn a_caller_is_told_how_likely_each_token_was() {
             assert_eq!(answer.header("x-dropped-params"), None);
             let (text, tokens, tops) = text_and_tokens(caller, &answer.json());
             assert_eq!(text, tokens, "{caller:?} to {upstream:?}");
+            assert!(!tops.is_empty(), "{caller:?} to {upstream:?}");
             assert!(
                 tops.iter().all(|top| *top == 2),
                 "{caller:?} to {upstream:?}"

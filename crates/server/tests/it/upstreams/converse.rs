@@ -87,11 +87,11 @@ async fn messages_keep_their_cache_marks_and_betas() {
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_came() {
     let (gateway, key) = gateway("sim-chat").await;
-    for faults in [
-        "error-event=2",
-        "garbage-event=2",
-        "cut=content",
-        "truncate=content",
+    for (faults, code) in [
+        ("error-event=2", "upstream_overloaded"),
+        ("garbage-event=2", "upstream_error"),
+        ("cut=content", "upstream_error"),
+        ("truncate=content", "upstream_error"),
     ] {
         for caller in Dialect::ALL {
             let before = gateway.usage(&key).await;
@@ -101,7 +101,13 @@ async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_
             let request = caller.call(&key.secret, "maker/converse", body, true);
             let answer = gateway.send(&request).await;
             let what = format!("{caller:?} {faults}: {}", answer.text());
+            assert_eq!(answer.status(), 200, "{what}");
             assert!(!answer.text().contains("middle of it all"), "{what}");
+            let last = answer
+                .text()
+                .lines()
+                .rfind(|line| line.starts_with("data: "));
+            assert!(last.is_some_and(|line| line.contains(code)), "{what}");
             let spent = gateway.usage(&key).await - before;
             assert!(spent > 0, "{what}");
             let used = gateway.sim.calls().last().unwrap().true_usage;

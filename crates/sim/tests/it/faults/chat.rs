@@ -85,7 +85,9 @@ async fn a_hanging_call_ends_when_the_caller_goes() {
         sim.forget_calls();
         let call = tokio::time::timeout(Duration::from_millis(50), faulty(&sim, faults, true));
         assert!(call.await.is_err(), "{faults}");
-        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != CallEnd::Open));
+        let calls = sim.calls_until(|calls| {
+            !calls.is_empty() && calls.iter().all(|call| call.end != CallEnd::Open)
+        });
         let calls = tokio::time::timeout(Duration::from_secs(5), calls)
             .await
             .unwrap();

@@ -123,7 +123,9 @@ async fn a_hanging_call_ends_when_the_caller_goes() {
         let call = protocol.ask(&sim, "hang=content", true);
         let call = tokio::time::timeout(Duration::from_millis(50), call);
         assert!(call.await.is_err());
-        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != CallEnd::Open));
+        let calls = sim.calls_until(|calls| {
+            !calls.is_empty() && calls.iter().all(|call| call.end != CallEnd::Open)
+        });
         let calls = tokio::time::timeout(Duration::from_secs(5), calls)
             .await
             .unwrap();

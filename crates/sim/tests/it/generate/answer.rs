@@ -330,6 +330,7 @@ async fn pages_are_cited_by_bytes() {
     let events = events(&stream(&sim, "sim-chat", &request).await);
     let (last, before) = events.split_last().unwrap();
     assert_eq!(&last["candidates"][0]["groundingMetadata"], grounding);
+    assert!(!before.is_empty(), "{events:?}");
     assert!(
         before
             .iter()

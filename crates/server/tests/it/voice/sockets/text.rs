@@ -1,9 +1,11 @@
 //! Text tokens of realtime sessions: they need a price, or are refused.
 
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
+use super::echo_upstream::{EchoUpstream, SessionBehaviour};
 use super::{closed, connect, refusal, say, settled, until};
-use crate::harness::{GatewayBuilder, Key, TestGateway};
+use crate::harness::{GatewayBuilder, Key, TestGateway, within};
 
 /// Text costs 1,000 micro-credits per token, and audio almost nothing.
 const ENTRIES: &str = r#"
@@ -86,7 +88,15 @@ async fn text_that_cannot_be_paid_ends_the_session() {
     let mut socket = connect(&gateway, &key, PRICED).await;
     say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
     say(&mut socket, &json!({"type": "response.create"})).await;
-    let error = until(&mut socket, "error").await;
+    let error = loop {
+        let message = within("an error", socket.next()).await.unwrap().unwrap();
+        let event: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+        let kind = event["type"].as_str().unwrap();
+        assert!(!kind.starts_with("response.output_text"), "{event}");
+        if kind == "error" {
+            break event;
+        }
+    };
     assert_eq!(error["error"]["code"], "insufficient_quota");
     assert_eq!(closed(&mut socket).await.0, 1008);
     assert!(settled(&gateway, &key).await <= 50_000);
@@ -96,14 +106,27 @@ async fn text_that_cannot_be_paid_ends_the_session() {
 /// If the caller leaves before the usage report, the counted text is charged.
 #[tokio::test]
 async fn text_of_a_response_that_never_reports_is_counted() {
-    let (gateway, key) = gateway_with_balance("10").await;
-    let mut socket = connect(&gateway, &key, PRICED).await;
-    say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
-    say(&mut socket, &json!({"type": "response.create"})).await;
-    until(&mut socket, "response.created").await;
+    let echo = EchoUpstream::start(SessionBehaviour::Echoes).await;
+    let entries = echo.entries().replace(
+        "price = { ",
+        "price = { input = \"1000\", output = \"1000\", ",
+    );
+    let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+    let mut socket = connect(&gateway, &key, "/v1/realtime?model=maker/echo").await;
+    let (instructions, delta) = ("be brief ".repeat(200), "or long ".repeat(100));
+    say(&mut socket, &text_only(&instructions)).await;
+    // The upstream sends all events back, so the caller chooses the events of the response.
+    let kind = "response.output_text.delta";
+    say(&mut socket, &json!({"type": "response.created"})).await;
+    say(&mut socket, &json!({"type": kind, "delta": delta})).await;
+    until(&mut socket, kind).await;
     drop(socket);
+    let tokens = [instructions, delta].map(|text| protocol::count::tokens(text.as_bytes()));
     let cost = settled(&gateway, &key).await;
-    assert!(cost >= 200_000, "{cost}");
+    assert!(
+        cost >= tokens.iter().sum::<u64>() * 1_000,
+        "{cost}: {tokens:?}"
+    );
     gateway.verify().await;
 }
 

@@ -168,10 +168,8 @@ impl Sender {
             model: &route.model,
             draft: self.draft.as_deref(),
         };
-        let body = match self.request.write(&target) {
-            Ok(body) => body,
-            Err(failure) => return Err(Unaccepted::Refused(failure)),
-        };
+        let body = self.request.write(&target);
+        let body = body.map_err(Unaccepted::Refused)?;
         let mut outgoing = UpstreamRequest::json(self.endpoint, Arc::clone(&route.model), body);
         outgoing.traceparent = traceparent;
         let bytes_max = if self.protocol.video.is_blocking() {

@@ -131,7 +131,7 @@ async fn every_origin_may_be_allowed() {
     connection.answer().await.ok();
 }
 
-/// Browsers open WebSockets of any origin without asking, and the key in the handshake decides.
+/// Browsers open `WebSockets` of any origin without asking, and the key in the handshake decides.
 #[tokio::test]
 async fn sockets_are_not_touched() {
     let entries = r#"

@@ -30,12 +30,32 @@ fn handshake(target: &str) -> Request {
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
 }
 
+/// Paths that name this model, each with a body.
+fn named_in_path(model: &str) -> Vec<(String, Value)> {
+    let content = json!({"parts": [{"text": "hi"}]});
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
+    let batch = json!({"requests": [{"model": format!("models/{model}"), "content": content}]});
+    let video = json!({"instances": [{"prompt": "hi"}]});
+    let mut named = Vec::new();
+    for version in ["v1", "v1beta"] {
+        for (method, body) in [
+            ("generateContent", &contents),
+            ("streamGenerateContent", &contents),
+            ("countTokens", &contents),
+            ("embedContent", &json!({"content": content})),
+            ("batchEmbedContents", &batch),
+            ("predictLongRunning", &video),
+        ] {
+            let target = format!("/{version}/models/{model}:{method}");
+            named.push((target, body.clone()));
+        }
+    }
+    named
+}
+
 /// Calls of this model, on all endpoints that take a model.
 fn calls(model: &str) -> Vec<(String, Request)> {
     let message = json!([{"role": "user", "content": "hi"}]);
-    let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
-    let named = |method: &str, body: Value| (format!("/v1beta/models/{model}:{method}"), body);
-    let in_v1 = |method: &str, body: Value| (format!("/v1/models/{model}:{method}"), body);
     let of = |target: &str, body: Value| (target.to_owned(), body);
     let bodies = [
         of(
@@ -59,28 +79,7 @@ fn calls(model: &str) -> Vec<(String, Request)> {
             "/v1beta/interactions",
             json!({"model": model, "input": "hi"}),
         ),
-        named("generateContent", json!({"contents": contents})),
-        named("streamGenerateContent", json!({"contents": contents})),
-        named("countTokens", json!({"contents": contents})),
-        named(
-            "embedContent",
-            json!({"content": {"parts": [{"text": "hi"}]}}),
-        ),
-        named(
-            "predictLongRunning",
-            json!({"instances": [{"prompt": "hi"}]}),
-        ),
-        named(
-            "batchEmbedContents",
-            json!({"requests": [{"model": format!("models/{model}"), "content": {"parts": [{"text": "hi"}]}}]}),
-        ),
         of("/v1/interactions", json!({"model": model, "input": "hi"})),
-        in_v1("generateContent", json!({"contents": contents})),
-        in_v1("streamGenerateContent", json!({"contents": contents})),
-        in_v1(
-            "predictLongRunning",
-            json!({"instances": [{"prompt": "hi"}]}),
-        ),
         of(
             "/v1/videos/edits",
             json!({"model": model, "prompt": "hi", "video": {"url": "https://a.example/v.mp4"}}),
@@ -113,6 +112,7 @@ fn calls(model: &str) -> Vec<(String, Request)> {
     ];
     let mut calls: Vec<(String, Request)> = bodies
         .into_iter()
+        .chain(named_in_path(model))
         .map(|(target, body)| (target.clone(), Request::post(&target).json(&body)))
         .collect();
     for (target, file) in [

@@ -23,6 +23,26 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Runs a printed call in a shell, and returns its answer.
+async fn answer_of(call: &str) -> Value {
+    let line = call.replacen("curl", "curl -sS", 1);
+    let mut shell = tokio::process::Command::new("sh");
+    let output = shell.args(["-c", &line]).output().await.unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The charge of a usage without cached tokens.
+fn charge_micro(usage: &Value, price: &Value) -> u64 {
+    // Prices are in credits per million tokens, which are micro-credits per token.
+    let cost = |tokens: &str, price_of: &str| {
+        let price: ledger::Micro = price[price_of].as_str().unwrap().parse().unwrap();
+        usage[tokens].as_u64().unwrap() * u64::try_from(price.get()).unwrap()
+    };
+    let cost = cost("prompt_tokens", "input") + cost("completion_tokens", "output");
+    assert!(cost > 0, "{usage} {price}");
+    cost.div_ceil(1_000_000)
+}
+
 const SECRETS: [(&str, &str); 2] = [
     ("OPENAI_API_KEY", "sk-openai-secret"),
     ("ANTHROPIC_API_KEY", "sk-anthropic-secret"),
@@ -113,17 +133,11 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     let body: Value = serde_json::from_str(body).unwrap();
     let key = created["api_key"].as_str().unwrap();
     assert_eq!(body["model"], created["model"]);
-    let answer = if Command::new("curl").arg("--version").output().is_ok() {
-        let line = call.replacen("curl", "curl -sS", 1);
-        let output = tokio::process::Command::new("sh")
-            .args(["-c", &line])
-            .output()
-            .await
-            .unwrap();
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()
-    } else {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("the call is not made: curl is missing");
         return;
-    };
+    }
+    let answer = answer_of(call).await;
     assert_eq!(answer["model"], created["model"], "{answer}");
     assert!(
         answer["choices"][0]["message"]["content"].is_string(),
@@ -140,15 +154,8 @@ async fn the_keys_of_two_vendors_make_a_gateway_whose_printed_call_is_answered_a
     .await;
     let mut models = checked["models"].as_array().unwrap().iter();
     let model = models.find(|it| it["id"] == created["model"]).unwrap();
-    // Prices are in credits per million tokens, which are micro-credits per token.
-    let cost = |tokens: &str, price: &str| {
-        let price: ledger::Micro = model["price"][price].as_str().unwrap().parse().unwrap();
-        answer["usage"][tokens].as_i64().unwrap() * price.get()
-    };
-    let charge = cost("prompt_tokens", "input") + cost("completion_tokens", "output");
-    assert!(charge > 0);
-    let left = 10_000_000 - u64::try_from(charge).unwrap().div_ceil(1_000_000);
-    assert_eq!(micro(&wallet, "balance"), left, "{answer}");
+    let charge = charge_micro(&answer["usage"], &model["price"]);
+    assert_eq!(micro(&wallet, "balance"), 10_000_000 - charge, "{answer}");
 }
 
 #[tokio::test]

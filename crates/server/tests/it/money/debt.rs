@@ -56,6 +56,8 @@ async fn assert_within_debt_limit(
         assert!(text.contains("could cost at most"), "{text}");
     }
     canned.wait_for_requests(8).await;
+    // The holds in a balance are durable, so commands see them too.
+    gateway.balance(&key).await;
     let exposed = gateway.cli_json(&["wallet", "show", "poor"]).await;
     assert!(micro(&exposed, "exposed") > 9 * 1_000_000, "{exposed}");
     canned.release_answers();

@@ -41,7 +41,9 @@ profile = { base = "video-a" }
 "#;
 
 /// The lines of a report by channel and model.
-async fn report(gateway: &TestGateway) -> Vec<Value> {
+async fn report(gateway: &TestGateway, key: &Key) -> Vec<Value> {
+    // The charges in a balance are durable, so commands see them too.
+    gateway.balance(key).await;
     let arguments = ["ledger", "report", "--by", "channel,model", "--json"];
     let output = gateway.cli(&arguments).await;
     let lines = output.stdout.lines();
@@ -72,7 +74,7 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
     gateway.sim.queue_faults("*", "status=503", 1).unwrap();
     let unknown = resold(&gateway, &key).await;
     assert_eq!(gateway.upstream_calls(), 3);
-    let rows = report(&gateway).await;
+    let rows = report(&gateway, &key).await;
     let known = line(&rows, "near", "maker/resold");
     assert_eq!(known["charge_micro"], costed.to_string(), "{known}");
     let cost = micro(&known, "cost_micro");
@@ -103,7 +105,7 @@ async fn the_route_that_answers_gives_the_cost_and_no_other() {
 async fn the_journal_tells_what_a_call_cost() {
     let (gateway, key) = GatewayBuilder::default().entries(ENTRIES).funded().await;
     resold(&gateway, &key).await;
-    let cost = micro(&report(&gateway).await[0], "cost_micro");
+    let cost = micro(&report(&gateway, &key).await[0], "cost_micro");
     let row = eventually("the row", async || {
         let output = gateway.cli(&["logs", "--json"]).await;
         serde_json::from_str::<Value>(output.stdout.lines().next()?).ok()
@@ -124,7 +126,7 @@ async fn embeddings_and_tasks_have_costs_too() {
     let video_body = json!({ "model": "maker/film", "prompt": "a boat", "seconds": "6" });
     let id = videos::create(&gateway, &key, &video_body).await;
     videos::wait_for_end(&gateway, &key, &id).await;
-    let rows = report(&gateway).await;
+    let rows = report(&gateway, &key).await;
     for model in ["maker/numbers", "maker/film"] {
         let row = line(&rows, "near", model);
         let (charge, cost) = (micro(&row, "charge_micro"), micro(&row, "cost_micro"));

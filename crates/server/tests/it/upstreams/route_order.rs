@@ -74,9 +74,10 @@ async fn the_fastest_route_is_tried_first_once_both_are_measured() {
     let (gateway, key) = gateway().await;
     for stream in [false, true] {
         gateway.sim.forget_calls();
+        // Longer than the other route takes on a busy machine.
         gateway
             .sim
-            .queue_faults("route-a", "delay=300ms", 50)
+            .queue_faults("route-a", "delay=1500ms", 50)
             .unwrap();
         let body = with(hello("maker/fast"), &json!({ "stream": stream }));
         for _ in 0..12 {

@@ -159,10 +159,14 @@ impl CallKind for Embeddings {
 
     async fn encode_for(
         &mut self,
-        _: &Engine,
+        engine: &Engine,
         model: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
+        if route.channel.spec().private_network {
+            let links = self.request.fetchable_urls()?;
+            engine.caller_urls.check(links).await?;
+        }
         let encoded = encode(route, &self.request)?.ok_or_else(|| model.unreachable())?;
         let endpoint = match encoded.form {
             Form::List => Endpoint::Embeddings,

@@ -95,10 +95,14 @@ impl CallKind for SpeechRequest {
 
     async fn encode_for(
         &mut self,
-        _: &Engine,
+        engine: &Engine,
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
+        if route.channel.spec().private_network {
+            let links = native::fetchable_media_urls(&self.0.body)?;
+            engine.caller_urls.check(links).await?;
+        }
         let body = vec![self.0.body.clone()];
         Ok(Encoded {
             call: UpstreamRequest::json(Endpoint::Speech, Arc::clone(&route.model), body),

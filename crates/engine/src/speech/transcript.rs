@@ -95,12 +95,9 @@ impl CallKind for TranscriptRequest {
         _: &Model,
         route: &Route,
     ) -> Result<Encoded, Failure> {
-        // An upstream inside a private network must not fetch a URL for a caller that could not
-        // reach it.
-        if let Some(url) = &self.transcript.url
-            && route.channel.spec().private_network
-        {
-            engine.caller_urls.check(vec![url.clone()]).await?;
+        if route.channel.spec().private_network {
+            let links = self.transcript.fetchable_urls();
+            engine.caller_urls.check(links).await?;
         }
         let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");

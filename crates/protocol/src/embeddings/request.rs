@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use crate::count::InputCount;
+use crate::failure::Failure;
+use crate::request_head;
 
 /// The form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,13 @@ pub struct Request {
     pub(super) body: Bytes,
     /// The positions of the values that name the model.
     pub(super) model_spans: Vec<std::ops::Range<usize>>,
+}
+
+impl Request {
+    /// All URLs that an upstream may fetch for this request.
+    pub fn fetchable_urls(&self) -> Result<Vec<String>, Failure> {
+        request_head::fetchable_media_urls(&self.body)
+    }
 }
 
 /// A request to be sent to an upstream.

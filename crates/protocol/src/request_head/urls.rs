@@ -40,22 +40,28 @@ const MEDIA_TEXTS: [&str; 8] = [
     "user",
 ];
 
-/// All web URLs of a text request in places that an upstream may fetch from: images, files, tool
-/// servers.
+/// Members of a request for media with labels, which no upstream fetches.
+const LABELS: [&str; 2] = ["labels", "metadata"];
+
+/// A longer word before a colon is no scheme of a URL.
+const SCHEME_BYTES: usize = 16;
+
+/// All URLs of a text request in places that an upstream may fetch from: images, files, tool
+/// servers. Data URIs are left out. The rest need not be valid URLs.
 pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Failure> {
     find(body, Places::OfText(dialect))
 }
 
-/// All web URLs that an upstream may fetch from for a request for pictures or videos. Their members
-/// have many names, and members that we do not know reach the upstream too. So every string counts
-/// that is not a text.
+/// All URLs that an upstream may fetch from for a request for pictures, videos, speech or
+/// embeddings. Their members have many names, and members that we do not know reach the upstream
+/// too. So every string counts that is not a text.
 pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
     find(body, Places::OfMedia)
 }
 
 /// The URL that an upstream may fetch from for a field of a form.
 pub(crate) fn fetchable_field(name: &str, text: &str) -> Option<String> {
-    let is_fetched = Places::OfMedia.may_hold_url(name) && is_web_url(text);
+    let is_fetched = !Places::OfMedia.excludes(name) && Places::OfMedia.is_fetched(name, text);
     is_fetched.then(|| text.trim().to_owned())
 }
 
@@ -68,18 +74,21 @@ enum Places {
 
 impl Places {
     /// Whether nothing inside a member is fetched.
-    fn exclude(self, member: &str) -> bool {
+    fn excludes(self, member: &str) -> bool {
         match self {
             Self::OfText(dialect) => is_tool_data(dialect, member),
-            Self::OfMedia => false,
+            Self::OfMedia => LABELS.contains(&member),
         }
     }
 
-    /// Whether a string in a member may be a URL that is fetched.
-    fn may_hold_url(self, member: &str) -> bool {
+    /// Whether a string in a member may be fetched. Servers take more for a URL than its standard
+    /// allows, so a member for URLs counts whatever it holds.
+    fn is_fetched(self, member: &str, text: &str) -> bool {
         match self {
-            Self::OfText(_) => holds_url(member),
-            Self::OfMedia => !MEDIA_TEXTS.contains(&member),
+            Self::OfText(_) => {
+                holds_url(member) && scheme(text).as_deref() != Some("data") && !text.is_empty()
+            }
+            Self::OfMedia => !MEDIA_TEXTS.contains(&member) && is_url(text),
         }
     }
 }
@@ -100,15 +109,15 @@ fn collect(
     match cursor.shape()? {
         Shape::Object => cursor.object(|cursor, name| {
             let name = name.decode_lossy();
-            if places.exclude(&name) {
+            if places.excludes(&name) {
                 return cursor.value().map(drop).map_err(Failure::from);
             }
             collect(places, cursor, &name, found)
         }),
         Shape::Array => cursor.array(|cursor| collect(places, cursor, member, found)),
-        Shape::String if places.may_hold_url(member) => {
+        Shape::String => {
             let url = cursor.string()?.decode_lossy();
-            if is_web_url(&url) {
+            if places.is_fetched(member, &url) {
                 found.push(url.into_owned());
             }
             Ok(())
@@ -129,13 +138,33 @@ pub(super) fn holds_url(member: &str) -> bool {
     ending.is_some_and(|it| it.eq_ignore_ascii_case("url") || it.eq_ignore_ascii_case("uri"))
 }
 
-fn is_web_url(url: &str) -> bool {
-    let url = url.trim_start();
-    let has = |scheme: &str| {
-        let start = url.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    has("http:") || has("https:")
+/// Whether a text is a URL that can be fetched, as lenient servers read it.
+fn is_url(text: &str) -> bool {
+    match scheme(text).as_deref() {
+        Some("http" | "https" | "file" | "ftp") => true,
+        Some("data") | None => false,
+        Some(_) => text.contains("://"),
+    }
+}
+
+/// The scheme of a URL in lower case. Parsers ignore blanks and control characters before a URL,
+/// and tabs and line breaks anywhere in it.
+fn scheme(text: &str) -> Option<String> {
+    let mut scheme = String::new();
+    let start = text.trim_start_matches(|char: char| char.is_whitespace() || char.is_control());
+    for char in start
+        .chars()
+        .filter(|char| !matches!(char, '\t' | '\n' | '\r'))
+    {
+        match char {
+            ':' => return (!scheme.is_empty()).then_some(scheme),
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '+' | '-' | '.' if scheme.len() < SCHEME_BYTES => {
+                scheme.push(char.to_ascii_lowercase());
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -168,15 +197,17 @@ mod tests {
             (
                 Generate,
                 r#"{"contents":[{"parts":[{"fileData":{"fileUri":"https://a.b/1"}},
-                {"file_data":{"file_uri":"gs://a/b"}},{"functionCall":{"args":{"url":"http://no"}}},
+                {"file_data":{"file_uri":"gs://a/b"}},{"x":{"fileUri":""}},{"functionCall":{"args":{"url":"http://no"}}},
                 {"functionResponse":{"response":{"uri":"http://no"}}}]}]}"#,
-                &["https://a.b/1"],
+                &["https://a.b/1", "gs://a/b"],
             ),
             (
                 Interactions,
                 r#"{"input":[{"type":"image","uri":"https://a.b/1"},
-                {"type":"image","uri":"data:image/png;base64,AA"}]}"#,
-                &["https://a.b/1"],
+                {"type":"image","uri":"data:image/png;base64,AA"},
+                {"type":"image","uri":"ht\tp://a.b/2"},{"type":"image","uri":"/etc/hosts"},
+                {"type":"image","uri":" \u0001DATA:image/png;base64,AA"}]}"#,
+                &["https://a.b/1", "ht\tp://a.b/2", "/etc/hosts"],
             ),
         ] {
             assert_eq!(
@@ -193,7 +224,8 @@ mod tests {
             (
                 r#"{"prompt":"https://no","image":"https://a.b/1","images":["http:a.b",
                 {"image_url":{"url":" HTTP://a.b/2"}}],"mask":{"x_unknown":"https://a.b/3"},
-                "callback_url":"https://no","user":"https://no","n":1}"#,
+                "callback_url":"https://no","user":"https://no","n":1,"aspect_ratio":"16:9",
+                "metadata":{"link":"https://no"},"size":"a: b"}"#,
                 &[
                     "https://a.b/1",
                     "http:a.b",
@@ -210,9 +242,13 @@ mod tests {
                 r#"{"instances":[{"prompt":"a","image":{"gcsUri":"gs://a/b"},
                 "referenceImages":[{"image":{"uri":"https://a.b/1"}}]}],
                 "parameters":{"negativePrompt":"http://no","storageUri":"https://a.b/2"}}"#,
-                &["https://a.b/1", "https://a.b/2"],
+                &["gs://a/b", "https://a.b/1", "https://a.b/2"],
             ),
             (r#"{"input":"https://no"}"#, &[]),
+            (
+                r#"{"image":["\u0001http://a.b","h\nttp:a.b","file:a","s3://a","data:x","ht tp://a"]}"#,
+                &["\u{1}http://a.b", "h\nttp:a.b", "file:a", "s3://a"],
+            ),
             (
                 r#"{"input":[{"type":"image","uri":"https://a.b/1"}]}"#,
                 &["https://a.b/1"],

@@ -6,6 +6,7 @@ use crate::guard;
 use crate::guard::form_field;
 use crate::guard::is_web_url;
 use crate::multipart::{Form, Part};
+use crate::request_head;
 
 /// The part that is not text.
 const FILE: &str = "file";
@@ -43,6 +44,14 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// All URLs that an upstream may fetch for this request.
+    pub fn fetchable_urls(&self) -> Vec<String> {
+        let texts = self.parts.iter().filter(|part| part.name != FILE);
+        texts
+            .filter_map(|part| request_head::fetchable_field(&part.name, &part.text()))
+            .collect()
+    }
+
     /// The form for an upstream that uses this name for the model.
     pub fn form(&self, upstream_model: &str) -> Form {
         let mut parts = Vec::with_capacity(self.parts.len() + 1);

@@ -31,6 +31,16 @@ routes = [{ channel = "inside", model = "sim-film" }]
 price = { video_tokens = "1" }
 profile = { base = "content-2.0" }
 [[model]]
+id = "maker/inner-vectors"
+kind = "embedding"
+routes = [{ channel = "inside", model = "sim-embed" }]
+price = { input = "1" }
+[[model]]
+id = "maker/inner-voice"
+kind = "audio"
+routes = [{ channel = "inside", model = "sim-voice" }]
+price = { tts_characters = "1", stt_second = "0.001" }
+[[model]]
 id = "maker/omni"
 kind = "video"
 routes = [{ channel = "inside", model = "sim-omni" }]
@@ -38,7 +48,7 @@ price = { video_second = "0.1" }
 profile = { base = "omni-1.1" }
 "#;
 
-/// Requests for pictures and videos that name a URL.
+/// Requests that are not for text and name a URL.
 fn requests(url: &str) -> Vec<Request> {
     let picture = |member: &str, value: Value| {
         let mut body = json!({ "model": "maker/paint", "prompt": "a boat" });
@@ -72,22 +82,30 @@ fn requests(url: &str) -> Vec<Request> {
             "/v1beta/interactions",
             json!({ "model": "maker/omni", "input": omni, "background": true }),
         ),
+        (
+            "/v1/embeddings",
+            json!({ "model": "maker/inner-vectors", "input": "a boat", "x_image": { "at": url } }),
+        ),
+        (
+            "/v1/tts",
+            json!({ "model": "maker/inner-voice", "text": "a boat", "language": "en", "x_voice": url }),
+        ),
     ];
     let in_json = in_json.map(|(path, body)| Request::post(path).json(&body));
-    let fields = [
-        ("model", "maker/paint"),
-        ("prompt", "a boat"),
-        ("image", url),
-    ];
-    let (content_type, body) = form(&fields, &[]);
-    let in_form = Request::post("/v1/images/edits").header("content-type", &content_type);
-    let mut requests = Vec::from(in_json);
-    requests.push(in_form.body(body));
-    requests
+    let edit = ["maker/paint", "image"];
+    let transcript = ["maker/inner-voice", "x_audio"];
+    let in_forms = [("/v1/images/edits", edit), ("/v1/stt", transcript)];
+    let in_forms = in_forms.map(|(path, [model, member])| {
+        let fields = [("model", model), ("prompt", "a boat"), (member, url)];
+        let (content_type, body) = form(&fields, &[("file", b"RIFF")]);
+        let request = Request::post(path).header("content-type", &content_type);
+        request.body(body)
+    });
+    in_json.into_iter().chain(in_forms).collect()
 }
 
 #[tokio::test]
-async fn requests_for_pictures_and_videos_do_not_tell_an_upstream_of_its_neighbours() {
+async fn requests_for_media_do_not_tell_an_upstream_of_its_neighbours() {
     let (gateway, key): (TestGateway, _) =
         GatewayBuilder::default().entries(ENTRIES).funded().await;
     for request in requests("https://10.0.0.1/a.png") {
@@ -98,6 +116,13 @@ async fn requests_for_pictures_and_videos_do_not_tell_an_upstream_of_its_neighbo
             text.contains("A URL of the request is not accepted"),
             "{text}"
         );
+    }
+    // Some protocols refuse these spellings for every upstream.
+    for url in ["\u{1}ht\ttp:10.0.0.1/a.png", "file:///etc/hosts"] {
+        for request in requests(url) {
+            let answer = gateway.send(&request.bearer(&key.secret)).await;
+            assert_eq!(answer.status(), 400, "{url}: {}", answer.text());
+        }
     }
     assert_eq!(gateway.upstream_calls(), 0);
     assert_eq!(gateway.usage(&key).await, 0);

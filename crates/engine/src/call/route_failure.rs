@@ -180,13 +180,18 @@ impl RouteFailure {
         broken: &UnusableAnswer,
         attempt: &mut Attempt<'_>,
     ) -> Self {
+        let failure = broken_failure(&route.channel, broken);
+        // The text of an upstream may repeat the request. Only the journal gets it.
+        let problem = match broken {
+            UnusableAnswer::Failure(failure) => failure.message.clone(),
+            other => other.to_string().into(),
+        };
         tracing::warn!(
             request_id = attempt.request_id(),
             channel = route.channel.name(),
-            %broken,
+            %problem,
             "an upstream's answer cannot be used"
         );
-        let failure = broken_failure(broken);
         // A channel that refuses the request with status 200 is healthy.
         attempt.report(if failure.status() < 500 {
             CallOutcome::Served
@@ -200,10 +205,15 @@ impl RouteFailure {
     }
 }
 
-/// The failure that the client gets for a broken answer.
-pub(crate) fn broken_failure(broken: &UnusableAnswer) -> Failure {
+/// The failure that the client gets for a broken answer of a channel. Its cause contains no secret of the channel.
+pub(crate) fn broken_failure(channel: &Channel, broken: &UnusableAnswer) -> Failure {
     match broken {
-        UnusableAnswer::Failure(failure) => failure.clone(),
+        UnusableAnswer::Failure(failure) => {
+            let mut failure = failure.clone();
+            let cause = failure.cause.take();
+            failure.cause = cause.map(|cause| channel.without_credential(&cause).into());
+            failure
+        }
         UnusableAnswer::Malformed(_) | UnusableAnswer::TooLarge(_) | UnusableAnswer::Unfinished => {
             Failure::upstream_error()
         }

@@ -253,7 +253,12 @@ impl<K: CallKind> Call<K> {
         let engine = self.progress.engine();
         let mut started = StartedStream {
             content_type: self.kind.content_type(response.content_type.as_ref()),
-            source: StreamSource::new(response.body, translator, engine.budget().clone()),
+            source: StreamSource::new(
+                response.body,
+                route.channel.clone(),
+                translator,
+                engine.budget().clone(),
+            ),
             out: ByteQueue::new(),
             broken: None,
         };

@@ -193,11 +193,11 @@ impl StreamRelay {
             Some(Ok(chunk)) => source
                 .translator
                 .push(chunk, &mut self.out)
-                .map_err(|broken| broken_failure(&broken)),
+                .map_err(|broken| broken_failure(&source.channel, &broken)),
             None => source
                 .translator
                 .end(&mut self.out)
-                .map_err(|broken| broken_failure(&broken)),
+                .map_err(|broken| broken_failure(&source.channel, &broken)),
             Some(Err(error)) => {
                 let request_id = &*self.request_id;
                 tracing::warn!(

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use protocol::{ByteQueue, Translator};
 use store::AdmitError;
-use upstream::Body;
+use upstream::{Body, Channel};
 
 use crate::call::collect_body::FREE_BYTES;
 use crate::memory_budget::{MemoryBudget, MemoryShare};
@@ -16,6 +16,7 @@ pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + S
 /// The stream of an upstream, and its translator.
 pub(crate) struct StreamSource {
     pub(crate) upstream: Body,
+    pub(crate) channel: Channel,
     pub(crate) translator: Translator,
     budget: MemoryBudget,
     /// The node memory that is charged for large events.
@@ -23,9 +24,15 @@ pub(crate) struct StreamSource {
 }
 
 impl StreamSource {
-    pub(crate) fn new(upstream: Body, translator: Translator, budget: MemoryBudget) -> Self {
+    pub(crate) fn new(
+        upstream: Body,
+        channel: Channel,
+        translator: Translator,
+        budget: MemoryBudget,
+    ) -> Self {
         Self {
             upstream,
+            channel,
             translator,
             budget,
             share: None,

@@ -111,7 +111,7 @@ async fn what_waits_for_the_caller_is_charged_to_the_node_until_it_is_taken() {
 }
 
 /// The body of an open response, and the upstream's end of its connection.
-async fn open_body() -> (upstream::Body, DuplexStream) {
+async fn open_body() -> (upstream::Body, Channel, DuplexStream) {
     let spec = ChannelSpec {
         name: "up".to_owned(),
         preset: "sim".parse().unwrap(),
@@ -136,7 +136,7 @@ async fn open_body() -> (upstream::Body, DuplexStream) {
         connection
     };
     let (sent, connection) = tokio::join!(channel.send(&request), accept);
-    (sent.unwrap().body, connection)
+    (sent.unwrap().body, channel, connection)
 }
 
 /// A stream with more output than its hold covers. The ledger answers when the test sends on the returned channel.
@@ -159,10 +159,11 @@ async fn unpaid(scene: &Scene) -> (StreamRelay, DuplexStream, oneshot::Sender<()
     let step = admission.next_step(translator.summary()).unwrap();
     let store = admission.engine().store.clone();
     let (answer, waits) = oneshot::channel();
-    let (body, connection) = open_body().await;
+    let (body, channel, connection) = open_body().await;
     let mut relay = relay(admission, out);
     relay.source = Some(StreamSource::new(
         body,
+        channel,
         translator,
         MemoryBudget::new(1 << 20),
     ));

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, GatewayBuilder, Key, MODEL, TestGateway, UPSTREAM_KEY, ask, with};
+use crate::harness::{
+    Answer, CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, MODEL, TestGateway, UPSTREAM_KEY,
+    ask, with,
+};
 
 /// The response headers that the answers in these tests may have.
 pub(crate) const ALLOWED_HEADERS: [&str; 14] = [
@@ -267,5 +270,31 @@ async fn the_log_keeps_every_secret() {
     let log = gateway.log().join("\n");
     for secret in [UPSTREAM_KEY, &key.secret, "private question", "sim-bad-key"] {
         assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}
+
+/// Also if the upstream repeats them in an error with status 200.
+#[tokio::test]
+async fn the_log_does_not_repeat_errors_in_a_200() {
+    let message = "Incorrect key vnd_4711abc; prompt 'a very private question' was blocked";
+    let error = json!({ "error": { "message": message, "type": "server_error" } }).to_string();
+    for stream in [false, true] {
+        let canned = if stream {
+            CannedUpstream::stream(&format!("data: {error}\n\n")).await
+        } else {
+            CannedUpstream::json(&error).await
+        };
+        let builder = GatewayBuilder::default().entries(&canned.entries());
+        let (gateway, key) = builder.funded().await;
+        let more = json!({ "model": CANNED_MODEL, "stream": stream });
+        let answer = gateway.chat(&key, &with(ask("hello"), &more)).await;
+        assert_eq!(answer.status(), 502, "{}", answer.text());
+        let is_it = |line: &str| line.contains("answer cannot be used");
+        let line = gateway.logged("an unusable answer", is_it).await;
+        assert!(line.contains("\"canned\""), "{line}");
+        let log = gateway.log().join("\n");
+        for secret in ["vnd_4711abc", "private question"] {
+            assert!(!log.contains(secret), "{secret} in {log}");
+        }
     }
 }

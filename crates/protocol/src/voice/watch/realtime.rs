@@ -9,6 +9,7 @@ use super::text_tokens::TextMeter;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, write_string};
 use crate::scrub::Names;
+use crate::tool::Tool;
 
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
@@ -43,9 +44,13 @@ impl RealtimeMeter {
 
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
         let text = match frame {
-            Frame::Binary(audio) => {
-                self.meter_audio(self.input.ticks(audio));
-                return Verdict::Relay;
+            // An upstream may accept events in either kind of frame.
+            Frame::Binary(bytes) => {
+                let Some(text) = object_text(bytes) else {
+                    self.meter_audio(self.input.ticks(bytes));
+                    return Verdict::Relay;
+                };
+                text
             }
             Frame::Text(text) => text,
         };
@@ -56,7 +61,10 @@ impl RealtimeMeter {
             },
             // A frame that cannot be read counts by its bytes (S7).
             Err(EventError::NotAnEvent) => {
-                self.meter_audio(self.input.ticks_of_base64(text));
+                self.meter_audio(match frame {
+                    Frame::Binary(bytes) => self.input.ticks(bytes),
+                    Frame::Text(text) => self.input.ticks_of_base64(text),
+                });
                 Verdict::Relay
             }
             Err(EventError::Ambiguous(failure)) => Verdict::refuse(failure, None),
@@ -208,6 +216,12 @@ impl RealtimeMeter {
     }
 }
 
+/// The text of a frame that begins like a JSON object.
+fn object_text(bytes: &[u8]) -> Option<&str> {
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    is_object.then(|| std::str::from_utf8(bytes).ok())?
+}
+
 /// The properties of a conversation item that decide how it is metered.
 #[derive(Debug, Default)]
 struct Item {
@@ -273,8 +287,8 @@ fn refuse_template(holder: &Members<'_>, path: &'static str) -> Result<(), Failu
 fn refuse_file_search(holder: &Members<'_>) -> Result<(), Failure> {
     for tool in objects_of(holder.get("tools")?, "session.tools")? {
         let kind = tool.get("type")?.and_then(text_of);
-        if kind.is_some_and(|kind| kind == "file_search") {
-            let why = "The tool `file_search` is not available.";
+        if let Some(kind) = kind.filter(|kind| Tool::of(kind) == Some(Tool::FileSearch)) {
+            let why = format!("The tool `{kind}` is not available.");
             return Err(Failure::stateful_not_supported(why).param("session.tools"));
         }
     }

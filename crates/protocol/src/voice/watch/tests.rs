@@ -378,6 +378,10 @@ fn storage_requests_are_refused_and_the_session_continues() {
             Some("session.tools"),
         ),
         (
+            r#"{"type":"session.update","event_id":"e1","session":{"tools":[{"type":"collections_search"}]}}"#,
+            Some("session.tools"),
+        ),
+        (
             r#"{"type":"response.create","event_id":"e1","response":{"tools":[{"type":"file\u005fsearch"}]}}"#,
             Some("session.tools"),
         ),
@@ -399,15 +403,17 @@ fn storage_requests_are_refused_and_the_session_continues() {
             None,
         ),
     ] {
-        let verdict = Watch::realtime("m/v").on_client(Frame::Text(event));
-        match (verdict, param) {
-            (Verdict::Relay, None) => {}
-            (Verdict::Refuse { failure, event_id }, Some(param)) => {
-                assert_eq!(failure.code.as_str(), "stateful_not_supported");
-                assert_eq!(failure.param.as_deref(), Some(param));
-                assert_eq!(event_id.as_deref(), Some("e1"));
+        let spaced = format!("\n {event}");
+        for frame in [Frame::Text(event), Frame::Binary(spaced.as_bytes())] {
+            match (Watch::realtime("m/v").on_client(frame), param) {
+                (Verdict::Relay, None) => {}
+                (Verdict::Refuse { failure, event_id }, Some(param)) => {
+                    assert_eq!(failure.code.as_str(), "stateful_not_supported");
+                    assert_eq!(failure.param.as_deref(), Some(param));
+                    assert_eq!(event_id.as_deref(), Some("e1"));
+                }
+                (verdict, _) => panic!("{event}: {verdict:?}"),
             }
-            (verdict, _) => panic!("{event}: {verdict:?}"),
         }
     }
 }

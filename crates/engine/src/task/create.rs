@@ -26,6 +26,7 @@ use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
+use crate::text::capability_check::refuse_unpriced_tools;
 
 /// The lifetime of a task whose request does not set one (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -142,6 +143,9 @@ async fn prepare(
         return Err(Failure::model_not_supported(message));
     }
     request.check(&model.profile)?;
+    if engine.settings.refuse_unpriced_tools {
+        refuse_unpriced_tools(model, request.tools())?;
+    }
     let draft = match request.draft() {
         Some(draft) => Some(engine.draft(call, wire_protocol, &*request, draft).await?),
         None => None,

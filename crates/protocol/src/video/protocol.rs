@@ -10,6 +10,7 @@ use super::media::HostedMedium;
 use super::task::{Cause, CreationResult, Outcome, PollResult, RunningState, Task, UsageBound};
 use crate::failure::Failure;
 use crate::profile::Profile;
+use crate::tool::Tools;
 
 /// A creation request that was read and that obeys the rules of its protocol.
 pub trait CreationRequest: Debug + Send + Sync {
@@ -37,6 +38,11 @@ pub trait CreationRequest: Debug + Send + Sync {
     /// The maximum duration of the task, if the request sets it.
     fn lifetime(&self) -> Option<Duration> {
         None
+    }
+
+    /// Built-in tools that the request offers.
+    fn tools(&self) -> Tools {
+        Tools::default()
     }
 
     /// Our id of an earlier task of the client that this task continues. The engine finds it among

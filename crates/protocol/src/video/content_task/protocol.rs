@@ -10,6 +10,7 @@ use super::snapshot::{failed, plain};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::profile::Profile;
+use crate::tool::{Tool, Tools};
 use crate::video::{
     Cause, CreationRequest, CreationResult, CreationTarget, Deletion, Draft, HostedMedium, Outcome,
     PollResult, Protocol, RunningState, Task, UsageBound,
@@ -62,6 +63,14 @@ impl CreationRequest for Request {
     fn lifetime(&self) -> Option<Duration> {
         let expires_after = self.expires_after_s.map(Duration::from_secs);
         expires_after.map(|seconds| seconds + GRACE)
+    }
+
+    fn tools(&self) -> Tools {
+        let mut tools = Tools::default();
+        for tool in self.options.tools.iter().filter_map(|kind| Tool::of(kind)) {
+            tools.add(tool);
+        }
+        tools
     }
 
     fn draft(&self) -> Option<&str> {

@@ -517,3 +517,22 @@ async fn killed_again_and_again_each_task_ends_and_settles_once() {
     assert_eq!(gateway.frozen(&key).await, 0);
     gateway.verify().await;
 }
+
+#[tokio::test]
+async fn searches_without_a_price_are_refused_if_the_operator_says_so() {
+    for refuses in [false, true] {
+        let setting = format!("refuse_unpriced_tools = {refuses}");
+        let builder = builder().setting("ledger", &setting);
+        let (gateway, key) = builder.funded().await;
+        let tools = json!({ "tools": [{ "type": "web_search" }] });
+        let body = with(video_body("a boat"), &tools);
+        let request = Request::post("/v1/contents/generations/tasks").json(&body);
+        let answer = gateway.send(&request.bearer(&key.secret)).await;
+        if refuses {
+            assert_eq!(answer.failure(), (400, "unsupported_parameter".to_owned()));
+            assert_eq!(gateway.upstream_calls(), 0);
+        } else {
+            answer.ok();
+        }
+    }
+}

@@ -23,7 +23,7 @@ pub(super) fn sources(form: &Form) -> impl Iterator<Item = &Part> {
     form.parts.iter().filter(|part| is_source(&part.name))
 }
 
-fn is_source(name: &str) -> bool {
+pub(super) fn is_source(name: &str) -> bool {
     let (list, index) = name
         .strip_suffix(']')
         .and_then(|name| name.split_once('['))

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use protocol::Failure;
 use store::{Media, Store};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use upstream::Guarded;
@@ -180,10 +181,15 @@ impl Engine {
     }
 
     /// Waits until all background tasks have ended, such as calls that outlive their callers, and flushes the ledger.
-    pub async fn finish(&self) {
+    /// Those that take longer than `within` are told to end.
+    pub async fn finish(&self, within: Duration) {
         self.stopping.cancel();
         self.tasks.close();
-        self.tasks.wait().await;
+        // A creation that answers only with its result may take half an hour.
+        if timeout(within, self.tasks.wait()).await.is_err() {
+            self.end_streams();
+            self.tasks.wait().await;
+        }
         if let Err(error) = self.store.flush().await {
             tracing::error!(%error, "the ledger could not be flushed; open holds are closed at the next start");
         }

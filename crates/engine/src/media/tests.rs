@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -439,7 +440,7 @@ async fn the_address_policy_holds_but_for_the_channels_own_origin() {
 #[tokio::test]
 async fn a_node_that_leaves_gives_its_copies_up() {
     let scene = Scene::new();
-    scene.engine.finish().await;
+    scene.engine.finish(Duration::from_secs(30)).await;
     let copied = scene
         .copy(MediaKind::Mp4, base64(&film(b"isom", 1000)))
         .await;

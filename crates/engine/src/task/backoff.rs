@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 
-/// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`, and is never
-/// shorter than the upstream asks for.
+/// The longest pause that an upstream can ask for. A video may be ready long before the time that a limit names, and its
+/// URL at the upstream does not live for ever.
+const ASKED_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`, and is not shorter
+/// than the upstream asks for.
 pub(super) fn poll_pause(
     first: Duration,
     longest: Duration,
@@ -19,7 +23,8 @@ pub(super) fn poll_pause(
         }
         pause += pause / 2;
     }
-    jittered(pause.min(longest)).max(retry_after.unwrap_or_default())
+    let asked = retry_after.unwrap_or_default().min(ASKED_MAX);
+    jittered(pause.min(longest)).max(asked)
 }
 
 /// Adds up to a tenth of the pause at random, so that tasks that started together drift apart.
@@ -49,6 +54,7 @@ mod tests {
             (5, None, 30_000, 33_000),
             (1_000, None, 30_000, 33_000),
             (0, Some(seconds(120)), 120_000, 120_000),
+            (0, Some(seconds(86_400)), 300_000, 300_000),
             (9, Some(seconds(1)), 30_000, 33_000),
         ] {
             let pause = poll_pause(seconds(5), seconds(30), polls, retry_after).as_millis();

@@ -110,7 +110,8 @@ impl Harness {
             seen
         });
         let seen = seen.await;
-        self.pass_time(async move { engine.finish().await }).await;
+        self.pass_time(async move { engine.finish(Duration::from_secs(30)).await })
+            .await;
         Wave { script, seen }
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Engine;
 use http_server::{HTTP_1, HTTP_1_AND_2, HttpVersions, PublicListener, ServeThreads, TlsAcceptor};
@@ -33,6 +33,8 @@ pub(crate) struct Gateway {
     /// Dropped only after all work that runs on these threads has ended.
     threads: Arc<ServeThreads>,
     notice: Duration,
+    /// How long open work may take when the node stops.
+    drain: Duration,
 }
 
 impl Gateway {
@@ -120,6 +122,7 @@ impl Gateway {
             background,
             threads,
             notice: config.timeouts.shutdown_notice,
+            drain: config.timeouts.shutdown_drain,
         })
     }
 
@@ -146,8 +149,10 @@ impl Gateway {
         self.ready.store(false, Ordering::Relaxed);
         tokio::time::sleep(self.notice).await;
         self.stop_public.cancel();
+        let drained_at = Instant::now() + self.drain;
         let _ = self.public.await;
-        self.engine.finish().await;
+        let left = drained_at.saturating_duration_since(Instant::now());
+        self.engine.finish(left).await;
         self.stop_all.cancel();
         for task in self.background {
             let _ = task.await;

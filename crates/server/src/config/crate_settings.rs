@@ -1,5 +1,7 @@
 //! Converts a configuration to the settings of the lower crates.
 
+use std::net::IpAddr;
+
 use super::document::SecretSource;
 use super::load::Config;
 use super::settings::{MediaPlace, StoreUrl, read_headers};
@@ -65,6 +67,17 @@ impl Config {
         }
     }
 
+    /// The hosts of the database and of the storage, which callers' URLs must not name.
+    fn own_hosts(&self) -> Vec<String> {
+        let storage = self.media.endpoint.as_deref().and_then(host);
+        let database = match &self.store.url {
+            StoreUrl::File(_) => Vec::new(),
+            StoreUrl::Server(url) => store::Server::at(url).hosts(),
+        };
+        let database = database.into_iter().filter(|host| !is_loopback(host));
+        storage.into_iter().chain(database).collect()
+    }
+
     /// The settings of the engine.
     pub fn engine_settings(&self) -> engine::Settings {
         engine::Settings {
@@ -97,13 +110,7 @@ impl Config {
             outbound: upstream::AddressPolicy {
                 allow: self.outbound.allow.clone(),
                 nat64: self.outbound.nat64,
-                own_hosts: self
-                    .media
-                    .endpoint
-                    .as_deref()
-                    .and_then(host)
-                    .into_iter()
-                    .collect(),
+                own_hosts: self.own_hosts(),
                 listeners: Vec::new(),
             },
             client_gone_drain: self.timeouts.client_gone_drain,
@@ -178,6 +185,13 @@ impl Config {
 }
 
 /// The host of a service of ours, which callers must not reach through us.
+/// Whether a host is this machine under one of its usual names. Whether it may be called is decided by
+/// `outbound.allow`.
+fn is_loopback(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 fn host(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
     let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');
@@ -205,6 +219,18 @@ mod tests {
         assert_eq!(
             format!("{:?}", config.engine_settings()),
             format!("{:?}", engine::Settings::default())
+        );
+    }
+
+    #[test]
+    fn the_hosts_of_database_and_storage_are_our_own() {
+        let mut config = Config::default();
+        config.media.endpoint = Some("https://S3.example:9000".to_owned());
+        let url = "postgres://u@db1.example,10.0.0.7,127.0.0.1,localhost/d";
+        config.store.url = StoreUrl::parse(url).unwrap();
+        assert_eq!(
+            config.engine_settings().outbound.own_hosts,
+            ["s3.example", "db1.example", "10.0.0.7"]
         );
     }
 

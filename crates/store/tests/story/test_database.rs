@@ -154,7 +154,7 @@ impl TestDatabase {
         }
     }
 
-    /// Every row of every table. Left out are tables that a start writes, and on SQLite the journal's names and the
+    /// Every row of every table. Left out are tables that a start writes, and on `SQLite` the journal's names and the
     /// calls that refer to them, because a move numbers names anew.
     pub(crate) fn contents(&self) -> Vec<String> {
         match self {

@@ -59,6 +59,12 @@ impl Server {
     pub fn check(&self) -> Result<(), String> {
         url::read(self).map(drop)
     }
+
+    /// The names and addresses of the hosts in the URL.
+    pub fn hosts(&self) -> Vec<String> {
+        let addresses = url::read(self).map_or_else(|_| Vec::new(), |it| it.servers);
+        addresses.iter().flat_map(url::Address::hosts).collect()
+    }
 }
 
 impl Target {

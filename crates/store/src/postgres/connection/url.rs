@@ -15,6 +15,22 @@ pub(crate) struct Address {
     pub(crate) config: Config,
 }
 
+impl Address {
+    /// The host of the server, by name and by address.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let names = self
+            .config
+            .get_hosts()
+            .iter()
+            .filter_map(|host| match host {
+                Host::Tcp(name) => Some(name.to_ascii_lowercase()),
+                Host::Unix(_) => None,
+            });
+        let addresses = self.config.get_hostaddrs().iter();
+        names.chain(addresses.map(ToString::to_string)).collect()
+    }
+}
+
 /// The contents of a URL.
 pub(crate) struct Addresses {
     pub(crate) servers: Vec<Address>,
@@ -122,6 +138,16 @@ mod tests {
     use tokio_postgres::config::SslMode;
 
     use super::*;
+
+    #[test]
+    fn the_hosts_of_a_url_are_its_names_and_addresses() {
+        let url = "postgres://u@DB1.example,[::1]:5433/d?hostaddr=10.0.0.1,::1";
+        assert_eq!(
+            Server::at(url).hosts(),
+            ["db1.example", "10.0.0.1", "::1", "::1"]
+        );
+        assert!(Server::at("postgres://u@%2Frun%2Fpg/d").hosts().is_empty());
+    }
 
     fn names(url: &str) -> Vec<String> {
         let read = read(&Server::at(url)).unwrap();

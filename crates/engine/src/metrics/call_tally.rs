@@ -237,7 +237,7 @@ impl WalletTallies {
             ("wallet_calls", "Calls by wallet.", |it| &it.calls),
             (
                 "wallet_charged_micro_credits",
-                "Micro-credits settled, by wallet.",
+                "Micro-credits of calls, by wallet; without video tasks.",
                 |it| &it.charged_micro,
             ),
         ];

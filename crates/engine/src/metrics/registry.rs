@@ -113,8 +113,14 @@ impl Metrics {
             registry.register(name, help, counter.clone());
             counter
         };
-        let usage_missing = counter("usage_missing", "Answers that ended cleanly without usage");
-        let usage_malformed = counter("usage_malformed", "Usage reports that cannot be read");
+        let usage_missing = counter(
+            "usage_missing",
+            "Calls that were billed by our own count, because usage was missing or impossible",
+        );
+        let usage_malformed = counter(
+            "usage_malformed",
+            "Usage reports that cannot be read or are impossible",
+        );
         let failovers = counter("failovers", "Attempts on a further route");
         let panics = counter("panics", "Panics contained to their request");
         let clients_gone = counter(
@@ -325,7 +331,7 @@ impl StoreValue {
         ),
         Self::new(
             "disk_free_bytes",
-            "Free bytes where the database lies",
+            "Free bytes where the SQLite database lies; 0 with PostgreSQL",
             |it| it.disk_free_bytes,
         ),
         Self::new("journal_queue_depth", "Journal rows that wait", |it| {

@@ -27,7 +27,8 @@ settings! {
         /// `PostgreSQL`: how long a silent node keeps its open holds before other nodes close them. A node would lose a
         /// shorter lease during an ordinary network interruption.
         pub lease: Duration = millis_within("lease_ms", 20_000, 1_000..=600_000),
-        /// The free disk space below which no call is admitted; 0 admits calls until the disk is full.
+        /// With a file: the free disk space below which no call is admitted; 0 admits calls until the disk is full.
+        /// Media need twice as much, also with a server.
         pub disk_floor_bytes: u64 = count("disk_floor_bytes", 512 * 1024 * 1024),
     }
 }

@@ -5,6 +5,7 @@
     reason = "in a change, an absent member, null and a value mean three things"
 )]
 
+use axum::body::HttpBody as _;
 use axum::extract::{FromRequest as _, Request, State};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -150,7 +151,7 @@ enum PerBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = KeyRotation)]
 struct RotateKey {
-    /// The number of seconds for which the old secret works beside the new one. If left out, it stops working at once.
+    /// The number of seconds for which the old secret works beside the new one. If left out, it stops working at once, on other nodes within 5 seconds.
     #[schema(maximum = 31_622_400)]
     overlap_seconds: Option<u32>,
 }
@@ -318,7 +319,9 @@ async fn rotate_key(
     request: Request,
 ) -> Result<Json<NewKeyView>, ApiError> {
     let id = key_id(&id)?;
-    let body = if request.headers().contains_key(CONTENT_TYPE) {
+    // A body without its type is refused, because the overlap that it asks for must not be ignored.
+    let has_body = !request.body().is_end_stream();
+    let body = if has_body || request.headers().contains_key(CONTENT_TYPE) {
         Json::<RotateKey>::from_request(request, &()).await?.0
     } else {
         RotateKey::default()

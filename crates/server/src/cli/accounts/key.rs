@@ -81,7 +81,7 @@ pub(crate) enum Key {
     Rotate {
         /// The id of the key.
         id: KeyId,
-        /// How long the old secret works beside the new one: 30m, 1h, 7d; if left out, it stops working at once.
+        /// How long the old secret works beside the new one: 30m, 1h, 7d; if left out, it stops working within 5 seconds.
         #[arg(long, value_name = "DURATION", value_parser = time::parse)]
         overlap: Option<TimeArg>,
     },

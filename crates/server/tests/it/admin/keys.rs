@@ -156,6 +156,14 @@ async fn a_rotation_answers_the_new_secret_once() {
             "{body}"
         );
     }
+    // A body without its type is not taken for none.
+    let untyped = Request::post(&format!("/admin/v1{path}")).body(r#"{"overlap_seconds":3600}"#);
+    let answer = admin.send_as_is(untyped).await;
+    assert_eq!(
+        assert_refused(&answer, 400, "invalid_request"),
+        "content-type"
+    );
+    gateway.chat(&newest, &ask("hello")).await.ok();
     let nobody = admin
         .send("POST", "/keys/key_0000000000000000/rotate", None)
         .await;

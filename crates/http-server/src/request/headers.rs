@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, Uri, header};
 use protocol::multipart;
 use protocol::{Code, Dialect, Failure};
 
-use crate::limits::Limits;
+use crate::limits::{HEADERS_MAX, Limits};
 
 /// Enforces those limits of the head that are lower than the limits of hyper.
 pub(crate) fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Failure> {
@@ -14,6 +14,11 @@ pub(crate) fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Res
     if target_bytes > limits.target_bytes_max {
         let failure = Failure::new(Code::RequestTooLarge, "The request target is too long.");
         return Err(failure.with_status(414));
+    }
+    // hyper counts those of HTTP/1 only.
+    if headers.len() > HEADERS_MAX {
+        let failure = Failure::new(Code::RequestTooLarge, "The request has too many headers.");
+        return Err(failure.with_status(431));
     }
     let mut total = 0;
     for (name, value) in headers {

@@ -57,7 +57,10 @@ impl Http2 {
         self.send(request).await
     }
 
-    async fn send(&self, request: http::Request<Full<Bytes>>) -> http::Response<Incoming> {
+    pub(crate) async fn send(
+        &self,
+        request: http::Request<Full<Bytes>>,
+    ) -> http::Response<Incoming> {
         let mut sender = self.0.clone();
         within("a place", sender.ready()).await.unwrap();
         within("an answer", sender.send_request(request))

@@ -1,5 +1,6 @@
 //! HTTP/2: clients that read nothing, and many streams of one key (L11, S4).
 
+use http_body_util::Full;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -231,5 +232,21 @@ async fn many_streams_of_one_connection_are_spread_over_the_threads() {
     assert_eq!(after.len(), before.len());
     for ((name, before), (_, after)) in before.iter().zip(&after) {
         assert!(after > before, "{name} has slept through: {before}");
+    }
+}
+
+#[tokio::test]
+async fn headers_are_counted_as_in_http_1() {
+    let (gateway, key) = TestGateway::funded().await;
+    let connection = Http2::open(gateway.address(), 65_535).await;
+    for (others, status) in [(99, 200), (100, 431)] {
+        let mut request = http::Request::get("http://gateway/v1/models")
+            .header("authorization", format!("Bearer {}", key.secret));
+        for number in 0..others {
+            request = request.header(format!("x-{number}"), "1");
+        }
+        let request = request.body(Full::default()).unwrap();
+        let answer = connection.send(request).await;
+        assert_eq!(answer.status(), status, "{others}");
     }
 }

@@ -134,6 +134,12 @@ impl Engine {
             within: ATTEMPT_WITHIN,
         };
         let attempt = row.claim.fence;
+        let retries = &self.settings.tasks.callback_retry;
+        // A node that died in the last attempt has used it up (C1).
+        let is_beyond_last = usize::try_from(attempt).is_ok_and(|it| it > retries.len() + 1);
+        if is_beyond_last {
+            return CallbackOutcome::GivenUp;
+        }
         match self.guarded.post(&post).await {
             Ok(status) if (200..300).contains(&status) => return CallbackOutcome::Delivered,
             Ok(status) => {
@@ -143,7 +149,6 @@ impl Engine {
                 tracing::info!(task = %row.claim.task, attempt, %error, "a callback was not delivered");
             }
         }
-        let retries = &self.settings.tasks.callback_retry;
         let next = usize::try_from(attempt - 1)
             .ok()
             .and_then(|at| retries.get(at));

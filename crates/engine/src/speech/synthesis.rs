@@ -127,8 +127,9 @@ impl CallKind for SpeechRequest {
     /// Refuses content types that are not audio, such as a proxy's error page.
     fn accepts(&self, content_type: Option<&HeaderValue>) -> bool {
         content_type.is_none_or(|it| {
-            let it = it.as_bytes();
-            it.starts_with(b"audio/") || it.starts_with(b"application/octet-stream")
+            let it = it.as_bytes().to_ascii_lowercase();
+            let kinds: [&[u8]; 3] = [b"audio/", b"application/octet-stream", b"application/ogg"];
+            kinds.iter().any(|kind| it.starts_with(kind))
         })
     }
 

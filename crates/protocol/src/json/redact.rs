@@ -189,7 +189,7 @@ fn decoded_bytes(base64: &str) -> usize {
     digits.saturating_mul(3) / 4
 }
 
-/// A long list of numbers: its length in bytes, and the count of numbers.
+/// A long list of numbers, which may be cut at the end of the text: its length in bytes, and the count of numbers.
 fn vector(text: &str) -> Option<(usize, usize)> {
     let inside = text.strip_prefix('[')?;
     let length = inside.bytes().position(|byte| {
@@ -197,10 +197,15 @@ fn vector(text: &str) -> Option<(usize, usize)> {
             byte,
             b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' | b',' | b' ' | b'\n' | b'\r' | b'\t'
         )
-    })?;
+    });
+    let length = length.unwrap_or(inside.len());
     let numbers = inside.get(..length)?.split(',').count();
-    let closed = inside.as_bytes().get(length) == Some(&b']');
-    (closed && numbers > NUMBERS_MAX).then_some((length + 2, numbers))
+    let after = match inside.as_bytes().get(length) {
+        Some(b']') => 1,
+        Some(_) => return None,
+        None => 0,
+    };
+    (numbers > NUMBERS_MAX).then_some((1 + length + after, numbers))
 }
 
 #[cfg(test)]
@@ -235,6 +240,10 @@ mod tests {
             (
                 format!(r#"{{"x":"{}"}}"#, wrapped.join("\\n")),
                 r#"{"x":"<base64, 570 bytes>"}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"embedding":[{numbers}"#),
+                r#"{"embedding":"<vector, 1536 numbers>""#.to_owned(),
             ),
             (
                 format!(r#"{{"embedding":[{numbers}],"i":[1,2,3]}}"#),

@@ -117,12 +117,15 @@ impl Form {
         let mut text = String::new();
         for part in &self.parts {
             let Part { name, .. } = part;
+            let content = part.file_name.is_none().then(|| part.text());
+            // Some clients send files without a name.
+            let content = content.filter(|text| !text.contains(char::REPLACEMENT_CHARACTER));
             // Writing to a string cannot fail.
-            let _ = if part.file_name.is_some() {
+            let _ = if let Some(content) = content {
+                writeln!(text, "{name}: {content}")
+            } else {
                 let media_type = part.content_type.as_deref().unwrap_or("file");
                 writeln!(text, "{name}: <{media_type}, {} bytes>", part.len())
-            } else {
-                writeln!(text, "{name}: {}", part.text())
             };
         }
         text
@@ -229,5 +232,22 @@ mod tests {
         ] {
             assert_eq!(form(names).only_part("n").is_ok(), is_read, "{names:?}");
         }
+    }
+
+    #[test]
+    fn the_journal_gets_no_bytes_of_files() {
+        let named = Part {
+            file_name: Some("a.txt".to_owned()),
+            ..Part::field("a", "secret")
+        };
+        let parts = vec![
+            named,
+            Part::field("b", Bytes::from_static(b"\x89PNG\r\n\x1a\n")),
+            Part::field("prompt", "a boat"),
+        ];
+        assert_eq!(
+            Form { parts }.for_journal(),
+            "a: <file, 6 bytes>\nb: <file, 8 bytes>\nprompt: a boat\n"
+        );
     }
 }

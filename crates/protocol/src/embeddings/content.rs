@@ -6,10 +6,12 @@ use bytes::Bytes;
 use super::request::{Contents, Encoding, Form, Request};
 use crate::canon::Dropped;
 use crate::count::{self, InputCount};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::write::{Object, object};
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling};
+use crate::request_head;
 
 /// Members that have a counterpart in the list form.
 const CARRIED: [&str; 4] = ["model", "content", "outputDimensionality", "requests"];
@@ -24,6 +26,7 @@ pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Fa
     let members = Members::read(body, Spelling::SnakeOrCamel)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
+    request_head::refuse_stored(Dialect::Generate, &members)?;
     let mut request = Request {
         form: if batch { Form::Contents } else { Form::Content },
         model: model.to_owned(),

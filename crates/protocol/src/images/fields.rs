@@ -12,7 +12,7 @@ use crate::multipart::{Form, Part};
 use crate::tool::Tools;
 
 /// Fields with one value that is checked, billed or repeated in the answer.
-const SINGLE: [&str; 17] = [
+const SINGLE: [&str; 19] = [
     "aspect_ratio",
     "background",
     "layer_decomposition",
@@ -28,7 +28,9 @@ const SINGLE: [&str; 17] = [
     "sequential_image_generation",
     "service_tier",
     "size",
+    "storage_options",
     "stream",
+    "style",
     "tools",
 ];
 
@@ -138,6 +140,11 @@ mod tests {
             (&["n[0]"], Some("n[0]")),
             (&["N"], Some("N")),
             (&["quality[]"], Some("quality[]")),
+            (&["style[]"], Some("style[]")),
+            (
+                &["storage_options[filename]"],
+                Some("storage_options[filename]"),
+            ),
             (&["output-format"], Some("output-format")),
             (&["partialImages"], Some("partialImages")),
         ] {

@@ -41,7 +41,7 @@ pub(super) fn has_source_urls(form: &Form) -> bool {
 pub(super) fn fetchable_urls(form: &Form) -> Vec<String> {
     let texts = form.parts.iter().filter(|part| part.file_name.is_none());
     texts
-        .filter_map(|part| request_head::fetchable_field(&part.name, &part.text()))
+        .flat_map(|part| request_head::fetchable_field(&part.name, &part.text()))
         .collect()
 }
 

@@ -58,7 +58,7 @@ pub(super) fn is_stored_url(name: &str, text: Text<'_>) -> bool {
 }
 
 /// Refuses a request if one of its members names a stored object.
-pub(super) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Failure> {
+pub(crate) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Failure> {
     let mut search = StoredObjectSearch {
         dialect,
         path: String::new(),
@@ -204,7 +204,7 @@ fn is_known_name(name: &str) -> bool {
 }
 
 /// Whether an address is `files/abc`, a URL of the vendor with such a path, or an object in a bucket.
-fn is_stored_address(address: &str) -> bool {
+pub(crate) fn is_stored_address(address: &str) -> bool {
     let address = address.trim().to_ascii_lowercase();
     let is_bucket = ["gs:", "s3:"].iter().any(|it| address.starts_with(it));
     let is_file = address.trim_start_matches('/').starts_with("files/");

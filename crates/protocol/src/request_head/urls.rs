@@ -59,10 +59,25 @@ pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
     find(body, Places::OfMedia)
 }
 
-/// The URL that an upstream may fetch from for a field of a form.
-pub(crate) fn fetchable_field(name: &str, text: &str) -> Option<String> {
-    let is_fetched = !Places::OfMedia.excludes(name) && Places::OfMedia.is_fetched(name, text);
-    is_fetched.then(|| text.trim().to_owned())
+/// The URLs that an upstream may fetch from for a field of a form. The field may hold JSON.
+pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
+    let text = text.trim();
+    if Places::OfMedia.excludes(name) {
+        return Vec::new();
+    }
+    if Places::OfMedia.is_fetched(name, text) {
+        return vec![text.to_owned()];
+    }
+    if !text.starts_with(['{', '[']) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut found);
+    // A lenient server may still read it. No such text is a URL that is accepted.
+    if read.is_err() && text.contains("://") {
+        found.push(text.to_owned());
+    }
+    found
 }
 
 /// The places where upstreams look for URLs.
@@ -257,13 +272,26 @@ mod tests {
             assert_eq!(fetchable_media_urls(body.as_bytes()).unwrap(), expected);
         }
         for (name, text, expected) in [
-            ("image", "https://a.b/1\n", Some("https://a.b/1")),
-            ("image[]", "http:a.b", Some("http:a.b")),
-            ("x_unknown", "HTTPS://a.b", Some("HTTPS://a.b")),
-            ("prompt", "https://no", None),
-            ("size", "1024x1024", None),
+            ("image", "https://a.b/1\n", &["https://a.b/1"][..]),
+            ("image[]", "http:a.b", &["http:a.b"]),
+            ("x_unknown", "HTTPS://a.b", &["HTTPS://a.b"]),
+            (
+                "tools",
+                r#" [{"type":"mcp","server_url":"http://a.b/1"},{"x":"file:/a"}]"#,
+                &["http://a.b/1", "file:/a"],
+            ),
+            (
+                "tools",
+                "[{'server_url': 'http://a'}]",
+                &["[{'server_url': 'http://a'}]"],
+            ),
+            ("x_unknown", "[a boat]", &[]),
+            ("prompt", "https://no", &[]),
+            ("prompt", r#"["https://no"]"#, &[]),
+            ("metadata", r#"{"link":"https://no"}"#, &[]),
+            ("size", "1024x1024", &[]),
         ] {
-            assert_eq!(fetchable_field(name, text).as_deref(), expected, "{name}");
+            assert_eq!(fetchable_field(name, text), expected, "{name}: {text}");
         }
     }
 }

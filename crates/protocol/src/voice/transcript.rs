@@ -48,7 +48,7 @@ impl Transcript {
     pub fn fetchable_urls(&self) -> Vec<String> {
         let texts = self.parts.iter().filter(|part| part.name != FILE);
         texts
-            .filter_map(|part| request_head::fetchable_field(&part.name, &part.text()))
+            .flat_map(|part| request_head::fetchable_field(&part.name, &part.text()))
             .collect()
     }
 

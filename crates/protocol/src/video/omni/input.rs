@@ -7,11 +7,10 @@ use bytes::Bytes;
 use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
+use crate::request_head;
 use crate::video::check;
 
 const PARAM: &str = "input";
-/// The host of the vendor's API, where files belong to the operator's account.
-const VENDOR_STORAGE: &str = "generativelanguage.googleapis.com/";
 
 /// A piece of the input.
 #[derive(Debug)]
@@ -184,7 +183,7 @@ fn is_of_model(kind: &str) -> bool {
 
 fn is_public(uri: &str) -> bool {
     let is_web = uri.starts_with("https://") || uri.starts_with("http://");
-    is_web && !uri.contains(VENDOR_STORAGE)
+    is_web && !request_head::is_stored_address(uri)
 }
 
 fn each(

@@ -185,6 +185,18 @@ fn every_rule_of_the_input_has_its_refusal() {
             stateful("input"),
         ),
         (
+            input(
+                r#"[{"type":"image","uri":"https://GenerativeLanguage.googleapis.com:443/v1beta/files/a"}]"#,
+            ),
+            stateful("input"),
+        ),
+        (
+            input(
+                r#"[{"type":"image","uri":"https://generativelanguage.mtls.googleapis.com/v1beta/files/a"}]"#,
+            ),
+            stateful("input"),
+        ),
+        (
             input(&format!(r#"[{TEXT},{{"type":"audio","data":"AAAA"}}]"#)),
             unsupported("input"),
         ),

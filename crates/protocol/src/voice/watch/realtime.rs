@@ -43,17 +43,13 @@ impl RealtimeMeter {
     }
 
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
-        let text = match frame {
-            // An upstream may accept events in either kind of frame.
-            Frame::Binary(bytes) => {
-                let Some(text) = object_text(bytes) else {
-                    self.meter_audio(self.input.ticks(bytes));
-                    return Verdict::Relay;
-                };
-                text
-            }
-            Frame::Text(text) => text,
-        };
+        match frame {
+            Frame::Text(text) => self.on_client_text(text),
+            Frame::Binary(bytes) => self.on_client_bytes(bytes),
+        }
+    }
+
+    fn on_client_text(&mut self, text: &str) -> Verdict {
         match Event::read(text) {
             Ok(event) => match self.take(&event) {
                 Ok(()) => Verdict::Relay,
@@ -61,14 +57,26 @@ impl RealtimeMeter {
             },
             // A frame that cannot be read counts by its bytes (S7).
             Err(EventError::NotAnEvent) => {
-                self.meter_audio(match frame {
-                    Frame::Binary(bytes) => self.input.ticks(bytes),
-                    Frame::Text(text) => self.input.ticks_of_base64(text),
-                });
+                self.meter_audio(self.input.ticks_of_base64(text));
                 Verdict::Relay
             }
             Err(EventError::Ambiguous(failure)) => Verdict::refuse(failure, None),
         }
+    }
+
+    /// An upstream may take a binary frame for audio or for an event. So it is checked as an event if it can be one, and
+    /// costs at least as much as audio.
+    fn on_client_bytes(&mut self, bytes: &[u8]) -> Verdict {
+        let before = self.ticks;
+        if let Some(text) = object_text(bytes) {
+            let verdict = self.on_client_text(text);
+            if !matches!(verdict, Verdict::Relay) {
+                return verdict;
+            }
+        }
+        let metered = self.ticks.saturating_sub(before);
+        self.meter_audio(self.input.ticks(bytes).saturating_sub(metered));
+        Verdict::Relay
     }
 
     /// Takes an event of the client. If it fails, the event is refused and not metered.

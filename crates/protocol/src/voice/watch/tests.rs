@@ -419,6 +419,21 @@ fn storage_requests_are_refused_and_the_session_continues() {
 }
 
 #[test]
+fn a_binary_frame_costs_as_much_as_audio_although_it_is_an_event() {
+    let event = format!(r#"{{"type":"x","noise":"{}"}}"#, " ".repeat(480_000));
+    let seconds = |frame: Frame<'_>| {
+        let mut watch = Watch::realtime("m/v");
+        watch.on_upstream(Frame::Text(PUSH), 0, NAMES);
+        assert!(matches!(watch.on_client(frame), Verdict::Relay));
+        watch.reading(0).realtime_seconds
+    };
+    let audio = seconds(Frame::Binary(&vec![0; event.len()]));
+    assert!(audio > 0);
+    assert_eq!(seconds(Frame::Binary(event.as_bytes())), audio);
+    assert_eq!(seconds(Frame::Text(&event)), 0);
+}
+
+#[test]
 fn ambiguous_frames_are_refused_and_not_counted() {
     for (event, param) in [
         (r#"{"type":"a","type":"session.update"}"#, Some("type")),

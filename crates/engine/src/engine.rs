@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use protocol::Failure;
-use store::{Media, Store};
+use store::{JournalRow, Media, Store};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -213,6 +213,14 @@ impl Engine {
             telemetry.push(FinishedCall::new(trace, &row));
         }
         self.store.journal_append(row);
+    }
+}
+
+impl Engine {
+    /// Counts the charge of a call that was journaled before its charge was known.
+    pub(crate) fn journal_late_charge(&self, late: JournalRow) {
+        self.metrics.charged_late(&late);
+        self.store.journal_append(late);
     }
 }
 

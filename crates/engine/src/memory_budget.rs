@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use protocol::{Code, Failure};
 
 /// A budget of bytes that bodies may take.
 #[derive(Debug, Clone)]
@@ -24,6 +25,22 @@ pub enum LimitOwner {
     Node,
     /// One key or one wallet has reached its limit.
     Caller,
+}
+
+impl LimitOwner {
+    /// The failure of a request or session that needs more memory.
+    pub fn failure(self) -> Failure {
+        match self {
+            Self::Node => {
+                Failure::unavailable("The service has no memory left for request bodies.")
+            }
+            Self::Caller => Failure::new(
+                Code::ConcurrencyLimitExceeded,
+                "The large requests of this key or wallet already take all the memory they may.",
+            ),
+        }
+        .retry_soon()
+    }
 }
 
 impl MemoryBudget {

@@ -66,7 +66,7 @@ pub use socket::{Handshake, Socket, SocketEndpoint, SocketRequest, SocketStream,
 pub use spool::{SpoolFile, SpooledPart};
 pub use timeouts::Timeouts;
 pub use unknown_name::UnknownName;
-pub use wire::MemoryListener;
+pub use wire::{MemoryListener, Stream as UpstreamStream};
 /// The entry points of the fuzz targets. The rest of `wire` is private.
 #[cfg(fuzzing)]
 pub use wire::{any_chunked, any_head};

@@ -45,23 +45,36 @@ pub enum Handshake {
     Refused(UpstreamResponse),
 }
 
-/// The WebSocket of a session.
-pub type Socket = WebSocketStream<SocketStream>;
+/// The WebSocket of a session with an upstream.
+pub type Socket = WebSocketStream<SocketStream<Stream>>;
 
-/// The byte stream of a session's connection.
+/// The byte stream of one side of a session. It counts what was read from it, because a WebSocket does not tell how much
+/// of an unfinished message it holds.
 #[derive(Debug)]
-pub struct SocketStream {
-    stream: Stream,
+pub struct SocketStream<S> {
+    stream: S,
+    read_bytes: u64,
     /// Counts the socket among the open connections of its channel.
     _open_mark: Option<OpenMark>,
 }
 
-impl SocketStream {
-    pub(crate) fn new(stream: Stream, open_mark: Option<OpenMark>) -> Self {
+impl<S> SocketStream<S> {
+    /// The stream of a client.
+    pub fn of_client(stream: S) -> Self {
+        Self::new(stream, None)
+    }
+
+    pub(crate) fn new(stream: S, open_mark: Option<OpenMark>) -> Self {
         Self {
             stream,
+            read_bytes: 0,
             _open_mark: open_mark,
         }
+    }
+
+    /// The number of bytes that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
     }
 }
 
@@ -77,7 +90,7 @@ pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
 }
 
 pub(crate) async fn tunnel(
-    stream: SocketStream,
+    stream: SocketStream<Stream>,
     read: Vec<u8>,
     message_bytes_max: usize,
 ) -> Socket {
@@ -85,17 +98,21 @@ pub(crate) async fn tunnel(
     WebSocketStream::from_partially_read(stream, read, Role::Client, config).await
 }
 
-impl AsyncRead for SocketStream {
+impl<S: AsyncRead + Unpin> AsyncRead for SocketStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        let read = Pin::new(&mut this.stream).poll_read(cx, buf);
+        this.read_bytes += (buf.filled().len() - before) as u64;
+        read
     }
 }
 
-impl AsyncWrite for SocketStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SocketStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

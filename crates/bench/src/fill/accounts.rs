@@ -179,6 +179,7 @@ fn task(key: &KeyRow, price_version: PriceVersion) -> NewTask {
         id: TaskId::random(now()),
         admit: admission(key),
         protocol: "video-a".into(),
+        endpoint: "/v1/videos/generations".into(),
         model: "maker/filled".into(),
         price_version,
         bound: Box::new(Meter {

@@ -104,6 +104,11 @@ impl CallTallies {
         self.wallets.count(row);
     }
 
+    /// Adds the charge of a call that was counted before its charge was known.
+    pub(crate) fn add_late_charge(&self, late: &JournalRow) {
+        self.wallets.count(late);
+    }
+
     fn shard(&self) -> &Padded {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -154,7 +159,8 @@ struct WalletCounts {
 impl WalletCounts {
     fn count(&self, row: &JournalRow) {
         let charge = u64::try_from(row.charge.get()).unwrap_or(0);
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        let calls = u64::from(!row.is_late_charge);
+        self.calls.fetch_add(calls, Ordering::Relaxed);
         self.charged_micro.fetch_add(charge, Ordering::Relaxed);
     }
 }
@@ -237,7 +243,7 @@ impl WalletTallies {
             ("wallet_calls", "Calls by wallet.", |it| &it.calls),
             (
                 "wallet_charged_micro_credits",
-                "Micro-credits of calls, by wallet; without video tasks.",
+                "Micro-credits of calls and of tasks that this node ended, by wallet.",
                 |it| &it.charged_micro,
             ),
         ];
@@ -377,9 +383,16 @@ mod tests {
                 tallies.count(&row, true);
             }
         }
+        // The charge of a task comes after its call.
+        tallies.add_late_charge(&JournalRow {
+            is_late_charge: true,
+            wallet: Some(wallets[0]),
+            charge: Micro::new(100),
+            ..JournalRow::default()
+        });
         let text = text(&tallies);
         for (wallet, calls, charged) in [
-            (wallets[0].to_string(), 2, 14),
+            (wallets[0].to_string(), 2, 114),
             (wallets[1].to_string(), 2, 14),
             ("other".to_owned(), 6, 42),
         ] {

@@ -187,6 +187,11 @@ impl Metrics {
         self.calls.count(row, is_known);
     }
 
+    /// Adds the charge of a call that was counted before its charge was known.
+    pub(crate) fn charged_late(&self, late: &JournalRow) {
+        self.calls.add_late_charge(late);
+    }
+
     /// Counts calls of a built-in tool that has no price.
     pub(crate) fn unpriced_tool(&self, model: &Arc<str>, tool: &str, calls: u64) {
         let labels = ToolOfModel {

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use http::HeaderValue;
-use protocol::voice::{MeterReading, Watch};
+use protocol::voice::{MeterReading, SessionRules, Watch};
 use protocol::{Code, Failure, guard};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use upstream::{
-    CallOutcome, Channel, Handshake, Socket, SocketEndpoint, SocketRequest, socket_config,
+    CallOutcome, Channel, Handshake, Socket, SocketEndpoint, SocketRequest, SocketStream,
+    socket_config,
 };
 
 use super::hold::SessionHold;
@@ -31,6 +32,7 @@ use crate::call::route_failure::RouteFailure;
 use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::memory_budget::MemoryShare;
 use crate::speech::model;
 
 /// A session request of an authenticated caller.
@@ -41,6 +43,8 @@ pub struct SessionCall {
     pub model: String,
     /// The rest of the query, unchanged.
     pub query: String,
+    /// The memory of the caller, for large messages.
+    pub memory: MemoryShare,
 }
 
 /// A session whose upstream is connected. The client has received nothing yet.
@@ -52,6 +56,7 @@ pub struct OpenSession {
     channel: Channel,
     model: Arc<Model>,
     kind: SessionKind,
+    memory: MemoryShare,
     admission: Box<Admission>,
 }
 
@@ -66,12 +71,17 @@ impl OpenSession {
             SessionKind::Speech => Watch::speech(),
             SessionKind::Transcript(listened) => Watch::transcript(listened),
         };
+        let watch = watch.with_rules(SessionRules {
+            refuses_urls: self.channel.spec().private_network,
+            refuses_tools: self.admission.engine().settings.refuse_unpriced_tools,
+        });
         let bounds = self.admission.engine().settings.sockets;
         let config = Some(socket_config(bounds.message_bytes_max));
+        let client = SocketStream::of_client(client);
         let client = WebSocketStream::from_raw_socket(client, Role::Server, config).await;
         let pricing = SessionPricing::new(self.kind, &self.model);
         let session = Box::new(Session {
-            relay: SocketRelay::new(client, self.upstream),
+            relay: SocketRelay::new(client, self.upstream, self.memory),
             watch,
             hold: SessionHold::new(self.admission, pricing),
             bounds,
@@ -185,6 +195,7 @@ async fn open(
                     upstream_model: Arc::clone(&route.model),
                     channel: route.channel.clone(),
                     kind: call.kind,
+                    memory: call.memory,
                     model,
                     admission,
                 }));

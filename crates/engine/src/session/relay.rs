@@ -10,9 +10,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
-use upstream::SocketStream;
+use upstream::{Socket, SocketStream, UpstreamStream};
 
 use super::limits::SessionLimits;
+use crate::memory_budget::{LimitOwner, MemoryShare};
+
+/// A message of up to this size takes no memory from the caller's share, like a small request body.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+/// Large messages take memory in steps of this size.
+const STEP_BYTES: usize = 64 << 10;
+/// The size of the head of a ping or pong. Those of clients are masked.
+const CLIENT_HEAD_BYTES: u64 = 6;
+const UPSTREAM_HEAD_BYTES: u64 = 2;
 
 /// One of the two sides of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,33 +30,55 @@ pub(super) enum Side {
     Upstream,
 }
 
+impl Side {
+    fn control_head_bytes(self) -> u64 {
+        match self {
+            Self::Client => CLIENT_HEAD_BYTES,
+            Self::Upstream => UPSTREAM_HEAD_BYTES,
+        }
+    }
+}
+
 /// An event on one side.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Message(Side, Message),
     /// The side has ended; `None` if it closed properly.
     Ended(Side, Option<Error>),
+    /// The messages of the session need more memory than is left.
+    NoMemory(LimitOwner),
 }
 
 pub(super) struct SocketRelay<C> {
     pub(super) client: Peer<C>,
-    pub(super) upstream: Peer<SocketStream>,
+    pub(super) upstream: Peer<UpstreamStream>,
     /// A message that the hold does not cover yet, and its destination. Nothing more is read while it waits here.
     parked: Option<(Side, Message)>,
+    /// The memory of the large messages. A socket keeps its buffers until it is dropped, so this never shrinks.
+    memory: MemoryShare,
 }
 
 impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
-    pub(super) fn new(client: WebSocketStream<C>, upstream: WebSocketStream<SocketStream>) -> Self {
+    pub(super) fn new(
+        client: WebSocketStream<SocketStream<C>>,
+        upstream: Socket,
+        memory: MemoryShare,
+    ) -> Self {
         Self {
             client: Peer::new(client),
             upstream: Peer::new(upstream),
             parked: None,
+            memory,
         }
     }
 
     /// Keeps a message until the hold covers it. No other message can be waiting, because nothing is read in the
     /// meantime.
     pub(super) fn park(&mut self, to: Side, message: Message) {
+        match to {
+            Side::Client => self.client.note_written(&message),
+            Side::Upstream => self.upstream.note_written(&message),
+        }
         self.parked = Some((to, message));
     }
 
@@ -92,6 +123,29 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SocketEvent> {
+        if let Err(owner) = self.charge() {
+            return Poll::Ready(SocketEvent::NoMemory(owner));
+        }
+        let event = self.poll_sockets(cx);
+        // An unfinished message is no event, but it takes memory.
+        if let Err(owner) = self.charge() {
+            return Poll::Ready(SocketEvent::NoMemory(owner));
+        }
+        event
+    }
+
+    /// Charges the memory that the buffers of both sides have grown to.
+    fn charge(&mut self) -> Result<(), LimitOwner> {
+        let needed = self.client.large_bytes() + self.upstream.large_bytes();
+        let taken = self.memory.bytes();
+        if needed <= taken {
+            return Ok(());
+        }
+        self.memory
+            .try_grow(needed.next_multiple_of(STEP_BYTES) - taken)
+    }
+
+    fn poll_sockets(&mut self, cx: &mut Context<'_>) -> Poll<SocketEvent> {
         if let Err(error) = self.client.poll_write(cx) {
             return Poll::Ready(SocketEvent::Ended(Side::Client, Some(error)));
         }
@@ -112,20 +166,27 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
 
 /// One side of the session.
 pub(super) struct Peer<S> {
-    pub(super) socket: WebSocketStream<S>,
+    pub(super) socket: WebSocketStream<SocketStream<S>>,
     /// Our own message. It is sent before the message that waits.
     reply: Option<Message>,
     next: Option<Message>,
     /// Whether bytes may have to be flushed.
     dirty: bool,
     heard: Instant,
+    /// How much had been read from the stream when it was last heard.
+    read_bytes: u64,
+    /// How much of it belongs to messages that are complete.
+    message_bytes: u64,
+    /// The size of the largest message that the side has begun to send, and of the largest one for it.
+    read_bytes_max: usize,
+    written_bytes_max: usize,
     /// Since when the side has not accepted the message that waits for it.
     blocked: Option<Instant>,
     pinged: Instant,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
-    fn new(socket: WebSocketStream<S>) -> Self {
+    fn new(socket: WebSocketStream<SocketStream<S>>) -> Self {
         let now = Instant::now();
         Self {
             socket,
@@ -133,6 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
             next: None,
             dirty: false,
             heard: now,
+            read_bytes: 0,
+            message_bytes: 0,
+            read_bytes_max: 0,
+            written_bytes_max: 0,
             blocked: None,
             pinged: now,
         }
@@ -159,13 +224,45 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         stuck || waited(self.heard) >= bounds.dead
     }
 
+    /// The memory of the buffers beyond that of small messages.
+    fn large_bytes(&self) -> usize {
+        self.read_bytes_max.saturating_sub(SMALL_BYTES_MAX)
+            + self.written_bytes_max.saturating_sub(SMALL_BYTES_MAX)
+    }
+
+    /// Records that a message will be sent to this side.
+    fn note_written(&mut self, message: &Message) {
+        self.written_bytes_max = self.written_bytes_max.max(message.len());
+    }
+
+    /// Records what was read, also of an unfinished message: a slow sender is not gone.
+    fn note_read(&mut self) {
+        let read_bytes = self.socket.get_ref().read_bytes();
+        if read_bytes == self.read_bytes {
+            return;
+        }
+        self.read_bytes = read_bytes;
+        self.heard = Instant::now();
+        let unfinished = read_bytes.saturating_sub(self.message_bytes);
+        let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
+        self.read_bytes_max = self.read_bytes_max.max(unfinished);
+    }
+
     fn poll_read(&mut self, side: Side, cx: &mut Context<'_>) -> Poll<SocketEvent> {
-        let Poll::Ready(next) = self.socket.poll_next_unpin(cx) else {
+        let next = self.socket.poll_next_unpin(cx);
+        self.note_read();
+        let Poll::Ready(next) = next else {
             return Poll::Pending;
         };
         self.heard = Instant::now();
         Poll::Ready(match next {
             Some(Ok(message)) => {
+                // A ping or pong may come between the parts of a message, which is still unfinished then.
+                self.message_bytes = if message.is_ping() || message.is_pong() {
+                    self.message_bytes + side.control_head_bytes() + message.len() as u64
+                } else {
+                    self.read_bytes
+                };
                 // The socket keeps the pong until it is flushed.
                 self.dirty |= message.is_ping();
                 SocketEvent::Message(side, message)

@@ -10,13 +10,13 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::Failure;
 use protocol::scrub::{Names, explain, mask_keys};
 use protocol::voice::{Frame, MeterReading, Verdict, Watch, write_failure_frame};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use upstream::Channel;
+use upstream::{Channel, SocketStream};
 
 use super::hold::SessionHold;
 use super::limits::SessionLimits;
@@ -27,6 +27,8 @@ use crate::ids;
 
 /// How long closing a socket may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much of a side's messages is still parsed while its socket is closed.
+const CLOSE_BYTES_MAX: u64 = 64 << 10;
 /// The maximum length of a reason in a close frame.
 const REASON_BYTES_MAX: usize = 123;
 
@@ -41,6 +43,8 @@ enum SessionEnd {
     UpstreamGone,
     /// The ledger refused the next step.
     Unpaid(Failure),
+    /// The messages need more memory than the caller or the node has.
+    NoMemory(Failure),
     Draining,
     TooLong,
 }
@@ -144,6 +148,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
                 tracing::debug!(?error, "an upstream left a session");
                 Some(SessionEnd::UpstreamGone)
             }
+            SocketEvent::NoMemory(owner) => Some(SessionEnd::NoMemory(owner.failure())),
         }
     }
 
@@ -204,7 +209,9 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
             SessionEnd::ClientGone | SessionEnd::Misused(_) => ClientOutcome::client_gone(),
             SessionEnd::UpstreamGone => self.broken(&Failure::upstream_error()),
-            SessionEnd::Unpaid(failure) => ClientOutcome::failed(failure),
+            SessionEnd::Unpaid(failure) | SessionEnd::NoMemory(failure) => {
+                ClientOutcome::failed(failure)
+            }
             SessionEnd::Draining => {
                 self.broken(&Failure::unavailable("The service is shutting down."))
             }
@@ -221,7 +228,9 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         let upstream = &mut self.relay.upstream.socket;
         let last_frame = match &ended {
             SessionEnd::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
-            SessionEnd::Unpaid(failure) => Some(failure_frame(failure, None)),
+            SessionEnd::Unpaid(failure) | SessionEnd::NoMemory(failure) => {
+                Some(failure_frame(failure, None))
+            }
             _ => None,
         };
         let (to_client, to_upstream) = close_frames(ended, &self.names, &self.channel);
@@ -249,13 +258,31 @@ fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel)
 
 /// Closes a side and reads until it ends, so that the last message arrives.
 async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut WebSocketStream<S>,
+    socket: &mut WebSocketStream<SocketStream<S>>,
     frame: CloseFrame,
 ) {
     // If the peer has already sent a close frame, the socket refuses to send ours. The next read sends the reply to the
     // peer's.
     let _ = socket.close(Some(frame)).await;
-    while let Some(Ok(_)) = socket.next().await {}
+    let read_bytes_max = socket.get_ref().read_bytes() + CLOSE_BYTES_MAX;
+    let is_over = poll_fn(|cx| {
+        loop {
+            match socket.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(_) => return Poll::Ready(true),
+                Poll::Pending if socket.get_ref().read_bytes() > read_bytes_max => {
+                    return Poll::Ready(false);
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    });
+    if !is_over.await {
+        // The peer is still sending a message, which nobody will read. It is not kept.
+        let mut discarded = [0; 4 << 10];
+        let stream = socket.get_mut();
+        while stream.read(&mut discarded).await.is_ok_and(|read| read > 0) {}
+    }
 }
 
 /// The close frames for the client and the upstream.
@@ -269,6 +296,13 @@ fn close_frames(
         reason: "".into(),
     };
     let both = |code| (plain(code), plain(code));
+    let refused = |code: CloseCode, failure: &Failure| {
+        let to_client = CloseFrame {
+            code,
+            reason: failure.code.as_str().into(),
+        };
+        (to_client, plain(CloseCode::Normal))
+    };
     match ended {
         SessionEnd::ByClient(None) | SessionEnd::ByUpstream(None) | SessionEnd::TooLong => {
             both(CloseCode::Normal)
@@ -289,13 +323,8 @@ fn close_frames(
         SessionEnd::ClientGone | SessionEnd::Draining => both(CloseCode::Away),
         SessionEnd::Misused(code) => (plain(code), plain(CloseCode::Normal)),
         SessionEnd::UpstreamGone => both(CloseCode::Error),
-        SessionEnd::Unpaid(failure) => {
-            let to_client = CloseFrame {
-                code: CloseCode::Policy,
-                reason: failure.code.as_str().into(),
-            };
-            (to_client, plain(CloseCode::Normal))
-        }
+        SessionEnd::Unpaid(failure) => refused(CloseCode::Policy, &failure),
+        SessionEnd::NoMemory(failure) => refused(CloseCode::Again, &failure),
     }
 }
 

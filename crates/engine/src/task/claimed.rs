@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use protocol::video::{Outcome, RunningState};
-use store::{Claim, ClaimRenewal, End, RunningTaskState, TaskEnd, TaskPollReport, TaskRow};
+use store::{
+    Claim, ClaimRenewal, End, JournalRow, RunningTaskState, TaskEnd, TaskPollReport, TaskRow,
+};
 
 use super::backoff;
 use super::billing::{self, TaskCharge};
@@ -106,8 +107,10 @@ impl Engine {
         let cost = self.cost_card_of(row);
         // The hold of a task reserves no tokens.
         let end = bill.end(row.price_version, None, cost.as_deref());
+        let late = late_charge(row, &end);
         if self.end_if_claimed(row, outcome, end).await {
-            bill.count(&Arc::from(&*row.model), &card, self.metrics());
+            bill.count(&late.model, &card, self.metrics());
+            self.journal_late_charge(late);
         }
     }
 
@@ -134,6 +137,33 @@ impl Engine {
             }
         }
     }
+}
+
+/// What the charge of a task adds to the usage of its creation, which was journaled without it.
+fn late_charge(row: &TaskRow, end: &End) -> JournalRow {
+    let mut late = JournalRow {
+        at: clock::now(),
+        wallet: Some(row.wallet),
+        key: row.key,
+        endpoint: row.endpoint.to_string().into(),
+        model: (&*row.model).into(),
+        channel: row.upstream.as_ref().map(|it| (&*it.channel).into()),
+        hold: Some(row.hold),
+        is_late_charge: true,
+        ..JournalRow::default()
+    };
+    if let End::Settled {
+        charge,
+        meter,
+        cost,
+        ..
+    } = end
+    {
+        late.charge = *charge;
+        late.meter = Some(meter.clone());
+        late.cost = cost.as_deref().map(|cost| cost.amount);
+    }
+    late
 }
 
 /// Whether the task has exceeded its lifetime.

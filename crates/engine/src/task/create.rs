@@ -251,6 +251,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
             now,
         },
         protocol: prepared.wire_protocol.as_str().into(),
+        endpoint: call.arrival.endpoint.into(),
         model: (&*prepared.model.id).into(),
         price_version: prepared.model.price_version,
         bound: Box::new(prepared.bound.clone()),
@@ -268,8 +269,10 @@ fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
     TaskRow {
         claim: opened.claim,
         wallet: new.admit.wallet,
+        key: Some(new.admit.key),
         hold: opened.hold,
         protocol: new.protocol,
+        endpoint: new.endpoint,
         model: new.model,
         price_version: new.price_version,
         bound: new.bound,

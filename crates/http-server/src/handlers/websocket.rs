@@ -93,6 +93,7 @@ pub(super) async fn open(
         kind,
         model: model.into_owned(),
         query: query.for_upstream("model", key)?,
+        memory: caller.large_bodies().share(),
     };
     let socket = context.engine().open_session(call).await?;
     Ok(WebSocketUpgrade {

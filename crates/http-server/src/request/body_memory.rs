@@ -5,7 +5,7 @@
 //! memory that is not reserved for small ones. A large body of a wallet without credits is refused.
 
 use engine::{Caller, Engine, LimitOwner, MemoryShare};
-use protocol::{Code, Failure};
+use protocol::Failure;
 
 /// The maximum size of a small body. Small bodies are charged only to the node. They are read before the wallet is
 /// checked, so that errors in the body are reported first.
@@ -46,7 +46,7 @@ impl<'a> BodyCharge<'a> {
             Some(bytes) if bytes > SMALL_BYTES_MAX => {
                 charge.enlarge(bytes.min(held_bytes)).await?;
             }
-            Some(bytes) => small_bodies.has_room(bytes).map_err(refused)?,
+            Some(bytes) => small_bodies.has_room(bytes).map_err(LimitOwner::failure)?,
             None => {}
         }
         Ok(charge)
@@ -65,7 +65,7 @@ impl<'a> BodyCharge<'a> {
         if self.is_large && missing < STEP_BYTES && self.share.grow(STEP_BYTES) {
             return Ok(());
         }
-        self.share.try_grow(missing).map_err(refused)
+        self.share.try_grow(missing).map_err(LimitOwner::failure)
     }
 
     /// Frees the memory of bytes that are no longer held.
@@ -86,24 +86,13 @@ impl<'a> BodyCharge<'a> {
         // Boxed, so that the futures of the many small bodies stay small.
         Box::pin(engine.check_funds(caller)).await?;
         let bodies = caller.large_bodies();
-        bodies.has_room(bytes).map_err(refused)?;
+        bodies.has_room(bytes).map_err(LimitOwner::failure)?;
         let mut share = bodies.share();
-        share.try_grow(self.share.bytes()).map_err(refused)?;
+        share
+            .try_grow(self.share.bytes())
+            .map_err(LimitOwner::failure)?;
         self.share = share;
         self.is_large = true;
         Ok(())
     }
-}
-
-fn refused(limit: LimitOwner) -> Failure {
-    match limit {
-        LimitOwner::Node => {
-            Failure::unavailable("The service has no memory left for request bodies.")
-        }
-        LimitOwner::Caller => Failure::new(
-            Code::ConcurrencyLimitExceeded,
-            "The large requests of this key or wallet already take all the memory they may.",
-        ),
-    }
-    .retry_soon()
 }

@@ -12,8 +12,9 @@ const PARTS_MAX: usize = 64;
 const HEADERS_BYTES_MAX: usize = 8 << 10;
 const FILE_NAME_BYTES_MAX: usize = 255;
 const FIELD_BYTES_MAX: usize = 64 << 10;
-/// The limit for `prompt`, the only field that may be long.
 const PROMPT_BYTES_MAX: usize = 1 << 20;
+/// Fields that may hold a picture as a data URI. Only the limit of the whole body applies to them.
+const PICTURES: [&str; 4] = ["image", "image[]", "mask", "mask[]"];
 
 /// An error in the body of a form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +49,14 @@ impl From<FormError> for Failure {
             FormError::Field(name) => failure.param(name),
             _ => failure,
         }
+    }
+}
+
+fn field_bytes_max(name: &str) -> usize {
+    match name {
+        "prompt" => PROMPT_BYTES_MAX,
+        _ if PICTURES.contains(&name) => usize::MAX,
+        _ => FIELD_BYTES_MAX,
     }
 }
 
@@ -224,11 +233,7 @@ impl Reader {
             return Ok(());
         }
         if self.part.file_name.is_none() {
-            let bytes_max = if self.part.name == "prompt" {
-                PROMPT_BYTES_MAX
-            } else {
-                FIELD_BYTES_MAX
-            };
+            let bytes_max = field_bytes_max(&self.part.name);
             if self.part.len() + data.len() > bytes_max {
                 return Err(FormError::Field(self.part.name.clone()));
             }
@@ -349,6 +354,17 @@ mod tests {
             assert_eq!(read(&body, 1000), Err(error));
         }
         assert!(read(&field(FIELD_BYTES_MAX), 1000).is_ok());
+        let picture = field(3 * PROMPT_BYTES_MAX);
+        let picture = [
+            &b"--xyz\r\ncontent-disposition: form-data; name=image"[..],
+            &picture[45..],
+        ]
+        .concat();
+        let form = read(&picture, 1000).unwrap();
+        assert_eq!(
+            (&*form.parts[0].name, form.parts[0].len()),
+            ("image", 3 * PROMPT_BYTES_MAX)
+        );
         for content_type in ["multipart/form-data", "multipart/form-data; boundary=\"\""] {
             assert_eq!(boundary_of(content_type), Err(FormError::Boundary));
         }

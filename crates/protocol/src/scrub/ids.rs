@@ -31,6 +31,10 @@ const MODEL: [&str; 6] = [
     "model_version",
 ];
 
+/// Members of transcripts that may hold the label of a speaker or a channel.
+const LABELS: [&str; 4] = ["channelId", "channel_id", "speakerId", "speaker_id"];
+const LABEL_DIGITS: usize = 3;
+
 /// Removes identity from the members of one object, which it receives in order.
 #[derive(Debug)]
 pub(crate) struct Ids<'m> {
@@ -65,7 +69,8 @@ impl<'m> Ids<'m> {
     /// searched too. The span of the value refers to the whole text.
     pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         let is_model = MODEL.iter().any(|known| name.is(known));
-        let is_cut = !is_model && is_identity(&name.decode_lossy());
+        let is_cut =
+            !is_model && is_identity(&name.decode_lossy()) && !is_label_in_transcript(name, value);
         self.note(name, value, is_cut, edits);
         if is_model {
             if value.shape() == Shape::String {
@@ -141,6 +146,21 @@ pub(crate) fn is_identity(name: &str) -> bool {
         || NAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
+/// Whether a member of a transcript tells its speakers or channels apart, as `speaker_1` and `0` do. A longer value may
+/// be an id of the upstream.
+fn is_label_in_transcript(name: Text<'_>, value: Raw<'_>) -> bool {
+    if !LABELS.iter().any(|known| name.is(known)) {
+        return false;
+    }
+    let text = value.string().map(|text| text.decode_lossy());
+    let label = text.as_deref().unwrap_or(value.text());
+    let number = ["speaker_", "channel_"]
+        .iter()
+        .find_map(|before| label.strip_prefix(before))
+        .unwrap_or(label);
+    (1..=LABEL_DIGITS).contains(&number.len()) && number.bytes().all(|it| it.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
@@ -172,6 +192,14 @@ mod tests {
             (
                 r#"{"\u0069d":"x","modelVersion":"up-1","grid":1}"#,
                 r#"{"modelVersion":"maker/m","grid":1}"#,
+            ),
+            (
+                r#"{"words":[{"speaker_id":"speaker_0","channel_id":1,"word_id":1},{"speakerId":"12"}]}"#,
+                r#"{"words":[{"speaker_id":"speaker_0","channel_id":1},{"speakerId":"12"}]}"#,
+            ),
+            (
+                r#"{"speaker_id":"acct_1","channel_id":12345,"a":1,"speaker_id":null,"channelId":""}"#,
+                r#"{"a":1}"#,
             ),
         ] {
             assert_eq!(stripped(text), expected);

@@ -1,6 +1,6 @@
 //! A queue of journal rows to write, limited in number and bytes.
 
-use crate::records::journal::JournalRow;
+use crate::records::journal::{JournalRow, sort_late_charges};
 
 /// Limits of the queue, including the rows that are being written.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,7 @@ pub(crate) enum Queued {
 #[derive(Debug, Default)]
 pub(crate) struct JournalQueue {
     rows: Vec<JournalRow>,
+    has_late_charges: bool,
     waiting_bytes: usize,
     /// Rows that the writer has taken and not yet written.
     writing_rows: usize,
@@ -48,13 +49,17 @@ impl JournalQueue {
             return Queued::Dropped;
         }
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+        self.has_late_charges |= row.is_late_charge;
         self.rows.push(row);
         queued
     }
 
-    /// Moves all rows to the writer, in exchange for its empty list.
+    /// Moves all rows to the writer, in exchange for its empty list. Late charges come last.
     pub(crate) fn take(&mut self, empty: &mut Vec<JournalRow>) {
         std::mem::swap(&mut self.rows, empty);
+        if std::mem::take(&mut self.has_late_charges) {
+            sort_late_charges(empty);
+        }
         self.writing_rows = empty.len();
         self.writing_bytes = std::mem::take(&mut self.waiting_bytes);
     }

@@ -50,6 +50,9 @@ pub struct JournalRow {
     /// Redacted by the caller. The store cuts it to [`BODY_BYTES_MAX`].
     pub request_body: Option<Box<str>>,
     pub response_body: Option<Box<str>>,
+    /// Whether this is only the charge of a call whose row was written before, such as the creation of a task. A late
+    /// charge is counted in the usage reports. It is no row of the journal.
+    pub is_late_charge: bool,
 }
 
 impl JournalRow {
@@ -57,6 +60,17 @@ impl JournalRow {
     pub fn is_error(&self) -> bool {
         self.status >= 400 || self.code.is_some()
     }
+}
+
+/// The rows that are written to the journal, of rows that [`sort_late_charges`] has sorted.
+pub(crate) fn calls_of(rows: &[JournalRow]) -> &[JournalRow] {
+    let calls = rows.partition_point(|row| !row.is_late_charge);
+    rows.get(..calls).unwrap_or(rows)
+}
+
+/// Moves late charges behind all calls. Both stay in order.
+pub(crate) fn sort_late_charges(rows: &mut [JournalRow]) {
+    rows.sort_by_key(|row| row.is_late_charge);
 }
 
 /// The maximum size of a stored body.

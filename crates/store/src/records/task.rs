@@ -9,7 +9,7 @@ use std::time::Duration;
 use ledger::{Meter, Rates, UnixMs};
 
 use super::call::{Admit, End};
-use super::ids::{HoldId, PriceVersion, WalletId};
+use super::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use super::task_id::TaskId;
 
 /// A request to admit a task.
@@ -20,6 +20,8 @@ pub struct NewTask {
     pub admit: Admit,
     /// The configured name of the protocol by which the task was created.
     pub protocol: Box<str>,
+    /// The endpoint of the creation, as a path template.
+    pub endpoint: Box<str>,
     /// The public model.
     pub model: Box<str>,
     /// The price version of its hold and settlement.
@@ -130,8 +132,12 @@ pub struct TaskEnd {
 pub struct TaskRow {
     pub claim: Claim,
     pub wallet: WalletId,
+    /// The key that created the task. `None` if it has been deleted.
+    pub key: Option<KeyId>,
     pub hold: HoldId,
     pub protocol: Box<str>,
+    /// The endpoint of the creation. Empty if an earlier version wrote the row.
+    pub endpoint: Box<str>,
     pub model: Box<str>,
     pub price_version: PriceVersion,
     pub bound: Box<Meter>,

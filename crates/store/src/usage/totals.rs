@@ -39,8 +39,6 @@ impl Totals {
             tokens.cache_write,
             tokens.cache_write_1h,
         ];
-        self.requests = self.requests.saturating_add(1);
-        self.errors = self.errors.saturating_add(u64::from(row.is_error()));
         self.input_tokens = input
             .into_iter()
             .fold(self.input_tokens, u64::saturating_add);
@@ -51,6 +49,11 @@ impl Totals {
             self.cost = plus(self.cost, cost);
             self.costed_charge = plus(self.costed_charge, row.charge);
         }
+        if row.is_late_charge {
+            return;
+        }
+        self.requests = self.requests.saturating_add(1);
+        self.errors = self.errors.saturating_add(u64::from(row.is_error()));
         self.latency.add(row.timings.total_us);
         if let Some(first_byte) = row.timings.first_byte_us {
             self.first_byte.add(first_byte);
@@ -213,6 +216,25 @@ mod tests {
         read.merge_encoded(&[&*bytes, &*bytes].concat()).unwrap();
         assert_eq!(read, twice);
         assert_eq!(Totals::default().margin(), None);
+    }
+
+    #[test]
+    fn a_late_charge_is_no_second_request() {
+        let mut totals = Totals::default();
+        totals.add(&row(200, 0, None));
+        let late = JournalRow {
+            is_late_charge: true,
+            ..row(200, 10, Some(4))
+        };
+        totals.add(&late);
+        assert_eq!(
+            (totals.requests, totals.costed_requests, totals.charge),
+            (1, 1, Micro::new(10))
+        );
+        assert_eq!(totals.margin(), Some(Micro::new(6)));
+        let mut creation = Totals::default();
+        creation.add(&row(200, 0, None));
+        assert_eq!(totals.latency, creation.latency);
     }
 
     #[test]

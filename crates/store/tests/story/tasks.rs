@@ -41,6 +41,7 @@ fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTa
         id: TaskId::random(NOW),
         admit: admission(key, ask),
         protocol: "video-a".into(),
+        endpoint: "/v1/videos/generations".into(),
         model: "story/video".into(),
         price_version,
         bound: Box::new(Meter {

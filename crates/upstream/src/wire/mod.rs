@@ -32,4 +32,4 @@ pub use hostile::{any_chunked, any_head};
 pub(crate) use lookup::Lookups;
 pub(crate) use memory::MemoryDialer;
 pub use memory::MemoryListener;
-pub(crate) use stream::Stream;
+pub use stream::Stream;

@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 
 /// A TCP socket with or without TLS, or a pair of buffers. TLS state is large, so it is boxed.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Memory(DuplexStream),

@@ -9,6 +9,7 @@ mod event;
 mod failed;
 mod frame;
 mod realtime;
+mod rules;
 mod session;
 mod speech;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod text_tokens;
 mod transcript;
 
 pub use frame::{Frame, FrameReplacement, MeterReading, Verdict};
+pub use rules::SessionRules;
 pub use text_tokens::TextTokens;
 pub use transcript::AudioEncoding;
 
@@ -28,7 +30,10 @@ use transcript::TranscriptMeter;
 
 /// The meter of one session.
 #[derive(Debug)]
-pub struct Watch(Kind);
+pub struct Watch {
+    kind: Kind,
+    rules: SessionRules,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -40,22 +45,38 @@ enum Kind {
 impl Watch {
     /// For `/v1/realtime`, for a client that knows the model as `public_model`.
     pub fn realtime(public_model: &str) -> Self {
-        Self(Kind::Realtime(Box::new(RealtimeMeter::new(public_model))))
+        Self::of(Kind::Realtime(Box::new(RealtimeMeter::new(public_model))))
     }
 
     /// For the `/v1/tts` socket.
     pub fn speech() -> Self {
-        Self(Kind::Speech(SpeechMeter::default()))
+        Self::of(Kind::Speech(SpeechMeter::default()))
     }
 
     /// For the `/v1/stt` socket, whose query describes its audio.
     pub fn transcript(encoding: AudioEncoding) -> Self {
-        Self(Kind::Transcript(TranscriptMeter::new(encoding)))
+        Self::of(Kind::Transcript(TranscriptMeter::new(encoding)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            rules: SessionRules::default(),
+        }
+    }
+
+    /// With these rules for the frames of the client.
+    #[must_use]
+    pub fn with_rules(self, rules: SessionRules) -> Self {
+        Self { rules, ..self }
     }
 
     /// Takes a frame of the client. A refused frame is not metered.
     pub fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
-        match &mut self.0 {
+        if let Some(refused) = self.rules.check(frame) {
+            return refused;
+        }
+        match &mut self.kind {
             Kind::Realtime(realtime) => realtime.on_client(frame),
             Kind::Speech(speak) => speak.on_client(frame),
             Kind::Transcript(listen) => listen.on_client(frame),
@@ -70,7 +91,7 @@ impl Watch {
         now_ms: u64,
         names: Names<'_>,
     ) -> Option<FrameReplacement> {
-        match (&mut self.0, frame) {
+        match (&mut self.kind, frame) {
             (Kind::Realtime(realtime), frame) => realtime.on_upstream(frame, now_ms, names),
             (_, Frame::Text(text)) if failed::may_report_failure(text) => {
                 failed::clean_frame(text, names)
@@ -81,7 +102,7 @@ impl Watch {
 
     /// The usage until `now_ms`.
     pub fn reading(&self, now_ms: u64) -> MeterReading {
-        match &self.0 {
+        match &self.kind {
             Kind::Realtime(realtime) => realtime.reading(now_ms),
             Kind::Speech(speak) => speak.reading(),
             Kind::Transcript(listen) => listen.reading(),

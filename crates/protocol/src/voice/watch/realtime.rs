@@ -225,7 +225,7 @@ impl RealtimeMeter {
 }
 
 /// The text of a frame that begins like a JSON object.
-fn object_text(bytes: &[u8]) -> Option<&str> {
+pub(super) fn object_text(bytes: &[u8]) -> Option<&str> {
     let is_object = bytes.trim_ascii_start().starts_with(b"{");
     is_object.then(|| std::str::from_utf8(bytes).ok())?
 }

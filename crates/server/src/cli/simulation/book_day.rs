@@ -169,5 +169,6 @@ fn row(
         route_notes: notes.map(Into::into),
         request_body: None,
         response_body: None,
+        is_late_charge: false,
     }
 }

@@ -30,7 +30,7 @@ settings! {
         /// (docs/decisions/023).
         pub debt_limit: Micro = credits("debt_limit", Micro::new(10_000_000)),
         /// Whether requests that offer a built-in tool without a price (`price.tools` of the model) are refused,
-        /// instead of being served and counted in a metric. Sessions are not checked. Tools: `web_search`, `web_fetch`,
+        /// instead of being served and counted in a metric. Sessions then take no built-in tools. Tools: `web_search`, `web_fetch`,
         /// `code_execution`, `file_search`, `image_generation`, `maps`, `mcp`, `x_search`; vendors' own names
         /// (`google_search`, `code_interpreter`) mean the same.
         pub refuse_unpriced_tools: bool = flag("refuse_unpriced_tools", false),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{AdminClient, assert_refused, with_token};
 use crate::harness::{GatewayBuilder, ask, eventually, expected_cost, with};
+use crate::tasks::videos;
 
 #[tokio::test]
 async fn usage_counts_what_calls_said() {
@@ -163,4 +164,44 @@ async fn a_failed_call_is_counted_for_the_channel_that_failed() {
     let call = admin.get(&format!("/calls/{id}")).await;
     assert_eq!(call["channel"], "main");
     assert_eq!(call["attempts"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_charge_of_a_task_counts_in_usage_and_makes_no_second_call() {
+    let (gateway, key) = with_token(videos::builder())
+        .setting("telemetry", "wallet_series = 10")
+        .funded()
+        .await;
+    let admin = AdminClient::new(&gateway);
+    let body = videos::video_body("a boat");
+    let done = videos::create(&gateway, &key, &body).await;
+    videos::wait_for_end(&gateway, &key, &done).await;
+    let refused = videos::create(&gateway, &key, &videos::video_body("[refuse]")).await;
+    videos::wait_for_end(&gateway, &key, &refused).await;
+    let charged = gateway.usage(&key).await;
+    assert!(charged > 0);
+    for by in ["model,channel", "key,endpoint", "wallet,model"] {
+        let row = eventually("the charge", async || {
+            let report = admin.get(&format!("/usage?by={by}")).await;
+            let rows = report["data"].as_array().unwrap();
+            let is_charged = |row: &&Value| row["charge_micro"] == charged.to_string();
+            let row = rows.iter().find(is_charged)?;
+            // The creations are in the same row as the charge.
+            assert_eq!(rows.len(), 1, "{report}");
+            Some(row.clone())
+        })
+        .await;
+        let counts = (&row["requests"], &row["errors"]);
+        assert_eq!(counts, (&json!(2), &json!(0)), "{by}");
+    }
+    let calls = admin.get("/calls").await;
+    assert_eq!(calls["data"].as_array().unwrap().len(), 2, "{calls}");
+    let metrics = gateway.admin_get("/metrics").await.ok();
+    let metrics = metrics.text();
+    let line = "tollgate_wallet_charged_micro_credits_total{wallet=";
+    let counted = metrics
+        .lines()
+        .filter(|it| it.starts_with(line))
+        .find(|it| it.ends_with(&format!(" {charged}")));
+    assert!(counted.is_some(), "{metrics}");
 }

@@ -166,6 +166,7 @@ fn entry(row: &Row) -> Read<JournalEntry> {
             route_notes: row.try_get(22)?,
             request_body: row.try_get(23)?,
             response_body: row.try_get(24)?,
+            is_late_charge: false,
         },
     })
 }

@@ -17,7 +17,7 @@ use crate::postgres::connection::connect::{Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::lease::Node;
 use crate::records::journal::{
-    JournalCursor, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of,
+    JournalCursor, JournalQuery, JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, calls_of, number_of,
 };
 
 /// The interval at which the tables of the days are checked.
@@ -197,7 +197,7 @@ impl Writer {
         let mut unconfirmed = None;
         let mut failures: u32 = 0;
         loop {
-            let numbers = self.numbers(rows, (failures > 0).then(clock::now));
+            let numbers = self.numbers(calls_of(rows), (failures > 0).then(clock::now));
             let tried = self.try_write(rows, &numbers, &mut unconfirmed);
             let written = match tokio::time::timeout(COPY_MAX, tried).await {
                 Ok(written) => written,
@@ -228,7 +228,8 @@ impl Writer {
         }
     }
 
-    /// Makes one attempt in one transaction. Skips rows that an earlier attempt has written.
+    /// Makes one attempt in one transaction. Skips rows that an earlier attempt has written. Late charges without any
+    /// call beside them are counted again if the answer to their commit was lost.
     async fn try_write(
         &mut self,
         rows: &[JournalRow],
@@ -243,10 +244,8 @@ impl Writer {
         client
             .batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({lock})"))
             .await?;
-        let (Some(row), Some(first)) = (rows.first(), numbers.first()) else {
-            return Ok(());
-        };
-        if let Some(before) = *unconfirmed {
+        let calls = calls_of(rows);
+        if let (Some(before), Some(row)) = (*unconfirmed, calls.first()) {
             let there = "SELECT EXISTS (SELECT 1 FROM calls WHERE n = $1 AND request_id = $2)";
             let request_id = plain(&row.request_id);
             let found = client
@@ -258,9 +257,11 @@ impl Writer {
             }
         }
         *unconfirmed = None;
-        copy(client, rows, numbers).await?;
+        copy(client, calls, numbers).await?;
         self.usage.add(client, rows, clock::now()).await?;
-        *unconfirmed = Some(UnconfirmedRows { first: *first });
+        *unconfirmed = numbers
+            .first()
+            .map(|first| UnconfirmedRows { first: *first });
         client.batch_execute("COMMIT").await?;
         Ok(())
     }

@@ -23,6 +23,7 @@ const MIGRATIONS: EmbeddedMigrations = embedded_migrations!("postgres":
     "V11__costs_and_catalogs",
     "V12__alerts",
     "V13__usage_of_earlier_versions",
+    "V14__endpoints_of_tasks",
 );
 
 /// The advisory lock for migrations of one schema.

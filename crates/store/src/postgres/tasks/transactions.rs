@@ -31,8 +31,8 @@ const FIRST_FENCE: i64 = 1;
 const TASK_ROWS: usize = 8;
 
 const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model, price_version, bound, memo, callback_url,
-    status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+    status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by, endpoint)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 
 /// Selects the owner of a claimed task's hold.
 const OWNER: &str = "SELECT t.hold, k.n, k.id, w.n, w.id FROM tasks t JOIN wallets w ON w.n = t.wallet
@@ -233,7 +233,7 @@ impl TaskTransactions {
         let wallet = named.map(|key| key.wallet);
         // A meter consists of numbers and names, so it always has a JSON form.
         let bound = serde_json::to_string(&new.bound).unwrap_or_default();
-        let values: [&(dyn ToSql + Sync); 18] = [
+        let values: [&(dyn ToSql + Sync); 19] = [
             &wallet,
             &new.id.to_string(),
             &named.map(|key| key.n),
@@ -252,6 +252,7 @@ impl TaskTransactions {
             &after(now, new.lease),
             &FIRST_FENCE,
             &epoch.get(),
+            &&*new.endpoint,
         ];
         let inserted = async { session.client.execute(INSERT, &values).await };
         within(ROUND_TRIP_MAX, inserted).await?;

@@ -24,7 +24,8 @@ const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel,
     t.upstream_model, t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
     now.ms, coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
-    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), ''), t.endpoint,
+    (SELECT k.id FROM keys k WHERE k.wallet = t.wallet AND k.n = t.key)";
 
 pub(super) async fn accept(
     connection: &SharedConnection,
@@ -272,8 +273,10 @@ fn task_row(row: &Row) -> Result<TaskRow, tokio_postgres::Error> {
             fence: row.try_get(1)?,
         },
         wallet: row.try_get(2)?,
+        key: row.try_get(22)?,
         hold: HoldId::new(row.try_get(3)?),
         protocol: row.try_get(4)?,
+        endpoint: row.try_get(21)?,
         model: row.try_get(5)?,
         price_version: PriceVersion::new(row.try_get(6)?, row.try_get(19)?, row.try_get(20)?),
         bound: serde_json::from_str(bound).unwrap_or_default(),

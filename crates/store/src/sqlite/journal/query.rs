@@ -182,6 +182,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             route_notes: row.get(20)?,
             request_body: row.get(21)?,
             response_body: row.get(22)?,
+            is_late_charge: false,
         },
     })
 }

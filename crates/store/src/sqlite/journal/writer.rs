@@ -15,7 +15,7 @@ use super::search::find_within;
 use super::usage::{self, UsageWriter};
 use crate::clock;
 use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
-use crate::records::journal::{JournalCursor, JournalQuery, JournalRow, number_of};
+use crate::records::journal::{JournalCursor, JournalQuery, JournalRow, calls_of, number_of};
 use crate::sqlite::connection::connect::begin_write;
 use crate::stats::Counters;
 
@@ -228,7 +228,7 @@ impl<'c> Writer<'c> {
             Some(inserts) => inserts,
             none => none.insert(Inserts::prepare(connection)?),
         };
-        inserts.all(rows, &mut self.names)?;
+        inserts.all(calls_of(rows), &mut self.names)?;
         self.usage.add(rows, clock::now())?;
         transaction.commit()?;
         self.names.age();

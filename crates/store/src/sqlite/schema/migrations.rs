@@ -24,6 +24,7 @@ const LEDGER: EmbeddedMigrations = embedded_migrations!("ledger":
     "V10__audit_and_admin_access",
     "V11__costs_and_catalogs",
     "V12__alerts",
+    "V13__endpoints_of_tasks",
 );
 
 const JOURNAL: EmbeddedMigrations = embedded_migrations!("journal":

@@ -24,7 +24,8 @@ const FIRST_FENCE: i64 = 1;
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
     t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
     coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
-    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), ''), t.endpoint,
+    (SELECT k.id FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = t.hold)";
 
 impl Ledger<'_> {
     /// Writes the row of a task together with its hold. Without the row, the hold would have no owner.
@@ -64,8 +65,8 @@ impl Ledger<'_> {
         now: UnixMs,
     ) -> rusqlite::Result<()> {
         let insert = "INSERT INTO tasks (id, wallet, hold, protocol, model, price_version, bound, memo, callback_url,
-                      status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
-                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+                      status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by, endpoint)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
         self.connection.prepare_cached(insert)?.execute(params![
             new.id,
             wallet,
@@ -85,6 +86,7 @@ impl Ledger<'_> {
             after(now, new.lease),
             FIRST_FENCE,
             self.epoch.get(),
+            new.endpoint,
         ])?;
         self.books.pending.wrote = true;
         Ok(())
@@ -325,8 +327,10 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
             fence: row.get(1)?,
         },
         wallet: row.get(2)?,
+        key: row.get(21)?,
         hold: HoldId::new(row.get(3)?),
         protocol: row.get(4)?,
+        endpoint: row.get(20)?,
         model: row.get(5)?,
         price_version: PriceVersion::new(
             row.get(6)?,

@@ -12,11 +12,13 @@ use std::time::Duration;
 use protocol::Failure;
 use protocol::canon::base64::Encoder;
 use protocol::canon::{ImageSource, Path, Request, mime};
+use store::KeyHead;
 use tokio::task::JoinSet;
 use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 
+use crate::engine::Engine;
 use crate::failures::no_memory_for;
-use crate::memory_budget::{MemoryBudget, MemoryShare};
+use crate::memory_budget::{LimitOwner, MemoryBudget, MemoryShare};
 
 /// The limits of the pictures that are fetched for one request. `count_max` and `within` also apply to URLs that are
 /// only checked.
@@ -58,7 +60,6 @@ impl ImageFetchLimits {
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
     guarded: Arc<Guarded>,
-    budget: MemoryBudget,
     bounds: ImageFetchLimits,
 }
 
@@ -75,48 +76,27 @@ enum FetchFailure {
     Fetch(FetchError),
     NotAPicture,
     TotalTooLarge(u64),
-    NoMemory,
+    NoMemory(LimitOwner),
 }
 
-impl CallerUrls {
-    pub(crate) fn new(
-        guarded: Arc<Guarded>,
-        budget: MemoryBudget,
-        bounds: ImageFetchLimits,
-    ) -> Self {
-        Self {
-            guarded,
-            budget,
-            bounds,
-        }
-    }
-
+impl Engine {
     /// Fetches every picture for whose URL `must_be_inline` is true, and puts it into the request. The memory shares
-    /// must live as long as the request.
+    /// must live as long as the request. Nothing is fetched for a key without credits, and the pictures take memory
+    /// from the share of the key.
     pub(crate) async fn inline_pictures(
         &self,
+        key: &KeyHead,
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Vec<MemoryShare>, Failure> {
-        let mut places: HashMap<String, Path> = HashMap::new();
-        for (path, image) in request.images_mut() {
-            if let ImageSource::Url(url) = &image.source
-                && must_be_inline(url)
-                && !places.contains_key(url)
-            {
-                places.insert(url.clone(), path);
-            }
-        }
+        let places = self.caller_urls.places_of(request, must_be_inline)?;
         if places.is_empty() {
             return Ok(Vec::new());
         }
-        if places.len() > self.bounds.count_max {
-            return Err(Failure::invalid(format!(
-                "At most {} images can be fetched by URL for this model; send the others inline.",
-                self.bounds.count_max
-            )));
-        }
-        let mut pictures = self.fetch_all(places).await?;
+        let share = self.callers().share_of(key);
+        self.check_funds_of(key, &share).await?;
+        let fetched = self.caller_urls.fetch_all(places, share.large_bodies());
+        let mut pictures = fetched.await?;
         for (_, image) in request.images_mut() {
             if let ImageSource::Url(url) = &image.source
                 && let Some(picture) = pictures.get(url)
@@ -131,7 +111,56 @@ impl CallerUrls {
     }
 
     /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
-    pub(crate) async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
+    /// Nothing is looked up for a key without credits.
+    pub(crate) async fn check_caller_urls(
+        &self,
+        key: &KeyHead,
+        urls: Vec<String>,
+    ) -> Result<(), Failure> {
+        if urls.is_empty() {
+            return Ok(());
+        }
+        self.check_funds_of(key, &self.callers().share_of(key))
+            .await?;
+        self.caller_urls.check(urls).await
+    }
+}
+
+impl CallerUrls {
+    /// Looks up names apart from the other users of `guarded`, so that a caller whose name servers do not answer delays
+    /// no callback and no copy.
+    pub(crate) fn new(guarded: &Guarded, bounds: ImageFetchLimits) -> Self {
+        Self {
+            guarded: Arc::new(guarded.with_own_lookups()),
+            bounds,
+        }
+    }
+
+    /// The pictures to fetch, by URL, and where the request has each first.
+    fn places_of(
+        &self,
+        request: &mut Request,
+        must_be_inline: impl Fn(&str) -> bool,
+    ) -> Result<HashMap<String, Path>, Failure> {
+        let mut places: HashMap<String, Path> = HashMap::new();
+        for (path, image) in request.images_mut() {
+            if let ImageSource::Url(url) = &image.source
+                && must_be_inline(url)
+                && !places.contains_key(url)
+            {
+                places.insert(url.clone(), path);
+            }
+        }
+        if places.len() > self.bounds.count_max {
+            return Err(Failure::invalid(format!(
+                "At most {} images can be fetched by URL for this model; send the others inline.",
+                self.bounds.count_max
+            )));
+        }
+        Ok(places)
+    }
+
+    async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
         let urls: HashSet<_> = urls.into_iter().collect();
         if urls.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
@@ -158,13 +187,14 @@ impl CallerUrls {
     async fn fetch_all(
         &self,
         places: HashMap<String, Path>,
+        memory: &MemoryBudget,
     ) -> Result<HashMap<String, Picture>, Failure> {
         let left = Arc::new(AtomicU64::new(self.bounds.total_bytes_max));
         let mut fetches = JoinSet::new();
         for (url, path) in places {
             let fetch = Fetch {
                 guarded: Arc::clone(&self.guarded),
-                budget: self.budget.clone(),
+                memory: memory.clone(),
                 bounds: self.bounds,
                 left: Arc::clone(&left),
             };
@@ -184,7 +214,7 @@ impl CallerUrls {
 
 struct Fetch {
     guarded: Arc<Guarded>,
-    budget: MemoryBudget,
+    memory: MemoryBudget,
     bounds: ImageFetchLimits,
     /// The number of bytes that the pictures of the request may still take.
     left: Arc<AtomicU64>,
@@ -197,7 +227,7 @@ impl Fetch {
             bytes_max: self.bounds.bytes_max,
         };
         let mut body = self.guarded.get(url, None, bounds).await?.body;
-        let mut share = self.budget.take(0).ok_or(FetchFailure::NoMemory)?;
+        let mut share = self.memory.share();
         let mut encoder = Encoder::default();
         let mut head = Vec::with_capacity(mime::DETECTION_BYTES);
         let mut bytes = 0;
@@ -205,9 +235,9 @@ impl Fetch {
             let piece = piece?;
             self.take(piece.len())?;
             bytes += piece.len();
-            if !share.resize(memory_of(bytes)) {
-                return Err(FetchFailure::NoMemory);
-            }
+            share
+                .try_grow(memory_of(bytes) - share.bytes())
+                .map_err(FetchFailure::NoMemory)?;
             let missing = mime::DETECTION_BYTES - head.len();
             head.extend(piece.iter().take(missing));
             // The bytes show that this is not a picture but, for example, an error page. The rest is not read.
@@ -253,7 +283,8 @@ impl FetchFailure {
     /// The failure for the client. It may name the URL, because the caller chose it.
     fn failure(&self, path: Path) -> Failure {
         let why = match self {
-            Self::NoMemory => return no_memory_for("images"),
+            Self::NoMemory(LimitOwner::Node) => return no_memory_for("images"),
+            Self::NoMemory(owner @ LimitOwner::Caller) => return owner.failure(),
             Self::NotAPicture => "it is not a PNG, JPEG, GIF, WebP or HEIC file".to_owned(),
             Self::TotalTooLarge(bytes) => {
                 format!("all images of the request together are larger than {bytes} bytes")

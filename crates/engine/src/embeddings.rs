@@ -7,6 +7,7 @@ use bytes::Bytes;
 use protocol::embeddings::{self, Form, Request};
 use protocol::native::{self, UnusableAnswer};
 use protocol::{Dialect, Failure, Kind, Translator};
+use store::KeyHead;
 use upstream::{Channel, Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
@@ -72,6 +73,7 @@ fn prepare(
     let estimate = Estimate::input_only(&request.input, &model.profile);
     let kind = Embeddings {
         model: Arc::clone(&model.id),
+        key: call.arrival.key.clone(),
         request,
     };
     Ok(Prepared {
@@ -149,6 +151,7 @@ fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
 /// An embeddings request and its model.
 struct Embeddings {
     request: Request,
+    key: KeyHead,
     model: Arc<str>,
 }
 
@@ -165,7 +168,7 @@ impl CallKind for Embeddings {
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.request.fetchable_urls()?;
-            engine.caller_urls.check(links).await?;
+            engine.check_caller_urls(&self.key, links).await?;
         }
         let encoded = encode(route, &self.request)?.ok_or_else(|| model.unreachable())?;
         let endpoint = match encoded.form {

@@ -49,8 +49,6 @@ pub struct Engine {
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     pub(crate) keyring: Arc<Keyring>,
-    /// The memory for all bodies. Small bodies may use all of it.
-    small_bodies: MemoryBudget,
     /// The memory for bodies, without the part that is reserved for small ones.
     budget: MemoryBudget,
     /// The part of `budget` that is available for answers about tasks.
@@ -70,7 +68,7 @@ impl Engine {
         let small_bodies = MemoryBudget::new(settings.bodies_bytes_max);
         let kept = settings.bodies_bytes_max / KEPT_FOR_SMALL_BODIES;
         let budget = small_bodies.part(settings.bodies_bytes_max - kept);
-        let callers = Callers::new(settings.callers, budget.clone());
+        let callers = Callers::new(settings.callers, small_bodies, budget.clone());
         let guarded = Arc::new(Guarded::new(settings.outbound.clone()));
         let keyring = Arc::new(Keyring::new(callers));
         let changed = Arc::clone(&keyring);
@@ -94,10 +92,9 @@ impl Engine {
             stopping: CancellationToken::new(),
             catalog: ArcSwap::default(),
             keyring,
-            caller_urls: CallerUrls::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
+            caller_urls: CallerUrls::new(&guarded, settings.pictures),
             // However large answers about tasks are, they leave room for requests of callers.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
-            small_bodies,
             budget,
             guarded,
             metrics,
@@ -149,12 +146,6 @@ impl Engine {
     /// The memory for large bodies, answers and events.
     pub fn budget(&self) -> &MemoryBudget {
         &self.budget
-    }
-
-    /// The memory for small bodies. A part of it is reserved for them, so that they are served even when large bodies
-    /// have used up the rest.
-    pub fn small_bodies(&self) -> &MemoryBudget {
-        &self.small_bodies
     }
 
     pub fn metrics(&self) -> &Metrics {

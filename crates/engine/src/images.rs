@@ -41,7 +41,7 @@ pub struct ImagesCall {
 #[derive(Debug)]
 pub enum ImagesBody {
     Json(Bytes),
-    /// A form, and the memory that is charged for its files.
+    /// A form, and the memory that is charged for its body.
     Form(Form, MemoryShare),
 }
 
@@ -102,6 +102,7 @@ fn prepare(
         of_named_model: None,
         kind: Images {
             request,
+            key: key.clone(),
             family,
             model: Arc::clone(&model.id),
             _share: share,
@@ -127,6 +128,7 @@ fn family(model: &Model) -> Result<Family, Failure> {
 /// An image request and its model.
 struct Images {
     request: Request,
+    key: KeyHead,
     family: Family,
     model: Arc<str>,
     /// The memory of the node that is charged for the files of a form.
@@ -146,7 +148,7 @@ impl CallKind for Images {
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.request.fetchable_urls()?;
-            engine.caller_urls.check(links).await?;
+            engine.check_caller_urls(&self.key, links).await?;
         }
         // Random, so that it does not occur in any of the files.
         let boundary: String = ids::fresh("form-");

@@ -137,7 +137,7 @@ impl Meter {
         }
     }
 
-    // Saturating, because usage beyond u64 overflows the price anyway.
+    // Saturating: the sum selects prices and is compared with limits. No amount is computed from it.
     fn total(&self, keys: &[PriceKey]) -> u64 {
         keys.iter()
             .fold(0, |sum: u64, key| sum.saturating_add(self.quantity(*key)))

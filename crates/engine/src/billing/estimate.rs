@@ -53,6 +53,7 @@ impl Estimate {
         };
         let output_bound = ledger::bound_meter(&bound, 0).output;
         let worst = WorstCase {
+            image_input_tokens: 0,
             input_tokens: most_input(&head.input, profile),
             output_tokens: match output_possible {
                 Some(possible) if !keeps_output_limit => possible,
@@ -91,6 +92,7 @@ impl Estimate {
             context_fill: input_tokens.saturating_sub(input.tokens),
             // The request may contain many inputs, and each of them may fill the context.
             worst: Some(WorstCase {
+                image_input_tokens: 0,
                 input_tokens: most,
                 output_tokens: 0,
             }),
@@ -142,6 +144,7 @@ impl Estimate {
         Self {
             reserved: metering.bound(&prompt, &model.price),
             worst: Some(WorstCase {
+                image_input_tokens: metering.source_tokens.saturating_mul(SOURCE_FIDELITY_MAX),
                 input_tokens: prompt_tokens_max,
                 output_tokens: 0,
             }),
@@ -188,6 +191,10 @@ impl Estimate {
             0 => &mut most.input,
             _ => &mut most.cache_write_1h,
         };
+        let image_price = price.unit_price(PriceKey::ImageInput);
+        if image_price.or(price.unit_price(PriceKey::Input)).is_some() {
+            most.image_input = most.image_input.max(worst.image_input_tokens);
+        }
         // Text may have no price if pictures are billed one by one.
         if price.unit_price(PriceKey::Input).is_some() {
             *input = (*input).max(worst.input_tokens);
@@ -229,9 +236,13 @@ impl Estimate {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorstCase {
     pub(crate) input_tokens: u64,
+    /// The tokens of the source pictures of a picture.
+    pub(crate) image_input_tokens: u64,
     pub(crate) output_tokens: u64,
 }
 
+/// How many times the usual tokens a source picture takes at the highest fidelity (16,384 instead of 1,600).
+const SOURCE_FIDELITY_MAX: u64 = 11;
 /// The context of a model whose profile does not state it.
 const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
 

@@ -74,6 +74,14 @@ impl<'c> Attempt<'c> {
         }
     }
 
+    /// An attempt that is not reported, because a free request must not decide how often the channel is used.
+    pub(crate) fn unreported(channel: &'c Channel) -> Self {
+        Self {
+            is_reported: true,
+            ..Self::on(channel)
+        }
+    }
+
     /// Sets the request id of the call, for log lines.
     pub(crate) fn of_call(mut self, request_id: RequestId) -> Self {
         self.request_id = Some(request_id);

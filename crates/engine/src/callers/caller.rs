@@ -7,7 +7,7 @@ use protocol::Failure;
 use store::{KeyHead, KeyId};
 
 use super::keyring::{KeyLookupError, LastKey};
-use super::limits::Caller;
+use super::limits::{Caller, KeyUsage};
 use crate::clock;
 use crate::engine::Engine;
 use crate::failures::try_again_soon;
@@ -61,14 +61,23 @@ impl Engine {
     /// The committed row is enough for most wallets. It may be older than a hold that was just released, so the ledger
     /// writer must confirm that a wallet is empty.
     pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
-        let seen = &caller.share.wallet.funds_seen;
+        self.check_funds_of(&caller.key, &caller.share).await
+    }
+
+    /// Like [`Self::check_funds`], for a key that has a call in flight.
+    pub(crate) async fn check_funds_of(
+        &self,
+        key: &KeyHead,
+        share: &KeyUsage,
+    ) -> Result<(), Failure> {
+        let seen = &share.wallet.funds_seen;
         if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_TTL) {
             return Ok(());
         }
-        let row = self.store.find_wallet(&caller.key.wallet.to_string()).await;
+        let row = self.store.find_wallet(&key.wallet.to_string()).await;
         let is_funded = matches!(&row, Ok(Some(row)) if can_spend(&row.wallet).is_ok());
         if !is_funded {
-            let (wallet, _) = self.balance(&caller.key).await?;
+            let (wallet, _) = self.balance(key).await?;
             can_spend(&wallet)?;
         }
         *seen.lock() = Some(Instant::now());

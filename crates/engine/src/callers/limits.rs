@@ -25,7 +25,7 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// The maximum memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
-    /// The maximum number of token counts per minute of one key. The key's own rate limit applies if it is lower.
+    /// The maximum number of token counts and lists of voices per minute of one key. The key's own rate limit applies if it is lower.
     pub token_counts_per_minute: u32,
 }
 
@@ -44,6 +44,7 @@ impl Default for CallerLimits {
 #[derive(Debug)]
 pub(crate) struct Callers {
     limits: CallerLimits,
+    small_bodies: MemoryBudget,
     large_bodies: MemoryBudget,
     keys: Mutex<WeakValueMap<KeyId, KeyUsage>>,
     wallets: Mutex<WeakValueMap<WalletId, WalletUsage>>,
@@ -61,6 +62,11 @@ pub(crate) struct KeyUsage {
 }
 
 impl KeyUsage {
+    /// The memory that large bodies of this key may take.
+    pub(crate) fn large_bodies(&self) -> &MemoryBudget {
+        &self.large_bodies
+    }
+
     /// The number of times that this node has changed the key since this entry was created.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
@@ -69,15 +75,21 @@ impl KeyUsage {
 
 #[derive(Debug)]
 pub(super) struct WalletUsage {
+    small_bodies: MemoryBudget,
     large_bodies: MemoryBudget,
     pub(super) funds_seen: Mutex<Option<Instant>>,
 }
 
 impl Callers {
-    /// Every large body is also charged to `large_bodies`, the budget of the whole node.
-    pub(crate) fn new(limits: CallerLimits, large_bodies: MemoryBudget) -> Self {
+    /// Every body is also charged to the budget of the whole node for its size.
+    pub(crate) fn new(
+        limits: CallerLimits,
+        small_bodies: MemoryBudget,
+        large_bodies: MemoryBudget,
+    ) -> Self {
         Self {
             limits,
+            small_bodies,
             large_bodies,
             keys: Mutex::default(),
             wallets: Mutex::default(),
@@ -107,13 +119,13 @@ impl Callers {
         }
     }
 
-    /// Takes one of the token counts that a key may request per minute, or refuses it.
-    pub(crate) fn take_token_count(&self, caller: &Caller, now: UnixMs) -> Result<(), Failure> {
+    /// Takes one of the free requests (token counts and lists of voices) that a key may make per minute, or refuses it.
+    pub(crate) fn take_free_request(&self, caller: &Caller, now: UnixMs) -> Result<(), Failure> {
         let limit = self.limits.token_counts_per_minute;
         let limit = caller.key.rpm_limit.unwrap_or(limit).min(limit);
         let taken = caller.share.token_counts.lock().take(1, limit, now);
         taken.map_err(|wait| {
-            let message = "The key asks for more token counts per minute than it may.";
+            let message = "The key asks for more token counts and voices per minute than it may.";
             let failure = Failure::rate_limit_exceeded(message);
             match wait {
                 Wait::Ms(ms) => failure.retry_after(Duration::from_millis(ms)),
@@ -124,6 +136,9 @@ impl Callers {
 
     fn wallet_share_of(&self, wallet: WalletId) -> Arc<WalletUsage> {
         self.wallets.lock().get_or_insert(wallet, || WalletUsage {
+            small_bodies: self
+                .small_bodies
+                .part_of_caller(self.limits.key_bodies_bytes_max),
             large_bodies: self
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
@@ -151,9 +166,14 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The memory that small bodies of the caller's wallet may take: as much as large bodies of one key.
+    pub fn small_bodies(&self) -> &MemoryBudget {
+        &self.share.wallet.small_bodies
+    }
+
     /// The memory that large bodies of this caller may take.
     pub fn large_bodies(&self) -> &MemoryBudget {
-        &self.share.large_bodies
+        self.share.large_bodies()
     }
 }
 
@@ -180,7 +200,8 @@ mod tests {
     }
 
     fn callers(limits: CallerLimits) -> Callers {
-        Callers::new(limits, MemoryBudget::new(1_000))
+        let budget = MemoryBudget::new(1_000);
+        Callers::new(limits, budget.clone(), budget)
     }
 
     fn enter(callers: &Callers, head: &KeyHead) -> Result<Caller, Failure> {
@@ -219,13 +240,13 @@ mod tests {
             };
             let caller = enter(&callers, &head).unwrap();
             for _ in 0..allowed {
-                callers.take_token_count(&caller, at(0)).unwrap();
+                callers.take_free_request(&caller, at(0)).unwrap();
             }
-            let refused = callers.take_token_count(&caller, at(0)).unwrap_err();
+            let refused = callers.take_free_request(&caller, at(0)).unwrap_err();
             assert_eq!(refused.code, protocol::Code::RateLimitExceeded);
             let waits = refused.retry_after_s.map_or(0, i64::from);
             assert_eq!(waits > 0, allowed > 0, "{rpm_limit:?}");
-            let later = callers.take_token_count(&caller, at(waits * 1_000));
+            let later = callers.take_free_request(&caller, at(waits * 1_000));
             assert_eq!(later.is_ok(), allowed > 0, "{rpm_limit:?}");
         }
     }

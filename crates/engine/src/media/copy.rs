@@ -75,6 +75,10 @@ impl Engine {
             .await
             .map_err(|_| CopyError::Retryable("the copy took too long".to_owned()))??;
         let bytes = spooled.bytes();
+        if bytes == 0 && matches!(medium.source, Source::Url(_)) {
+            // Some servers answer like this until the file is there.
+            return Err(CopyError::StaleUrl("the file is empty".to_owned()));
+        }
         let (spooled, checked) = check(spooled, medium.kind).await?;
         let name = MediaName {
             id,

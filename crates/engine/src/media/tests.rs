@@ -288,7 +288,7 @@ async fn what_is_not_what_it_should_be_is_unfit() {
     let url = |path| Source::Url(origin.url(path));
     for (name, kind, source) in [
         ("a page", MediaKind::Mp4, url("/page")),
-        ("nothing", MediaKind::Mp4, url("/empty")),
+        ("nothing, inline", MediaKind::Mp4, base64(b"")),
         ("half a film", MediaKind::Mp4, url("/cut")),
         ("another container", MediaKind::Mp4, url("/mov")),
         ("too large, as it says", MediaKind::Mp4, url("/large")),
@@ -316,6 +316,9 @@ async fn what_is_not_what_it_should_be_is_unfit() {
             "{name}: {copied:?}"
         );
     }
+    // The file may not be there yet.
+    let copied = scene.copy(MediaKind::Mp4, url("/empty")).await;
+    assert!(matches!(copied, Err(CopyError::StaleUrl(_))), "{copied:?}");
     assert_eq!(scene.kept_count(), 0);
 }
 

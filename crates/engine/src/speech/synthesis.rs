@@ -9,6 +9,7 @@ use ledger::{Meter, PriceKey};
 use protocol::native::{self, UnusableAnswer};
 use protocol::voice::{self, AudioRelay, Speech};
 use protocol::{Failure, Translator};
+use store::KeyHead;
 use upstream::{Endpoint, UpstreamRequest};
 
 use super::model;
@@ -81,16 +82,22 @@ fn prepare(
         fallbacks: VecDeque::new(),
         of_named_model: None,
         estimate: Estimate::voice(meter, Metering::Speech),
-        kind: SpeechRequest(speech),
+        kind: SpeechRequest {
+            speech,
+            key: call.arrival.key.clone(),
+        },
         plan,
     })
 }
 
-struct SpeechRequest(Speech);
+struct SpeechRequest {
+    speech: Speech,
+    key: KeyHead,
+}
 
 impl CallKind for SpeechRequest {
     fn is_streamed(&self) -> bool {
-        !self.0.with_timestamps
+        !self.speech.with_timestamps
     }
 
     async fn encode_for(
@@ -100,13 +107,13 @@ impl CallKind for SpeechRequest {
         route: &Route,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
-            let links = native::fetchable_media_urls(&self.0.body)?;
-            engine.caller_urls.check(links).await?;
+            let links = native::fetchable_media_urls(&self.speech.body)?;
+            engine.check_caller_urls(&self.key, links).await?;
         }
-        let body = vec![self.0.body.clone()];
+        let body = vec![self.speech.body.clone()];
         Ok(Encoded {
             call: UpstreamRequest::json(Endpoint::Speech, Arc::clone(&route.model), body),
-            dropped: self.0.dropped.clone(),
+            dropped: self.speech.dropped.clone(),
         })
     }
 
@@ -115,7 +122,7 @@ impl CallKind for SpeechRequest {
         _: Endpoint,
         answer: Bytes,
     ) -> Result<native::Answer, UnusableAnswer> {
-        voice::read_timed_speech(&answer, &self.0.model)
+        voice::read_timed_speech(&answer, &self.speech.model)
     }
 
     fn stream_translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {

@@ -10,6 +10,7 @@ use protocol::multipart::Form;
 use protocol::native::{self, UnusableAnswer};
 use protocol::voice::{self, Transcript};
 use protocol::{Failure, Translator};
+use store::KeyHead;
 use upstream::{Endpoint, SpoolFile, SpooledPart, UpstreamRequest};
 
 use super::model;
@@ -71,6 +72,7 @@ fn prepare(
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_if_unreported),
         kind: TranscriptRequest {
             transcript,
+            key: call.arrival.key.clone(),
             spool: call.spool,
             _share: call.share,
         },
@@ -80,6 +82,7 @@ fn prepare(
 
 struct TranscriptRequest {
     transcript: Transcript,
+    key: KeyHead,
     spool: Option<SpoolFile>,
     _share: MemoryShare,
 }
@@ -97,7 +100,7 @@ impl CallKind for TranscriptRequest {
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.transcript.fetchable_urls();
-            engine.caller_urls.check(links).await?;
+            engine.check_caller_urls(&self.key, links).await?;
         }
         let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");

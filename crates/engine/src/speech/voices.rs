@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::scrub::Names;
 use protocol::{Failure, guard, voice};
-use upstream::{CallOutcome, Endpoint, UpstreamRequest};
+use upstream::{Endpoint, UpstreamRequest};
 
 use super::model;
 use crate::call::arrival::Arrival;
@@ -68,7 +68,7 @@ async fn ask(
     route: &Route,
     progress: &Progress,
 ) -> Result<Bytes, RouteFailure> {
-    let mut attempt = Attempt::over(route).of_call(call.arrival.request_id);
+    let mut attempt = Attempt::unreported(&route.channel).of_call(call.arrival.request_id);
     let outgoing = UpstreamRequest {
         item: call.voice.as_deref().map(Into::into),
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
@@ -85,7 +85,5 @@ async fn ask(
         ..Names::of_model(&route.model, &model.id)
     };
     let voices = voice::clean_voices(&body, names);
-    let voices = voices.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
-    attempt.report(CallOutcome::Served);
-    Ok(voices)
+    voices.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))
 }

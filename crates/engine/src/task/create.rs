@@ -161,7 +161,7 @@ async fn prepare(
         .any(|route| carries(route) && is_private(route))
     {
         let links = native::fetchable_media_urls(&call.body)?;
-        engine.caller_urls.check(links).await?;
+        engine.check_caller_urls(&call.arrival.key, links).await?;
     }
     let mut plan = RoutePlan::new(model, carries)?;
     plan.reserve(0, record)?;

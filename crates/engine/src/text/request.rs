@@ -11,6 +11,7 @@ use protocol::images::PriceGrade;
 use protocol::messages::converse;
 use protocol::native::{self, Head, Identity, Rewriter, UnusableAnswer};
 use protocol::{ByteQueue, Dialect, Failure, Translator};
+use store::KeyHead;
 use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
 use crate::call::arrival::Arrival;
@@ -20,9 +21,8 @@ use crate::call::yield_to_ready::yield_to_ready;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::failures::no_memory_for;
 use crate::ids;
-use crate::memory_budget::MemoryShare;
+use crate::memory_budget::{LimitOwner, MemoryShare};
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
 
@@ -75,6 +75,7 @@ pub(crate) struct TextRequest {
     body: Bytes,
     extra: HeaderMap,
     identity: Identity,
+    key: KeyHead,
     refuses_unpriced_tools: bool,
     /// Whether we must count the usage, because the upstream of the current route cannot be asked for it.
     counts_usage: bool,
@@ -82,7 +83,7 @@ pub(crate) struct TextRequest {
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
-    /// The node memory that is charged while the request is rewritten: for many small parts, and for fetched pictures.
+    /// The memory of the key that is charged while the request is rewritten: for many small parts, and for fetched pictures.
     memory: Vec<MemoryShare>,
 }
 
@@ -98,6 +99,7 @@ impl TextRequest {
                 model: Arc::clone(&model.id),
                 created: clock::now().get() / 1000,
             },
+            key: call.arrival.key.clone(),
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             counts_usage: false,
             is_converted: false,
@@ -126,7 +128,7 @@ impl TextRequest {
                 self.charge_weight(engine)?;
             } else if is_private {
                 let links = native::fetchable_urls(self.dialect, &self.body)?;
-                engine.caller_urls.check(links).await?;
+                engine.check_caller_urls(&self.key, links).await?;
             }
             return Ok(());
         }
@@ -138,8 +140,7 @@ impl TextRequest {
         let takes_url = |url: &str| convert::takes_image_url(dialect, &model.profile, url);
         let must_be_inline = |url: &str| is_converse || !takes_url(url);
         let shares = engine
-            .caller_urls
-            .inline_pictures(request, must_be_inline)
+            .inline_pictures(&self.key, request, must_be_inline)
             .await?;
         self.memory.extend(shares);
         if is_private {
@@ -150,7 +151,7 @@ impl TextRequest {
                     ImageSource::Inline { .. } => None,
                 });
             let links = linked.collect();
-            engine.caller_urls.check(links).await?;
+            engine.check_caller_urls(&self.key, links).await?;
         }
         self.common = Some(common);
         Ok(())
@@ -166,8 +167,8 @@ impl TextRequest {
     fn charge_weight(&mut self, engine: &Engine) -> Result<(), Failure> {
         let weight = convert::estimate_memory(&self.body)?;
         if weight > FREE_BYTES {
-            let share = engine.budget().take(weight);
-            let share = share.ok_or_else(|| no_memory_for("this request"))?;
+            let mut share = engine.callers().share_of(&self.key).large_bodies().share();
+            share.try_grow(weight).map_err(LimitOwner::failure)?;
             self.memory.push(share);
         }
         Ok(())

@@ -39,9 +39,9 @@ pub struct TokenCountCall {
 }
 
 impl Engine {
-    /// Takes one of the token counts that a key may request per minute, or refuses it.
-    pub fn take_token_count(&self, arrival: &Arrival, caller: &Caller) -> Result<(), Failure> {
-        let taken = self.callers().take_token_count(caller, clock::now());
+    /// Takes one of the free requests that a key may make per minute, or refuses it.
+    pub fn take_free_request(&self, arrival: &Arrival, caller: &Caller) -> Result<(), Failure> {
+        let taken = self.callers().take_free_request(caller, clock::now());
         taken.inspect_err(|failure| self.journal(Record::begin(arrival).refused(failure)))
     }
 
@@ -81,7 +81,7 @@ async fn count(
     if let Some(route) = plan.as_ref().and_then(RoutePlan::first) {
         if route.channel.spec().private_network {
             let links = native::fetchable_urls(call.dialect, &counted.body)?;
-            engine.caller_urls.check(links).await?;
+            engine.check_caller_urls(&call.arrival.key, links).await?;
         }
         record.start_attempt(route, None);
         match ask(call, &counted, route).await {

@@ -46,7 +46,7 @@ pub(super) async fn token_count(
     let limits = context.limits().body(context.limits().body_text_bytes);
     // Checked before the body is read, because a key above its limit must not keep the node busy with large bodies.
     let arrival = context.arrival(caller);
-    context.engine().take_token_count(&arrival, caller)?;
+    context.engine().take_free_request(&arrival, caller)?;
     let account = context.memory_account(caller);
     let body = body::read(body, limits, account).await?;
     let call = TokenCountCall {

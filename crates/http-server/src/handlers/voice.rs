@@ -75,8 +75,10 @@ pub(super) async fn voices(
     query.refuse_choices()?;
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
+    let arrival = context.arrival(caller);
+    context.engine().take_free_request(&arrival, caller)?;
     let call = VoicesCall {
-        arrival: context.arrival(caller),
+        arrival,
         model: model.into_owned(),
         voice,
     };

@@ -1,13 +1,13 @@
 //! Charges a request body to memory budgets as it arrives (`docs/decisions/027`).
 //!
 //! A `Content-Length` costs the client nothing and may be false, so only bytes that have arrived are charged. Small
-//! bodies are charged to the node. Large bodies are charged to their key, their wallet and the part of the node's
+//! bodies are charged to their wallet and the node. Large bodies are charged to their key, their wallet and the part of the node's
 //! memory that is not reserved for small ones. A large body of a wallet without credits is refused.
 
 use engine::{Caller, Engine, LimitOwner, MemoryShare};
 use protocol::Failure;
 
-/// The maximum size of a small body. Small bodies are charged only to the node. They are read before the wallet is
+/// The maximum size of a small body. Small bodies are not charged to their key. They are read before the wallet is
 /// checked, so that errors in the body are reported first.
 const SMALL_BYTES_MAX: usize = 64 << 10;
 /// A large body is charged in steps of this size.
@@ -36,7 +36,7 @@ impl<'a> BodyCharge<'a> {
         length: Option<usize>,
         held_bytes: usize,
     ) -> Result<Self, Failure> {
-        let small_bodies = account.engine.small_bodies();
+        let small_bodies = account.caller.small_bodies();
         let mut charge = Self {
             account,
             share: small_bodies.share(),

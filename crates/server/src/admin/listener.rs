@@ -1,7 +1,9 @@
 //! Accepts and serves the connections of operators.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +40,46 @@ const CLIENT_TIMEOUTS: ClientTimeouts = ClientTimeouts {
 /// time: heads, bodies and the reading of answers have deadlines (`write_timeout_socket`). There are fewer event
 /// streams than connections, and each stream ends after a fixed time.
 const CONNECTIONS_MAX: usize = 256;
+/// The maximum number of connections of one network, so that a visitor without a token leaves some for health checks.
+const NETWORK_CONNECTIONS_MAX: usize = 128;
+
+/// Counts the open connections of each network.
+#[derive(Debug, Default)]
+struct OpenConnections(Mutex<HashMap<IpAddr, usize>>);
+
+impl OpenConnections {
+    /// Counts one more connection, unless its network has reached its limit.
+    fn enter(self: &Arc<Self>, network: IpAddr) -> Option<ConnectionSlot> {
+        let mut open = self.0.lock();
+        let count = open.entry(network).or_default();
+        if *count >= NETWORK_CONNECTIONS_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(ConnectionSlot {
+            open: Arc::clone(self),
+            network,
+        })
+    }
+}
+
+/// One of the connections of a network. Dropping it frees its place.
+struct ConnectionSlot {
+    open: Arc<OpenConnections>,
+    network: IpAddr,
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        let mut open = self.open.0.lock();
+        if let Entry::Occupied(mut count) = open.entry(self.network) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
 
 /// The operators' listener, bound and ready to run.
 #[derive(Debug)]
@@ -70,6 +113,7 @@ impl AdminListener {
     /// watch the drain.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let connections = TaskTracker::new();
+        let open = Arc::<OpenConnections>::default();
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
             let Ok((socket, peer)) = accepted else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -78,8 +122,12 @@ impl AdminListener {
             if connections.len() >= CONNECTIONS_MAX {
                 continue;
             }
+            let Some(slot) = open.enter(Peer(peer).network()) else {
+                continue;
+            };
             let (router, tls) = (self.router.clone(), self.tls.clone());
             let connection = async move {
+                let _slot = slot;
                 match tls {
                     None => serve(socket, peer, router, CLIENT_TIMEOUTS).await,
                     Some(tls) => {
@@ -154,6 +202,22 @@ mod tests {
             let (_theirs, served) = connect(sent).await;
             served.await.unwrap();
         }
+    }
+
+    #[test]
+    fn one_network_leaves_connections_for_others() {
+        let open = Arc::<OpenConnections>::default();
+        let [one, other] = [1, 2].map(|n| IpAddr::from([127, 0, 0, n]));
+        let mut slots: Vec<_> = std::iter::from_fn(|| open.enter(one)).collect();
+        assert_eq!(slots.len(), NETWORK_CONNECTIONS_MAX);
+        assert!(open.enter(other).is_some());
+        slots.pop();
+        assert!(open.enter(one).is_some());
+        drop(slots);
+        assert!(
+            open.0.lock().is_empty(),
+            "nothing is kept of networks that have left"
+        );
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,7 +38,7 @@ const LOOKUPS_MAX: usize = 64;
 pub struct Guarded {
     policy: AddressPolicy,
     /// The addresses of our own listeners, set once they listen.
-    listeners: OnceLock<Vec<SocketAddr>>,
+    listeners: Arc<OnceLock<Vec<SocketAddr>>>,
     lookups: Lookups,
 }
 
@@ -61,7 +61,17 @@ impl Guarded {
     pub fn new(policy: AddressPolicy) -> Self {
         Self {
             policy,
-            listeners: OnceLock::new(),
+            listeners: Arc::default(),
+            lookups: Lookups::new(LOOKUPS_MAX),
+        }
+    }
+
+    /// The same client, with a limit of its own for lookups.
+    #[must_use]
+    pub fn with_own_lookups(&self) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            listeners: Arc::clone(&self.listeners),
             lookups: Lookups::new(LOOKUPS_MAX),
         }
     }

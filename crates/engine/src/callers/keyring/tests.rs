@@ -52,7 +52,11 @@ impl SlowStore {
 }
 
 fn keyring() -> Keyring {
-    Keyring::new(Callers::new(CallerLimits::default(), MemoryBudget::new(1)))
+    Keyring::new(Callers::new(
+        CallerLimits::default(),
+        MemoryBudget::new(1),
+        MemoryBudget::new(1),
+    ))
 }
 
 async fn find(keyring: &Keyring, store: &SlowStore, secret: &str) -> Result<KeyId, KeyLookupError> {
@@ -193,7 +197,11 @@ async fn a_key_keeps_its_count_of_requests_when_it_is_asked_for_again() {
         key_in_flight_max: 1,
         ..CallerLimits::default()
     };
-    let keyring = Keyring::new(Callers::new(callers, MemoryBudget::new(1)));
+    let keyring = Keyring::new(Callers::new(
+        callers,
+        MemoryBudget::new(1),
+        MemoryBudget::new(1),
+    ));
     let store = SlowStore::default();
     store.add("key");
     store.answer(2);

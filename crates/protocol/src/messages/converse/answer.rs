@@ -105,7 +105,7 @@ pub(super) fn write_redacted(it: &mut Object<'_>, data: &str) {
     it.text("type", "redacted_thinking").text("data", data);
 }
 
-/// Writes a call without its input.
+/// Writes a `tool_use` block without its input, which the caller adds.
 pub(super) fn write_call(it: &mut Object<'_>, call: &mut Fields<'_>) {
     let id = call.string("toolUseId").unwrap_or_default();
     let name = call.string("name").unwrap_or_default();

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 use crate::video::check;
 
-/// Members of a video format. The gateway copies every result, so clients cannot choose the
-/// delivery.
+/// The members that a video format may have. `delivery` is accepted and ignored, because the
+/// gateway keeps every result itself.
 const KNOWN: [&str; 7] = [
     "type",
     "resolution",

@@ -246,10 +246,8 @@ async fn open(
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    headers
-        .get(AUTHORIZATION)?
-        .as_bytes()
-        .strip_prefix(b"Bearer ")
+    let (scheme, token) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
 /// Lets a request pass if it needs no token, or if it is authenticated.

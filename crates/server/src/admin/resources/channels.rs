@@ -149,7 +149,7 @@ struct SwitchedChannel {
     responses(
         (status = 200, description = "The channel, and the models that it takes with it.", body = SwitchedChannel),
         (status = 404, description = "There is no such channel: `not_found`.", body = ErrorBody),
-        (status = 409, description = "Somebody else has changed the configuration at the same time: `version_conflict`.", body = ErrorBody),
+        (status = 409, description = "Somebody else has changed the configuration at the same time: `version_conflict`; or the gateway may not write its file: `config_not_writable`.", body = ErrorBody),
         (status = 413, description = "The body is too large: `request_too_large`.", body = ErrorBody),
         Refused,
     )

@@ -103,7 +103,7 @@ async fn read_config(
     request_body = NewConfig,
     responses(
         (status = 200, description = "The new entries and their version.", body = ConfigView),
-        (status = 409, description = "The version is not the one in force: `version_conflict`; or a channel that is missing still has open tasks: `open_tasks`.", body = crate::admin::api::error::ErrorBody),
+        (status = 409, description = "The version is not the one in force: `version_conflict`; or a channel that is missing still has open tasks: `open_tasks`; or the gateway may not write its file: `config_not_writable`.", body = crate::admin::api::error::ErrorBody),
         (status = 413, description = "The body is too large: `request_too_large`.", body = crate::admin::api::error::ErrorBody),
         Refused,
     )
@@ -152,6 +152,10 @@ async fn check_config(
     Ok(Json(ConfigProblems { problems }))
 }
 
+/// What an operator can do if the gateway cannot write its file.
+const INSTEAD: &str = "Change the file yourself and reload the gateway, or set `admin.config = \"store\"`, which keeps \
+    channels and models in the database.";
+
 impl From<ReplaceError> for ApiError {
     fn from(error: ReplaceError) -> Self {
         let message = error.to_string();
@@ -178,7 +182,15 @@ impl From<ReplaceError> for ApiError {
                 Self::malformed(message)
             }
             ReplaceError::Store(error) => error.into(),
-            ReplaceError::File(_) | ReplaceError::Catalog(_) => {
+            ReplaceError::File(error) => {
+                tracing::warn!(%error, "the configuration file could not be written");
+                let message = format!(
+                    "The configuration file cannot be written ({}). {INSTEAD}",
+                    error.kind()
+                );
+                Self::conflict("config_not_writable", message)
+            }
+            ReplaceError::Catalog(_) => {
                 tracing::error!(error = message, "the configuration could not be replaced");
                 Self::internal()
             }

@@ -33,7 +33,8 @@ settings! {
         /// How much of that memory the request bodies above 64 KiB of one wallet may take. Memory is charged as bytes
         /// arrive, and an eighth of all memory is reserved for smaller bodies.
         pub body_memory_wallet_bytes: usize = positive("body_memory_wallet_bytes", 192 * MIB),
-        /// How much of that memory the request bodies above 64 KiB of one key may take.
+        /// How much of that memory the request bodies above 64 KiB of one key may take, with the pictures that are
+        /// fetched for them, and also all smaller bodies of one wallet.
         pub body_memory_key_bytes: usize = positive("body_memory_key_bytes", 128 * MIB),
         /// One buffered answer of an upstream on the text endpoints.
         pub answer_text_bytes: usize = positive("answer_text_bytes", 32 * MIB),
@@ -63,8 +64,8 @@ settings! {
         pub requests_in_flight: usize = positive("requests_in_flight", 10_000),
         /// Requests of one key on this node whose answers are not fully sent yet.
         pub requests_in_flight_per_key: usize = positive("requests_in_flight_per_key", 2_500),
-        /// Token counts, which are free, of one key per minute on this node. The key's own limit per minute
-        /// applies too.
+        /// Free requests (token counts and lists of voices) of one key per minute on this node. The key's own
+        /// limit per minute applies too.
         pub token_counts_per_minute: u32 = positive("token_counts_per_minute", 600),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::client::TOKEN;
-use super::{AdminClient, with_token};
+use super::{AdminClient, assert_refused, with_token};
 use crate::harness::{Answer, GatewayBuilder, Receiver, Request, TestGateway, ask};
 
 /// The audit row that a successful operation leaves.
@@ -401,7 +401,7 @@ async fn a_configuration_that_cannot_be_written_is_not_told() {
     // A folder takes the name of the new file.
     std::fs::create_dir(gateway.folder().join(".tollgate.toml.new")).unwrap();
     let failed = admin.send("PUT", "/config", Some(&config)).await;
-    assert_eq!(failed.status(), 500);
+    assert_refused(&failed, 409, "config_not_writable");
     assert_eq!(rows(&admin).await, before);
     let credentials = std::fs::read_dir(gateway.folder().join("credentials")).unwrap();
     assert_eq!(credentials.count(), 0);

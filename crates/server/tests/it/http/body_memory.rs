@@ -139,6 +139,25 @@ async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
 }
 
 #[tokio::test]
+async fn small_bodies_of_a_wallet_leave_room_for_others() {
+    let (gateway, key) = GatewayBuilder::default()
+        .setting("limits", "body_memory_key_bytes = 300000")
+        .funded()
+        .await;
+    let sibling = gateway.key("w", &[]).await;
+    let other = key_of(&gateway, "other", "0").await;
+    let mut stalled = Vec::new();
+    for key in [&key, &sibling, &key, &sibling, &key] {
+        stalled.push(open_stalled_upload(&gateway, key, 60_500, 60_000).await);
+    }
+    wait_for_status("the wallet's limit", &gateway, &sibling, 1_000, 429).await;
+    let poor = gateway.send(&call_of(&other, 60_000)).await;
+    assert_eq!(poor.status(), 402, "another wallet has room");
+    drop(stalled);
+    wait_for_status("room again", &gateway, &sibling, 60_000, 100).await;
+}
+
+#[tokio::test]
 async fn large_bodies_leave_room_for_small_ones() {
     let (gateway, key) = GatewayBuilder::default()
         .setting("limits", "body_memory_bytes = 1600000")

@@ -327,7 +327,7 @@ async fn a_picture_that_does_not_come_in_time_is_refused() {
 }
 
 #[tokio::test]
-async fn pictures_take_no_more_memory_than_the_node_has() {
+async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
     let pictures = PictureServer::start().await;
     let entries = "[[channel]]
         name = \"only\"
@@ -340,19 +340,31 @@ async fn pictures_take_no_more_memory_than_the_node_has() {
         routes = [{ channel = \"only\", model = \"sim-seer\" }]
         price = { input = \"1\", output = \"2\" }
         profile = { max_output_tokens = 128000, vision = true }";
-    let (gateway, key) = GatewayBuilder::default()
-        .entries(entries)
-        .setting("outbound", "allow = [\"127.0.0.1\"]")
-        .setting("limits", "body_memory_bytes = 4096")
-        .funded()
-        .await;
-    for (path, status) in [("/pixel", 200), ("/large", 503), ("/pixel", 200)] {
-        // The Messages dialect accepts URLs, but only `https`.
-        let body = ask(Dialect::Chat, &[pictures.url(path)]);
-        let answer = gateway
-            .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
+    for (limit, refusal) in [
+        ("body_memory_bytes = 4096", 503),
+        ("body_memory_key_bytes = 4096", 429),
+    ] {
+        let (gateway, key) = GatewayBuilder::default()
+            .entries(entries)
+            .setting("outbound", "allow = [\"127.0.0.1\"]")
+            .setting("limits", limit)
+            .funded()
             .await;
-        assert_eq!(answer.status(), status, "{}", answer.text());
+        let ask_about = async |key: &Key, path: &str| {
+            // The Messages dialect accepts URLs, but only `https`.
+            let body = ask(Dialect::Chat, &[pictures.url(path)]);
+            let call = Dialect::Chat.call(&key.secret, "maker/seer", body, false);
+            gateway.send(&call).await
+        };
+        for (path, status) in [("/pixel", 200), ("/large", refusal), ("/pixel", 200)] {
+            let answer = ask_about(&key, path).await;
+            assert_eq!(answer.status(), status, "{}", answer.text());
+        }
+        // Nothing is fetched for a wallet without credits: the server of this picture never answers.
+        gateway.wallet("poor", &["--balance", "0"]).await;
+        let poor = gateway.key("poor", &[]).await;
+        let answer = ask_about(&poor, "/silent").await;
+        assert_eq!(answer.failure(), (402, "insufficient_quota".to_owned()));
     }
 }
 

@@ -210,6 +210,25 @@ async fn voices_are_listed_for_free() {
     assert_eq!(gateway.usage(&key).await, 0);
 }
 
+#[tokio::test]
+async fn lists_of_voices_are_bounded() {
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(ENTRIES)
+        .setting("limits", "token_counts_per_minute = 30")
+        .funded()
+        .await;
+    for _ in 0..30 {
+        let listed = gateway
+            .get(&key, "/v1/tts/voices/nobody?model=maker/voice")
+            .await;
+        assert_refused(&listed, 404, "upstream_rejected");
+    }
+    let refused = gateway.get(&key, "/v1/tts/voices?model=maker/voice").await;
+    assert_refused(&refused, 429, "rate_limit_exceeded");
+    assert!(refused.header("retry-after").is_some());
+    gateway.send(&request(&key, "/v1/tts", &text())).await.ok();
+}
+
 /// The name of a voice is part of the upstream's path and must not lead elsewhere.
 #[tokio::test]
 async fn a_voice_id_that_is_a_path_is_refused() {

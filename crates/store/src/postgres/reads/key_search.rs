@@ -30,11 +30,13 @@ pub(crate) async fn search_keys(
     if let Some(tag) = query.tag_line() {
         add("position(? in k.tags) > 0", tag);
     }
-    if let Some((anywhere, beginning)) = query.patterns() {
-        values.extend([anywhere, beginning]);
-        let (anywhere, beginning) = (values.len() - 1, values.len());
+    if let (Some((anywhere, beginning)), Some(text)) = (query.patterns(), &query.text) {
+        values.extend([anywhere, beginning, text.clone()]);
+        let (anywhere, beginning, text) = (values.len() - 2, values.len() - 1, values.len());
         conditions.push(format!(
-            r"(k.name ILIKE ${anywhere} OR w.name ILIKE ${anywhere} OR k.id ILIKE ${beginning} OR k.shown_prefix ILIKE ${beginning})"
+            // Only the beginning of a secret is stored, so a whole secret is found by its beginning.
+            r"(k.name ILIKE ${anywhere} OR w.name ILIKE ${anywhere} OR k.id ILIKE ${beginning} OR k.shown_prefix ILIKE ${beginning}
+                OR starts_with(${text}, k.shown_prefix))"
         ));
     }
     let sql = format!(

@@ -22,11 +22,21 @@ pub(crate) fn search_keys(on: &Connection, query: &KeyQuery) -> rusqlite::Result
         conditions.push("instr(k.tags, ?) > 0");
         values.push(tag.into());
     }
-    if let Some((anywhere, beginning)) = query.patterns() {
+    if let (Some((anywhere, beginning)), Some(text)) = (query.patterns(), &query.text) {
+        // Only the beginning of a secret is stored, so a whole secret is found by its beginning.
         conditions.push(
-            r"(k.name LIKE ? ESCAPE '\' OR w.name LIKE ? ESCAPE '\' OR k.id LIKE ? ESCAPE '\' OR k.shown_prefix LIKE ? ESCAPE '\')",
+            r"(k.name LIKE ? ESCAPE '\' OR w.name LIKE ? ESCAPE '\' OR k.id LIKE ? ESCAPE '\' OR k.shown_prefix LIKE ? ESCAPE '\'
+                OR instr(?, k.shown_prefix) = 1)",
         );
-        values.extend([anywhere.clone(), anywhere, beginning.clone(), beginning].map(Value::from));
+        let text = text.clone();
+        let texts = [
+            anywhere.clone(),
+            anywhere,
+            beginning.clone(),
+            beginning,
+            text,
+        ];
+        values.extend(texts.map(Value::from));
     }
     values.push(query.rows_max().into());
     let sql = format!(

@@ -16,6 +16,7 @@ pub(super) const TASKS: Table = table(
         )),
         int("hold"),
         text("protocol"),
+        text("endpoint"),
         text("model"),
         int("price_version"),
         text("bound"),

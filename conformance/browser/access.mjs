@@ -25,7 +25,8 @@ export async function access(stage, check) {
     const window = await openWindow(stage.browser, { hosts: stage.hosts });
     window.allow('401');
     await window.page.goto(stage.sign_in);
-    await window.page.locator('.problem-box').waitFor();
+    const told = await window.page.locator('.problem-box').textContent();
+    assert(told.includes('was used already') && told.includes('tollgate token sign-in-link'), told);
     assert(!await window.page.locator('.shell').count(), 'the link opens a second session');
     await window.close();
   });

@@ -38,7 +38,7 @@ export async function alerts(stage, check) {
     await dialog.getByRole('button', { name: 'Add webhook' }).click();
     const secret = await page.locator('.secret code').textContent();
     assert(secret.startsWith('whsec_'), 'no secret is shown');
-    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click();
     await page.getByRole('table', { name: 'Rules' }).getByText(URL_OF_HOOK).waitFor();
     await page.reload();
     await settled(page);

@@ -10,6 +10,7 @@ const TABLES = [
   ['format.js', 'percent', [[[1, 0], '–'], [[1, 3], '33.3 %'], [[1, 300], '0.33 %']]],
   ['format.js', 'duration', [[[0.25], '250 µs'], [[4.2], '4.2 ms'], [[999], '999 ms'], [[1530], '1.53 s'], [[61000], '1 min 1 s'], [[null], '–']]],
   ['format.js', 'ago', [[[1000, 1500], 'just now'], [[0, 61000], '1 min ago'], [[7200000, 0], 'in 2 h']]],
+  ['format.js', 'whenIn', [[[Date.UTC(2026, 6, 1, 15), 'Asia/Tokyo'], '2026-07-02 00:00 (Asia/Tokyo)'], [[0, 'Nowhere/None'], '1970-01-01 00:00 (UTC)']]],
   ['snippets.js', 'pythonOf', [[[{ stream: true, stop: null, note: 'true or null' }], '{\n    "stream": True,\n    "stop": None,\n    "note": "true or null",\n}'], [[[]], '[]']]],
   ['pages/playground/dialects.js', 'dialectOf', [[['/v1/messages'], 'messages'], [['/v1beta/models/{id}:generateContent'], 'generate'], [['/v1/tts'], 'speech'], [['/nothing'], undefined]]],
 ];
@@ -29,6 +30,11 @@ export async function modules(stage, check) {
         assert(got === wanted, `${name}(${JSON.stringify(given)}) is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
       }
     }
+    assertNoProblems(window);
+  });
+  await check('modules: an address that cannot be read names no page', async () => {
+    await page.evaluate(() => { location.hash = '#/%'; });
+    await page.getByText('There is no such page').waitFor();
     assertNoProblems(window);
   });
   await check('modules: an amount is read exactly, and nothing else is an amount', async () => {
@@ -55,19 +61,21 @@ export async function modules(stage, check) {
   await check('modules: a new channel is put into the configuration, and a known model gets a route', async () => {
     const got = await page.evaluate(async () => {
       const base = document.querySelector('script[type=module]').src.replace(/app\.js$/, '');
-      const { channelOf, entryOf, missingMembers, withChannel } = await import(`${base}pages/channels/save.js`);
+      const { channelOf, entryOf, missingMembers, savedChannel, withChannel } = await import(`${base}pages/channels/save.js`);
       const channel = channelOf({ name: ' new ', preset: 'openai', base_url: '', credential: 'sk-1' });
       const found = { id: 'large', source: null, entry: { id: 'openai/large', kind: 'text' } };
+      const named = savedChannel({ name: 'n', preset: 'openai', base_url: '', credential: 'sk-1', place: 'file', named: ' credentials/n ' });
       const bare = missingMembers(entryOf(found));
       const entry = entryOf(found, { input: '1', output: '2', outputMax: '100' });
       const config = { version: 7, channels: [{ name: 'old' }], models: [{ id: 'a/b', routes: [{ channel: 'old', model: 'b' }] }] };
       const next = withChannel(config, channel, [{ upstream: 'large', entry }, { upstream: 'b', entry: { id: 'a/b' } }], []);
-      return [bare.length, missingMembers(entry).length, JSON.stringify(next), config.models[0].routes.length].join(' | ');
+      return [bare.length, missingMembers(entry).length, JSON.stringify(next), config.models[0].routes.length, JSON.stringify(named)].join(' | ');
     });
     const wanted = { version: 7, channels: [{ name: 'old' }, { name: 'new', preset: 'openai', credential: 'sk-1' }], models: [
       { id: 'a/b', routes: [{ channel: 'old', model: 'b' }, { channel: 'new', model: 'b' }] },
       { id: 'openai/large', kind: 'text', price: { input: '1', output: '2' }, profile: { max_output_tokens: 100 }, routes: [{ channel: 'new', model: 'large' }] }] };
-    assert(got === ['2', '0', JSON.stringify(wanted), '1'].join(' | '), got);
+    const named = '{"name":"n","preset":"openai","credential":{"file":"credentials/n"}}';
+    assert(got === ['2', '0', JSON.stringify(wanted), '1', named].join(' | '), got);
   });
   await check('modules: a realtime conversation is read from its events, and sound survives its coding', async () => {
     const got = await page.evaluate(async () => {

@@ -58,6 +58,7 @@ await take('channel');
 
 await page.emulateMedia({ colorScheme: 'dark' });
 await open('playground?model=sim/chat');
+await page.getByLabel('Pays').selectOption(await page.getByLabel('Pays').locator('option', { hasText: '(demo)' }).first().getAttribute('value'));
 await page.getByLabel('Prompt').fill('Write two sentences about rain.');
 await page.getByRole('button', { name: 'Send' }).click();
 await page.getByText('explained').waitFor();

@@ -3,6 +3,7 @@
 import { access } from './access.mjs';
 import { alerts } from './alerts.mjs';
 import { callers } from './callers.mjs';
+import { forms } from './forms.mjs';
 import { journey } from './journey.mjs';
 import { keyboard } from './keyboard.mjs';
 import { live } from './live.mjs';
@@ -34,7 +35,7 @@ async function check(name, body) {
 
 try {
   const stage = await prepare(browser, given);
-  for (const group of [modules, access, journey, keyboard, live, play, callers, vendor, alerts, pageChecks]) await group(stage, check);
+  for (const group of [modules, access, journey, forms, keyboard, live, play, callers, vendor, alerts, pageChecks]) await group(stage, check);
 } catch (error) {
   failures.push(`FAILED before the checks: ${error.stack}`);
   console.log(failures.at(-1));

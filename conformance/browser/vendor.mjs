@@ -119,5 +119,32 @@ export async function vendor(stage, check) {
     assert(routes.length === 1 && routes[0].model === 'large-model', JSON.stringify(routes));
     assertNoProblems(window);
   });
+  await check('vendor: with a configuration in the store, the key is named, not pasted', async () => {
+    const isConfig = (url) => url.pathname === '/admin/v1/config';
+    await page.route(isConfig, async (route) => {
+      if (route.request().method() === 'PUT') return route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'This variable may not be named.', param: 'channel[9].credential' } } });
+      const response = await route.fetch();
+      return route.fulfill({ response, json: { ...await response.json(), kept_in: 'store' } });
+    });
+    window.allow('400');
+    await openForm('openai');
+    const place = dialog.getByLabel('Where is the key?');
+    await place.locator('option[value=paste]').waitFor({ state: 'detached' });
+    assert(await place.inputValue() === 'env', `the place is ${await place.inputValue()}`);
+    await dialog.getByRole('textbox', { name: /^Name/ }).fill('named');
+    await dialog.getByRole('textbox', { name: /^Environment variable/ }).fill('OPENAI_API_KEY');
+    // Without the key there is nothing to ask the vendor with.
+    await dialog.getByRole('button', { name: 'Type its models' }).click();
+    await dialog.getByLabel('Search the models').fill('large-model');
+    await dialog.getByRole('button', { name: 'Add large-model' }).click();
+    const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'PUT'), dialog.getByRole('button', { name: 'Save channel' }).click()]);
+    const { channels } = request.postDataJSON();
+    const saved = channels.find(({ name }) => name === 'named');
+    assert(JSON.stringify(saved.credential) === '{"env":"OPENAI_API_KEY"}', JSON.stringify(saved));
+    await dialog.locator('.field .problem', { hasText: 'may not be named' }).waitFor();
+    await page.unroute(isConfig);
+    window.allow();
+    assertNoProblems(window);
+  });
   await window.close();
 }

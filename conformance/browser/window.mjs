@@ -15,9 +15,9 @@ export async function openBrowser(executablePath) {
   return chromium.launch({ executablePath, args });
 }
 
-/** A window with its own cookies. `state` is the storage of an earlier window. */
-export async function openWindow(browser, { width = 'wide', theme = 'light', state, hosts }) {
-  const context = await browser.newContext({ viewport: WIDTHS[width], colorScheme: theme, storageState: state, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+/** A window with its own cookies. `state` is the storage of an earlier window, `zone` a time zone instead of the system's. */
+export async function openWindow(browser, { width = 'wide', theme = 'light', state, zone, hosts }) {
+  const context = await browser.newContext({ viewport: WIDTHS[width], colorScheme: theme, storageState: state, timezoneId: zone, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const wrong = [];

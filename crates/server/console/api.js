@@ -30,6 +30,17 @@ export const patch = (path, body) => send('PATCH', path, null, body);
 export const put = (path, body) => send('PUT', path, null, body);
 export const remove = (path) => send('DELETE', path);
 
+/** The rows of all pages of a list. */
+export async function getAll(path, query) {
+  const rows = [];
+  for (let cursor; ;) {
+    const page = await get(path, { limit: 500, ...query, cursor });
+    rows.push(...page.data);
+    cursor = page.next_cursor;
+    if (!cursor) return rows;
+  }
+}
+
 /** The path with the members of `query` that have a value. */
 export function withQuery(path, query) {
   const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== '');

@@ -58,6 +58,19 @@ function Shortcuts({ close }) {
   return html`<${Dialog} title="Keys" close=${close}><div class="body"><${Facts} rows=${SHORTCUTS.map(([keys, what]) => [html`<kbd>${keys}</kbd>`, what])} /></div><//>`;
 }
 
+const READY_MS = 30_000;
+
+/** Whether the gateway is ready: as the session said at first, then as it says from time to time. */
+function useReady(first) {
+  const [ready, setReady] = useState(first);
+  useEffect(() => {
+    const look = () => document.hidden || get('/session').then((now) => setReady(now.ready), () => setReady(false));
+    const timer = setInterval(look, READY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return ready;
+}
+
 /** Loads the code of a page, then shows it. An error in one page does not affect the others. */
 function Page({ route }) {
   const [module, setModule] = useState(null);
@@ -80,6 +93,7 @@ function Shell({ session, signOut }) {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const [connected, setConnected] = useState(true);
+  const ready = useReady(session.ready);
   const listeners = useMemo(() => new Set(), []);
   const subscribe = useCallback((listener) => { listeners.add(listener); return () => listeners.delete(listener); }, []);
   const live = useMemo(() => ({ subscribe, connected }), [connected]);
@@ -112,7 +126,7 @@ function Shell({ session, signOut }) {
       <aside class="side">
         <a class="brand" href="#/overview"><img src=${MARK} alt="" />Tollgate</a>
         <${Navigation} page=${route.page} />
-        <div class="foot">${session.node && `${session.node} · `}${session.version}<br />${session.ready ? 'ready' : 'not ready'}</div>
+        <div class="foot">${session.node && `${session.node} · `}${session.version}<br />${ready ? 'ready' : 'not ready'}</div>
       </aside>
       <div class="main">
         <header class="top">

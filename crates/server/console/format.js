@@ -83,3 +83,15 @@ export function when(at) {
 export function whenExactly(at) {
   return `${when(at)} local\n${new Date(at).toISOString().replace('T', ' ').replace('.000Z', ' UTC').replace('Z', ' UTC')}`;
 }
+
+/** Date and time in a time zone, with its name. In UTC if the browser does not know the zone. */
+export function whenIn(at, zone) {
+  try {
+    return `${new Intl.DateTimeFormat('sv', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' }).format(at)} (${zone})`;
+  } catch {
+    return whenIn(at, 'UTC');
+  }
+}
+
+/** The day of a time in UTC, such as 2026-11-19. */
+export const dayInUtc = (at) => new Date(at).toISOString().slice(0, 10);

@@ -3,18 +3,22 @@
 import { createContext, useCallback, useContext, useEffect, useRef, useState } from './preact.js';
 import { get } from './api.js';
 
-/** Fetches a value when one of `depends` changes, and again every `every` milliseconds if that is set. */
+/**
+ * Fetches a value when one of `depends` changes, and again every `every` milliseconds if that is set. While it is fetched,
+ * the last value stays. If that fails, the last value stays only if it is a value for the same `depends`.
+ */
 export function useLoad(fetchValue, depends, { every } = {}) {
-  const [state, setState] = useState({ value: null, error: null, loading: true });
+  const [state, setState] = useState({ value: null, error: null, loading: true, of: null });
   const round = useRef(0);
   const reload = useCallback(async () => {
     const mine = ++round.current;
+    const of = JSON.stringify(depends);
     setState((before) => ({ ...before, loading: true }));
     try {
       const value = await fetchValue();
-      if (mine === round.current) setState({ value, error: null, loading: false });
+      if (mine === round.current) setState({ value, error: null, loading: false, of });
     } catch (error) {
-      if (mine === round.current) setState((before) => ({ ...before, error, loading: false }));
+      if (mine === round.current) setState((before) => ({ value: before.of === of ? before.value : null, error, loading: false, of }));
     }
   }, depends);
   useEffect(() => {
@@ -38,7 +42,7 @@ async function fetchPage(path, query) {
   return page;
 }
 
-/** A list of the admin API. `more` fetches the next page. If `cursor` is null, there are no more pages. */
+/** A list of the admin API. `more` fetches the next page; `moreError` says why it could not. If `cursor` is null, there are no more pages. */
 export function useList(path, query) {
   const depends = [path, JSON.stringify(query)];
   const [more, setMore] = useState({ of: null, rows: [], cursor: null, loading: false });
@@ -54,7 +58,7 @@ export function useList(path, query) {
     }
   };
   const rows = first.value && [...first.value.data, ...mine.rows];
-  return { rows, error: first.error ?? mine.error, loading: first.loading || mine.loading, cursor: mine.cursor, more: next, reload: first.reload, first: first.value };
+  return { rows, error: first.error, moreError: mine.error, loading: first.loading || mine.loading, cursor: mine.cursor, more: next, reload: first.reload, first: first.value };
 }
 
 /** Who is signed in: `{name, role, can(role)}`. */

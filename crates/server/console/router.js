@@ -2,9 +2,18 @@
 
 import { useEffect, useState } from './preact.js';
 
+/** A part of an address. One that is not encoded correctly stays as it is, so that no page is found for it. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function read(hash = location.hash) {
   const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
-  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  const parts = path.split('/').filter(Boolean).map(decoded);
   return { page: parts[0] ?? 'overview', rest: parts.slice(1), query: Object.fromEntries(new URLSearchParams(query)) };
 }
 

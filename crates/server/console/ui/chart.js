@@ -1,7 +1,7 @@
 // Charts over time: a large one drawn by uPlot, which is loaded on first use, and small lines as SVG.
 
 import { html, useEffect, useRef } from '../preact.js';
-import { countShort, when } from '../format.js';
+import { countShort, dayInUtc, when } from '../format.js';
 
 let library = null;
 
@@ -28,19 +28,37 @@ function ticks(_chart, splits, _axis, _space, step) {
   });
 }
 
+const DAY_SECONDS = 86_400;
+
+/** The time axis and the label of the pointer's time. */
+const LOCAL = { axis: { values: ticks }, label: (seconds) => when(seconds * 1000).slice(0, 16) };
+
+/** The same for values of whole days, which begin at midnight UTC. */
+const DAYS = {
+  axis: {
+    splits: (_chart, _axis, low, high, step) => {
+      const days = Math.ceil(step / DAY_SECONDS) * DAY_SECONDS;
+      const first = Math.ceil(low / days) * days;
+      return Array.from({ length: Math.max(0, Math.floor((high - first) / days) + 1) }, (_, index) => first + index * days);
+    },
+    values: (_chart, splits) => splits.map((seconds) => dayInUtc(seconds * 1000).slice(5)),
+  },
+  label: (seconds) => `${dayInUtc(seconds * 1000)} UTC`,
+};
+
 /** Labels of the value axis, as short numbers. */
 const short = (format) => (_chart, splits) => splits.map((value) => (format ? format(value) : countShort(value)));
 
 /** The options of a chart, with the colours of the theme, because a canvas cannot use a style sheet. */
-function options(series, width, height, brush) {
+function options(series, time, width, height, brush) {
   const axis = { stroke: token('--muted'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
   return {
     width, height,
     cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
     legend: { live: true },
     scales: { x: { time: true }, y: { range: (_chart, low, high) => [Math.min(0, (low ?? 0) * 1.1), high > 0 ? high * 1.1 : 1] } },
-    axes: [{ ...axis, values: ticks }, { ...axis, size: 60, values: short(series[0]?.value) }],
-    series: [{ label: 'Time', value: (_chart, seconds) => (seconds === null || seconds === undefined ? '–' : when(seconds * 1000).slice(0, 16)) }, ...series.map(({ label, color, value }) => ({
+    axes: [{ ...axis, ...time.axis }, { ...axis, size: 60, values: short(series[0]?.value) }],
+    series: [{ label: 'Time', value: (_chart, seconds) => (seconds === null || seconds === undefined ? '–' : time.label(seconds)) }, ...series.map(({ label, color, value }) => ({
       label, stroke: token(color), fill: `${token(color)}22`, width: 1.5, points: { show: false },
       value: (_chart, number) => (number === null || number === undefined ? '–' : value ? value(number) : number.toLocaleString('en')),
     }))],
@@ -61,6 +79,7 @@ function options(series, width, height, brush) {
 export function Chart({ times, series, height = 260, brush, label }) {
   const box = useRef(null);
   const key = JSON.stringify([times[0], times.length, series.map(({ label, values }) => [label, values])]);
+  const isDays = times.length > 1 && times[1] - times[0] >= DAY_SECONDS * 1000;
   useEffect(() => {
     let chart = null;
     let gone = false;
@@ -70,7 +89,7 @@ export function Chart({ times, series, height = 260, brush, label }) {
       if (gone) return;
       chart?.destroy();
       const data = [times.map((at) => at / 1000), ...series.map(({ values }) => values)];
-      chart = new UPlot(options(series, box.current.clientWidth, height, brush), data, box.current);
+      chart = new UPlot(options(series, isDays ? DAYS : LOCAL, box.current.clientWidth, height, brush), data, box.current);
     };
     draw();
     resize.observe(box.current);

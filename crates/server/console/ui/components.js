@@ -1,7 +1,9 @@
 // Small components that all pages share.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
+import { get } from '../api.js';
 import { ago, whenExactly } from '../format.js';
+import { useLoad } from '../load.js';
 import { Icon } from './icon.js';
 
 /** A button; `kind` is `primary`, `danger` or `plain`. */
@@ -18,6 +20,37 @@ export function Field({ label, hint, problem, fullWidth, children }) {
     <span class="label">${label}</span>${children}
     ${problem ? html`<span class="problem" role="alert">${problem}</span>` : hint && html`<span class="hint">${hint}</span>`}
   </label>`;
+}
+
+/** The number of rows that a picker lists. Its search finds the others. */
+const PICKER_ROWS = 50;
+
+/**
+ * Chooses a row of a list of the admin API by its id. `title(row)` names a row, and only rows that `fits` accepts are
+ * offered. Nothing is chosen at first, unless there is only one row.
+ */
+export function Picker({ path, label, hint, chosen, choose, title, fits = () => true }) {
+  const [text, setText] = useState('');
+  const list = useLoad(() => get(path, { q: text.trim(), limit: PICKER_ROWS }), [path, text.trim()]);
+  const found = list.value?.data.filter(fits) ?? [];
+  const isFound = found.some(({ id }) => id === chosen);
+  // The chosen row is offered even if it is not among those found.
+  const other = useLoad(async () => (chosen && !isFound ? get(`${path}/${encodeURIComponent(chosen)}`) : null), [path, chosen, isFound]);
+  const isGone = other.error?.status === 404 || (other.value?.id === chosen && !fits(other.value));
+  useEffect(() => {
+    if (chosen && isGone) choose('');
+    else if (!chosen && !text && !list.value?.next_cursor && found.length === 1) choose(found[0].id);
+  }, [chosen, isGone, list.value]);
+  const rows = other.value && !isFound && other.value.id === chosen ? [other.value, ...found] : found;
+  const problem = (list.error ?? other.error)?.message ?? (list.value && !rows.length && (text ? 'Nothing has this name.' : 'There is none yet: create one first.'));
+  const isLong = list.value?.next_cursor || text;
+  // Enter in the search must not send the form around it.
+  const press = (event) => { if (event.key === 'Enter') event.preventDefault(); };
+  return html`<${Field} label=${label} hint=${hint} problem=${problem}>
+    <select required value=${chosen} onChange=${(event) => choose(event.target.value)}>
+      ${!chosen && html`<option value="" disabled>Choose…</option>`}${rows.map((row) => html`<option key=${row.id} value=${row.id}>${title(row)}</option>`)}</select>
+    ${isLong && html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${press} placeholder="Search for others" aria-label="Search for others" />`}
+  <//>`;
 }
 
 /** A word with a colour: `good`, `warn`, `bad` or none. */
@@ -93,8 +126,10 @@ export function Code({ text }) {
   return html`<div class="code"><pre tabindex="0">${text}</pre><${CopyButton} text=${text} /></div>`;
 }
 
+/** Nothing on a page over plain HTTP from another machine, because browsers offer the clipboard only to secure origins. */
 export function CopyButton({ text, label = 'Copy' }) {
   const [done, setDone] = useState(false);
+  if (!navigator.clipboard) return null;
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setDone(true);
@@ -103,7 +138,7 @@ export function CopyButton({ text, label = 'Copy' }) {
   return html`<${Button} small icon=${done ? 'check' : 'copy'} onClick=${copy}>${done ? 'Copied' : label}<//>`;
 }
 
-/** A secret that is shown once. */
+/** A secret that is shown once. A click on it selects all of it. */
 export function Secret({ text }) {
   return html`<div class="secret"><code>${text}</code><${CopyButton} text=${text} /></div>`;
 }

@@ -4,12 +4,12 @@ import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { Button, Problem, Skeleton } from './components.js';
 
 /**
- * `columns` are `{title, cell(row), number, minor}`. Minor columns are hidden on narrow screens, and the first of the
+ * `columns` are `{title, hint, cell(row), number, minor}`. Minor columns are hidden on narrow screens, and the first of the
  * others links to the row. `list` is the result of `useList`. A row links to the address `href(row)`, or calls `open(row)`.
  * With `keys`, j, k and Enter navigate this table.
  */
 export function Table({ columns, list, rowKey, href, open, empty, label, keys = true }) {
-  const { rows, error, loading, cursor, more, reload } = list;
+  const { rows, error, moreError, loading, cursor, more, reload } = list;
   // Selected by key, so that new rows above it do not move the selection.
   const [selected, setSelected] = useState(null);
   const body = useRef(null);
@@ -46,14 +46,15 @@ export function Table({ columns, list, rowKey, href, open, empty, label, keys = 
     return index === leading && open ? html`<button type="button" class="row-link" onClick=${() => open(row)}>${cell(row)}</button>` : cell(row);
   };
   return html`<div class="table-box" aria-busy=${loading}>
+    ${error && html`<div class="more"><${Problem} error=${error} retry=${reload} /></div>`}
     <table class="cards" aria-label=${label}>
-      <thead><tr>${columns.map(({ title, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''}>${title}</th>`)}</tr></thead>
+      <thead><tr>${columns.map(({ title, hint, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''} title=${hint}>${title}</th>`)}</tr></thead>
       <tbody ref=${body}>${rows.map((row) => html`
         <tr key=${rowKey(row)} data-key=${rowKey(row)} data-selected=${rowKey(row) === selected} class=${follow && (open || href(row)) ? 'linked' : ''} onClick=${follow && ((event) => click(event, row))}>
           ${columns.map((column, index) => html`<td key=${column.title} class="${column.number ? 'number' : ''} ${column.minor ? 'minor' : `place-${places.indexOf(column)}`}">${content(column, index, row)}</td>`)}
         </tr>`)}</tbody>
     </table>
-    ${error && html`<div class="more"><${Problem} error=${error} /></div>`}
+    ${moreError && html`<div class="more"><${Problem} error=${moreError} /></div>`}
     ${cursor && html`<div class="more"><${Button} busy=${loading} onClick=${more}>Show more<//></div>`}
   </div>`;
 }

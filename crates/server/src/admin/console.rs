@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// The size limit of the first page over the network.
+    /// How many compressed bytes a browser may transfer for the first page. All files together must stay below it.
     const FIRST_PAGE_BYTES_MAX: usize = 150 * 1024;
 
     fn console() -> Console {

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../preact.js';
 import { post } from '../../api.js';
-import { Dialog, FormDialog } from '../../ui/dialog.js';
+import { FormDialog, SecretDialog } from '../../ui/dialog.js';
 import { Field, Secret } from '../../ui/components.js';
 import { KINDS, OF_WALLETS } from './kinds.js';
 
@@ -19,7 +19,7 @@ export function RuleDialog({ close, done }) {
     setSecret(rule.secret);
   };
   if (secret) {
-    return html`<${Dialog} title="The webhook was added" close=${close}><div class="body"><p>Every message is signed with this secret. Copy it now; it is not shown again.</p><${Secret} text=${secret} /></div><//>`;
+    return html`<${SecretDialog} title="The webhook was added" close=${close}><p>Every message is signed with this secret. Copy it now; it is not shown again.</p><${Secret} text=${secret} /><//>`;
   }
   return html`<${FormDialog} title="Send alerts to a webhook" action="Add webhook" send=${send} close=${close} disabled=${!kinds.length}>${(error) => html`<div class="form">
     <${Field} label="Address" fullWidth hint="It gets a POST with JSON when an alert begins and when it ends." problem=${error?.param === 'url' && error.message}><input name="url" type="url" required placeholder="https://example.com/hooks/tollgate" autofocus /><//>

@@ -2,17 +2,31 @@
 // the known ones are shown, and others can be typed in.
 
 import { html, useState } from '../../preact.js';
-import { get, post, put } from '../../api.js';
+import { get, getAll, post, put } from '../../api.js';
 import { duration } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Badge, Button, Field, Problem } from '../../ui/components.js';
 import { toast } from '../../ui/toast.js';
 import { ModelPicker } from './model-picker.js';
-import { channelOf, modelToSave, typedModel, withChannel } from './save.js';
+import { channelOf, modelToSave, savedChannel, typedModel, withChannel } from './save.js';
 
-const FIRST = { preset: '', name: '', base_url: '', account: {}, credential: '' };
+const FIRST = { preset: '', name: '', base_url: '', account: {}, credential: '', place: 'paste', named: '' };
 const NEEDED = { always: 'Needed.', address: 'Needed unless the address is given.', credential: 'Only for credentials that use it.' };
+
+/** Where a key may be: title, label and hint of the field that names the place. */
+const PLACES = {
+  paste: ['Paste it here'],
+  none: ['It needs none'],
+  env: ['In an environment variable', 'Environment variable', 'Each node of the gateway reads it. A name that ends in _API_KEY, or one that admin.credential_env allows.', 'OPENAI_API_KEY'],
+  file: ['In a file', 'File', 'In the folder credentials beside the configuration of each node.', 'credentials/openai'],
+};
+
+/** The places that can be chosen. A gateway whose configuration is in the store keeps no pasted key. */
+function placesFor(preset, isStored) {
+  if (!isStored) return ['paste', 'env', 'file'];
+  return preset && !preset.credential ? ['none', 'env', 'file'] : ['env', 'file'];
+}
 
 /** A name that no other channel has. */
 function freeName(name, channels) {
@@ -23,9 +37,19 @@ function freeName(name, channels) {
   }
 }
 
+/** Where the key is, its name there, and the key itself for the calls of the form. */
+function Key({ preset, places, channel, set, problem }) {
+  const [, label, hint, example] = PLACES[channel.place];
+  const isPasted = channel.place === 'paste';
+  const use = isPasted ? 'Used for the calls of this form. Saving puts it into a file that only the gateway reads; it is never shown again.'
+    : 'Used for the calls of this form only, and not saved. Without it, type the names of the models.';
+  return html`<${Field} label="Where is the key?" fullWidth><select value=${channel.place} onChange=${set('place')}>${places.map((place) => html`<option key=${place} value=${place}>${PLACES[place][0]}</option>`)}</select><//>
+    ${label && html`<${Field} label=${label} fullWidth hint=${hint} problem=${problem('credential')}><input value=${channel.named} onInput=${set('named')} placeholder=${example} spellcheck=${false} /><//>`}
+    ${channel.place !== 'none' && html`<${Field} label=${isPasted ? 'Key' : 'Key for a trial'} fullWidth hint=${preset && !preset.credential && isPasted ? 'Only where the upstream asks for one.' : use} problem=${isPasted && problem('credential')}><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>`}`;
+}
+
 /** Vendor, name, account, address and key. */
-function Account({ presets, channels, channel, change, error }) {
-  const preset = presets.find(({ name }) => name === channel.preset);
+function Account({ presets, preset, places, channels, channel, change, error }) {
   const choose = (event) => {
     const chosen = presets.find(({ name }) => name === event.target.value);
     // If the preset has no address, suggest the address of another channel with this preset.
@@ -41,20 +65,9 @@ function Account({ presets, channels, channel, change, error }) {
     <${Field} label="Vendor" problem=${problem('preset')}><select value=${channel.preset} onChange=${choose}><option value="" disabled>Choose…</option>${presets.map(({ name, title }) => html`<option key=${name} value=${name}>${title ?? name}</option>`)}</select><//>
     <${Field} label="Name" hint="As routes call it." problem=${problem('name')}><input value=${channel.name} onInput=${set('name')} /><//>
     ${settings.map(({ name, needed, default: usual }) => html`<${Field} key=${name} label=${name} hint=${usual ? `${usual} if left out.` : NEEDED[needed]} problem=${problem('account')}><input value=${channel.account[name] ?? ''} onInput=${setAccount(name)} placeholder=${usual ?? ''} /><//>`)}
-    <${Field} label="Key" fullWidth hint=${preset && !preset.credential ? 'Only where the upstream asks for one.' : 'Used for the calls of this form. Saving puts it into a file that only the gateway reads; it is never shown again.'} problem=${problem('credential')}><input type="password" autocomplete="off" value=${channel.credential} onInput=${set('credential')} /><//>
+    <${Key} preset=${preset} places=${places} channel=${channel} set=${set} problem=${problem} />
     <${Field} label="Address" fullWidth hint=${preset?.base_url ? 'Only where it differs from the vendor’s.' : 'Where the upstream listens, such as https://models.example.com/v1. An address that is not public is called here only if outbound.allow has it; such a channel can be saved all the same.'} problem=${problem('base_url')}><input value=${channel.base_url} onInput=${set('base_url')} placeholder=${preset?.base_url ?? ''} /><//>
   </div>`;
-}
-
-/** Every row of `/models`. */
-async function allModels() {
-  const rows = [];
-  for (let cursor; ;) {
-    const page = await get('/models', { limit: 500, cursor });
-    rows.push(...page.data);
-    cursor = page.next_cursor;
-    if (!cursor) return rows;
-  }
 }
 
 /** The result of the trial call. */
@@ -65,8 +78,9 @@ function Trial({ trial }) {
 }
 
 export function AddDialog({ channels, close, done }) {
-  const presets = useLoad(() => get('/presets', { limit: 500 }), []);
-  const [channel, setChannel] = useState(FIRST);
+  const presets = useLoad(() => getAll('/presets'), []);
+  const config = useLoad(() => get('/config'), []);
+  const [filled, setFilled] = useState(FIRST);
   const [found, setFound] = useState(null);
   const [picked, setPicked] = useState(new Map());
   const [trial, setTrial] = useState(null);
@@ -83,10 +97,30 @@ export function AddDialog({ channels, close, done }) {
       setBusy(false);
     }
   };
-  // A changed account may have other models, so discard the results.
-  const change = (next) => { setChannel(next); setFound(null); setPicked(new Map()); setTrial(null); setError(null); };
+  const preset = presets.value?.find(({ name }) => name === filled.preset);
+  const places = placesFor(preset, config.value?.kept_in === 'store');
+  const place = places.includes(filled.place) ? filled.place : places[0];
+  const channel = { ...filled, place, credential: place === 'none' ? '' : filled.credential };
+  const isNamed = ['env', 'file'].includes(place);
+  const isNameless = isNamed && !channel.named.trim();
   const proposed = channelOf(channel);
+  const change = (next) => {
+    setFilled(next);
+    setError(null);
+    // Where the key is kept does not change what the calls of the form answer.
+    if (JSON.stringify(channelOf(next)) === JSON.stringify(proposed)) return;
+    // A changed account may have other models, so discard the results.
+    setFound(null);
+    setPicked(new Map());
+    setTrial(null);
+  };
+  // Without the key there is nothing to ask the vendor with. The channel can be saved all the same.
+  const isUntried = isNamed && preset?.credential && !proposed.credential;
   const look = () => attempt(async () => {
+    if (isUntried) {
+      setFound({ ok: false, complete: false, data: [] });
+      return;
+    }
     const answer = await post('/channels/discover', proposed);
     setFound(answer);
     if (!answer.ok) throw new Error(`${answer.message} You can go on with the models below, or change the account.`);
@@ -104,22 +138,22 @@ export function AddDialog({ channels, close, done }) {
     setTrial({ model: small.upstream, ...await post('/channels/try', { channel: proposed, model: small.upstream, kind: small.entry.kind, ...small.dialect && { dialect: small.dialect } }) });
   });
   const save = () => attempt(async () => {
-    const [current, inForce] = await Promise.all([get('/config'), allModels()]);
-    await put('/config', withChannel(current, proposed, chosen, inForce));
+    const [current, inForce] = await Promise.all([get('/config'), getAll('/models')]);
+    await put('/config', withChannel(current, savedChannel(channel), chosen, inForce));
     toast(`Channel ${proposed.name} serves ${chosen.length} ${chosen.length === 1 ? 'model' : 'models'}.`);
     done();
   });
   return html`<${Dialog} title="Add a channel" className="wide" close=${close}>
     <div class="body">
-      <${Account} presets=${presets.value?.data ?? []} channels=${channels} channel=${channel} change=${change} error=${error} />
+      <${Account} presets=${presets.value ?? []} preset=${preset} places=${places} channels=${channels} channel=${channel} change=${change} error=${error} />
       ${found && html`<${ModelPicker} models=${found.data} listed=${found.ok} complete=${found.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
       <${Trial} trial=${trial} />
-      <${Problem} error=${error ?? presets.error} />
+      <${Problem} error=${error ?? presets.error ?? config.error} />
     </div>
     <footer>
       <${Button} onClick=${close}>Cancel<//>
-      ${!found ? html`<${Button} kind="primary" busy=${busy || !proposed.preset || !proposed.name} onClick=${look}>See its models<//>`
-        : html`<${Button} busy=${busy || !small} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length} onClick=${save}>Save channel<//>`}
+      ${!found ? html`<${Button} kind="primary" busy=${busy || !proposed.preset || !proposed.name || isNameless} onClick=${look}>${isUntried ? 'Type its models' : 'See its models'}<//>`
+        : html`<${Button} busy=${busy || !small || isUntried} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length || isNameless} onClick=${save}>Save channel<//>`}
     </footer>
   <//>`;
 }

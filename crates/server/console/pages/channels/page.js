@@ -1,7 +1,7 @@
 // Channels: health over the last hour, a probe call, and adding a vendor with its models.
 
 import { html, useState } from '../../preact.js';
-import { get, patch, post } from '../../api.js';
+import { getAll, patch, post } from '../../api.js';
 import { count, duration, percent, when } from '../../format.js';
 import { useLive, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
@@ -71,16 +71,17 @@ function ChannelCard({ channel, session, reload }) {
 
 export function View({ rest, query }) {
   const session = useSession();
-  const { value, error, reload } = useLoad(() => get('/channels', { limit: 500 }), [], { every: 15000 });
+  const { value, error, reload } = useLoad(() => getAll('/channels'), [], { every: 15000 });
   useLive((name) => { if (name === 'channel') reload(); });
   if (!value) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
-  const rows = value.data.filter((channel) => !rest[0] || channel.name === rest[0]);
+  const rows = value.filter((channel) => !rest[0] || channel.name === rest[0]);
   const close = () => refine({ add: undefined });
   return html`<div class="page">
     <div class="row"><p class="grow muted">${rest[0] ? html`<a class="link" href=${address('channels')}>All channels</a>` : 'Each channel is one upstream with its credential.'}</p>
       ${session.can('owner') && html`<${Button} kind="primary" icon="plus" onClick=${() => refine({ add: 1 })}>Add channel<//>`}</div>
     ${rows.length ? html`<div class="channel-grid">${rows.map((channel) => html`<${ChannelCard} key=${channel.name} channel=${channel} session=${session} reload=${reload} />`)}</div>`
-      : html`<${Card}><${Empty} title="No channel yet"><p>Add one with a vendor's key, or write it into the configuration:</p><${Code} text=${'[[channel]]\nname = "main"\npreset = "openai"\ncredential_env = "OPENAI_API_KEY"'} /><//><//>`}
-    ${query.add && html`<${AddDialog} channels=${value.data} close=${close} done=${() => { close(); reload(); }} />`}
+      : html`<${Card}>${rest[0] ? html`<${Empty} title="No such channel"><p>No channel has the name ${rest[0]}.</p><//>`
+        : html`<${Empty} title="No channel yet"><p>Add one with a vendor's key, or write it into the configuration:</p><${Code} text=${'[[channel]]\nname = "main"\npreset = "openai"\ncredential = { env = "OPENAI_API_KEY" }'} /><//>`}<//>`}
+    ${query.add && html`<${AddDialog} channels=${value} close=${close} done=${() => { close(); reload(); }} />`}
   </div>`;
 }

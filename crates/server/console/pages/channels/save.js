@@ -1,10 +1,18 @@
 // Turns a proposed channel into configuration: the entries of its models, and the configuration with all of them.
 
-/** The members of a channel that have a value. */
+/** The members of a channel that have a value, with the pasted key, for the calls of the form. */
 export function channelOf({ name, preset, base_url: address, account = {}, credential }) {
   const settings = Object.entries(account).map(([setting, value]) => [setting, value.trim()]).filter(([, value]) => value);
   const members = { name: name.trim(), preset, base_url: address.trim(), account: settings.length && Object.fromEntries(settings), credential: credential.trim() };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value));
+}
+
+/** The channel as it is saved: a key that is not pasted is named by its environment variable or file. */
+export function savedChannel(channel) {
+  const { credential, ...rest } = channelOf(channel);
+  const { place = 'paste', named = '' } = channel;
+  if (['env', 'file'].includes(place)) return { ...rest, credential: { [place]: named.trim() } };
+  return credential ? { ...rest, credential } : rest;
 }
 
 /** The prices that a kind of model needs before it can be called. The form asks for them. */

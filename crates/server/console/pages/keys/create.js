@@ -1,10 +1,10 @@
 // Creating a key: the secret is shown once, beside a call that uses it.
 
 import { html, useState } from '../../preact.js';
-import { get, post } from '../../api.js';
-import { useLoad, useSession } from '../../load.js';
-import { Dialog, FormDialog } from '../../ui/dialog.js';
-import { Button, Field, Problem, Secret, Tabs, Code } from '../../ui/components.js';
+import { post } from '../../api.js';
+import { useSession } from '../../load.js';
+import { FormDialog, SecretDialog } from '../../ui/dialog.js';
+import { Code, Field, Picker, Secret, Tabs } from '../../ui/components.js';
 import { firstCalls } from '../../snippets.js';
 import { LimitFields, limitsOf } from './limits.js';
 
@@ -12,32 +12,28 @@ export function NewSecret({ title, secret, close }) {
   const session = useSession();
   const calls = firstCalls(session.public_url, secret, session.example_model);
   const [chosen, setChosen] = useState(calls[0][0]);
-  return html`<${Dialog} title=${title} close=${close}>
-    <div class="body">
-      <p>Copy the secret now. It is not shown again: the gateway keeps only its digest.</p>
-      <${Secret} text=${secret} />
-      <${Tabs} tabs=${calls.map(([name]) => [name, name])} chosen=${chosen} choose=${setChosen} />
-      <${Code} text=${calls.find(([name]) => name === chosen)[1]} />
-    </div>
-    <footer><${Button} kind="primary" onClick=${close}>I have copied it<//></footer>
+  return html`<${SecretDialog} title=${title} close=${close}>
+    <p>Copy the secret now. It is not shown again: the gateway keeps only its digest.</p>
+    <${Secret} text=${secret} />
+    <${Tabs} tabs=${calls.map(([name]) => [name, name])} chosen=${chosen} choose=${setChosen} />
+    <${Code} text=${calls.find(([name]) => name === chosen)[1]} />
   <//>`;
 }
 
-export function CreateDialog({ wallet, close, done }) {
-  const { value, error: unlisted } = useLoad(() => get('/wallets', { limit: 200 }), []);
+/** `wallet` is the id of the wallet that is chosen at first, if any. */
+export function CreateDialog({ wallet: first, close, done }) {
+  const [wallet, setWallet] = useState(first ?? '');
   const [secret, setSecret] = useState(null);
   const send = async (form) => {
-    const given = Object.fromEntries(Object.entries(limitsOf(form)).filter(([, part]) => part !== null && part?.length !== 0));
-    const created = await post('/keys', { wallet: form.get('wallet'), name: form.get('name').trim() || undefined, ...given });
+    const created = await post('/keys', { wallet, name: form.get('name').trim() || undefined, ...limitsOf(form) });
     done();
     setSecret(created.secret);
   };
   if (secret) return html`<${NewSecret} title="The key was created" secret=${secret} close=${close} />`;
-  return html`<${FormDialog} title="Create a key" action="Create key" send=${send} close=${close} disabled=${!value?.data.length}>${(error) => html`
+  return html`<${FormDialog} title="Create a key" action="Create key" send=${send} close=${close} disabled=${!wallet}>${(error) => html`
     <div class="form">
-      <${Field} label="Wallet" problem=${value && !value.data.length && 'There is no wallet yet: create one first.'}><select name="wallet" value=${wallet}>${(value?.data ?? []).map(({ id, name }) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
+      <${Picker} path="/wallets" label="Wallet" hint="It pays for the calls of the key." chosen=${wallet} choose=${setWallet} title=${({ name }) => name} />
       <${Field} label="Name" hint="Who or what uses it." problem=${error?.param === 'name' && error.message}><input name="name" maxlength="200" autofocus /><//>
     </div>
-    <details><summary>Limits</summary><${LimitFields} error=${error} /></details>
-    <${Problem} error=${unlisted} />`}<//>`;
+    <details><summary>Limits</summary><${LimitFields} error=${error} /></details>`}<//>`;
 }

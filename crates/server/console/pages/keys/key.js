@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../preact.js';
 import { get, patch, post } from '../../api.js';
-import { when } from '../../format.js';
+import { when, whenIn } from '../../format.js';
 import { useList, useLoad, useSession } from '../../load.js';
 import { address } from '../../router.js';
 import { CallTable } from '../../ui/call-table.js';
@@ -33,6 +33,10 @@ export function KeyView({ id }) {
     close();
     reload();
   };
+  const send = (form) => {
+    const name = form.get('name').trim() || null;
+    return change({ ...(name === row.name ? {} : { name }), ...limitsOf(form, row) }, 'The key was changed. Its limits hold from the next call on.');
+  };
   const rotate = async (form) => {
     const answer = await post(`/keys/${row.id}/rotate`, { overlap_seconds: Number(form.get('overlap')) });
     close();
@@ -41,11 +45,11 @@ export function KeyView({ id }) {
   };
   return html`<div class="page">
     <div class="row wrap"><h2 class="grow">${row.name ?? 'Unnamed key'} <span class="muted mono">${row.prefix}…</span></h2><${KeyStatus} row=${row} />
-      ${session.can('operator') && html`<${Button} onClick=${() => setDialog('limits')}>Change limits<//><${Button} onClick=${() => setDialog('rotate')}>Rotate<//><${Button} onClick=${() => setDialog('disable')}>${row.enabled ? 'Disable' : 'Enable'}<//>`}</div>
+      ${session.can('operator') && html`<${Button} onClick=${() => setDialog('change')}>Change<//><${Button} onClick=${() => setDialog('rotate')}>Rotate<//><${Button} onClick=${() => setDialog('disable')}>${row.enabled ? 'Disable' : 'Enable'}<//>`}</div>
     <div class="columns">
       <${Card} title="Limits"><${Facts} rows=${[
         ['In all', html`<${Limit} used=${row.usage} limit=${row.limit} usedMicro=${row.usage_micro} limitMicro=${row.limit_micro} />`],
-        row.window && [`This ${row.window.per}`, html`<${Limit} used=${row.window.used} limit=${row.window.amount} usedMicro=${row.window.used_micro} limitMicro=${row.window.amount_micro} /><span class="sub muted">begins anew ${when(row.window.resets_at)} (${row.window.time_zone})</span>`],
+        row.window && [`This ${row.window.per}`, html`<${Limit} used=${row.window.used} limit=${row.window.amount} usedMicro=${row.window.used_micro} limitMicro=${row.window.amount_micro} /><span class="sub muted">begins anew ${whenIn(row.window.resets_at, row.window.time_zone)}</span>`],
         ['Requests per minute', row.rpm_limit ?? 'no limit'], ['Tokens per minute', row.tpm_limit ?? 'no limit'], ['Calls at a time', row.concurrency_limit ?? 'no limit'],
         ['Models', row.models?.length ? row.models.map((model) => html`<span key=${model} class="chip mono">${model}</span> `) : 'all'],
       ]} /><//>
@@ -53,11 +57,13 @@ export function KeyView({ id }) {
         ['Wallet', html`<a class="link" href=${address(['wallets', row.wallet])}>${row.wallet_name ?? row.wallet}</a>`], ['Id', html`<span class="mono">${row.id}</span>`],
         ['Created', html`<${Time} at=${row.created_at} />`], ['Last used', html`<${Time} at=${row.last_used_at} />`], ['Expires', row.expires_at ? when(row.expires_at) : 'never'],
         row.old_secret_until && ['Old secret works until', when(row.old_secret_until)],
-        ['Tags', row.tags?.length > 0 && row.tags.map((tag) => html`<span key=${tag} class="chip">${tag}</span> `)],
+        ['Tags', row.tags?.length > 0 && row.tags.map((tag) => html`<a key=${tag} class="chip" href=${address('keys', { tag })}>${tag}</a> `)],
       ]} /><//>
     </div>
     <${Calls} id=${row.id} />
-    ${dialog === 'limits' && html`<${FormDialog} title="Change limits" action="Save" close=${close} send=${(form) => change(limitsOf(form), 'The limits hold from the next call on.')}>${(failure) => html`<${LimitFields} row=${row} error=${failure} />`}<//>`}
+    ${dialog === 'change' && html`<${FormDialog} title="Change key" action="Save" close=${close} send=${send}>${(failure) => html`
+      <div class="form"><${Field} label="Name" fullWidth hint="Who or what uses it." problem=${failure?.param === 'name' && failure.message}><input name="name" maxlength="200" defaultValue=${row.name ?? ''} /><//></div>
+      <${LimitFields} row=${row} error=${failure} />`}<//>`}
     ${dialog === 'rotate' && html`<${FormDialog} title="Rotate the secret" action="Rotate" close=${close} send=${rotate}>
       <p>The key gets a new secret. Limits, usage and history stay with the key.</p>
       <${Field} label="The old secret stops working"><select name="overlap" value="86400">${OVERLAPS.map(([seconds, text]) => html`<option key=${seconds} value=${seconds}>${text}</option>`)}</select><//><//>`}

@@ -1,7 +1,7 @@
 // Models: the models that callers see, their prices, and why a model cannot be called.
 
 import { html } from '../../preact.js';
-import { get } from '../../api.js';
+import { getAll } from '../../api.js';
 import { count } from '../../format.js';
 import { useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
@@ -67,16 +67,16 @@ function One({ models, id }) {
 
 export function View({ rest, query }) {
   const session = useSession();
-  const { value, error, loading, reload } = useLoad(() => get('/models', { limit: 500 }), []);
+  const { value, error, loading, reload } = useLoad(() => getAll('/models'), []);
   if (!value) return html`<div class="page">${error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`}</div>`;
-  if (rest[0]) return html`<${One} models=${value.data} id=${rest.join('/')} />`;
+  if (rest[0]) return html`<${One} models=${value} id=${rest.join('/')} />`;
   const wanted = (query.q ?? '').toLowerCase();
-  const rows = value.data.filter((model) => model.id.toLowerCase().includes(wanted) && (!query.kind || model.kind === query.kind));
-  const kinds = [...new Set(value.data.map((model) => model.kind))].sort();
+  const rows = value.filter((model) => model.id.toLowerCase().includes(wanted) && (!query.kind || model.kind === query.kind));
+  const kinds = [...new Set(value.map((model) => model.kind))].sort();
   return html`<div class="page">
     <div class="filters"><input class="search" type="search" value=${query.q ?? ''} onInput=${(event) => refine({ q: event.target.value })} placeholder="Maker or model" aria-label="Search models" />
       <select aria-label="Kind" value=${query.kind ?? ''} onChange=${(event) => refine({ kind: event.target.value })}><option value="">Every kind</option>${kinds.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}</select>
-      <span class="grow"></span>${session.can('operator') && html`<a class="button" href=${address('settings', { tab: 'configuration' })}>Edit models</a>`}</div>
+      <span class="grow"></span>${session.can('owner') && html`<a class="button" href=${address('settings', { tab: 'configuration' })}>Edit models</a>`}</div>
     <${Card} pad=${false}><${Table} label="Models" columns=${COLUMNS} list=${{ rows, loading, cursor: null }} rowKey=${(model) => model.id} href=${(model) => address(['models', ...model.id.split('/')])}
       empty=${html`<${Empty} title="No model matches"><p>A model is an entry of the configuration:</p><${Code} text=${'[[model]]\nid = "maker/model"\nkind = "text"\nroutes = [{ channel = "main", model = "model" }]'} /><//>`} /><//>
   </div>`;

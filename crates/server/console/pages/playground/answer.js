@@ -18,7 +18,7 @@ export function Answer({ outcome, model }) {
   return html`<${Card} title=${model} actions=${status && html`<${Badge} tone=${status < 400 && !failure ? 'good' : 'bad'}>${status}<//>`} pad=${false}>
     <div class="answer" aria-live="polite">
       ${thought && html`<div class="thought">${thought}</div>`}${text}
-      ${images.map((source) => html`<img key=${source.slice(-40)} src=${source} alt="The generated picture" />`)}
+      ${images.map((source) => html`<${Result} key=${source.slice(-40)} result=${{ kind: 'image', url: source }} />`)}
       ${audio && html`<audio controls src=${audio}></audio>`}
       ${task && html`<${Task} key=${task} id=${task} />`}
       ${failure && html`<div class="problem-box">${failure}</div>`}

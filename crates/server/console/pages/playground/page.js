@@ -1,10 +1,10 @@
 // Playground: a call of any dialect to one or two models, with the answer, the raw events, the headers and the code.
 
 import { html, useEffect, useMemo, useRef, useState } from '../../preact.js';
-import { get } from '../../api.js';
+import { get, getAll } from '../../api.js';
 import { useLoad, useSession } from '../../load.js';
 import { asCode } from '../../snippets.js';
-import { Button, Card, Code, Empty, Field, Problem, Tabs } from '../../ui/components.js';
+import { Button, Card, Code, Empty, Field, Picker, Problem, Tabs } from '../../ui/components.js';
 import { Answer, Events, Headers } from './answer.js';
 import { DIALECTS, dialectOf, withoutEmpty } from './dialects.js';
 import { Realtime } from './realtime.js';
@@ -14,7 +14,12 @@ const FIRST = { dialect: 'chat', model: '', other: '', key: '', system: '', prom
 /** The pauses before each look for the charge in the journal, whose row is written shortly after the answer. */
 const CHARGE_WAITS_MS = [150, 400, 1000, 2000];
 
-const number = (text) => (text === '' ? undefined : Number(text));
+const number = (text) => (text.trim() === '' ? undefined : Number(text));
+/** The problem of a typed number. It must not be sent, because in JSON it would be null. */
+const problemOf = (text) => !Number.isFinite(number(text) ?? 0) && 'This is not a number.';
+
+/** The key that was chosen last in this browser tab. No other key is chosen for the user, because it pays. */
+const PAYER = 'payer';
 
 /** Adds the call's journal row to its answer. */
 async function withCall(outcome) {
@@ -56,28 +61,31 @@ function Recorder({ onFile }) {
   return html`<div class="stack tight"><${Button} small onClick=${recorder ? () => recorder.stop() : begin}>${recorder ? 'Stop recording' : 'Record'}<//><${Problem} error=${error} /></div>`;
 }
 
+const isUsable = ({ enabled }) => enabled;
+
 /** The fields of the form, which depend on the endpoint. */
-function Fields({ form, set, dialect, choices, keys }) {
+function Fields({ form, set, dialect, choices }) {
   const isText = dialect.kinds.includes('text');
   const change = (member) => (event) => set({ [member]: event.target.value });
+  const choosePayer = (key) => { sessionStorage.setItem(PAYER, key); set({ key }); };
   const option = ({ id, callable }) => html`<option key=${id} value=${id} disabled=${!callable}>${id}</option>`;
   return html`<div class="form">
     <${Field} label="Endpoint"><select value=${form.dialect} onChange=${change('dialect')}>${Object.entries(DIALECTS).map(([id, { title }]) => html`<option key=${id} value=${id}>${title}</option>`)}</select><//>
-    <${Field} label="Pays"><select value=${form.key} onChange=${change('key')}>${keys.map(({ id, name, prefix, wallet_name: wallet }) => html`<option key=${id} value=${id}>${name ?? prefix} (${wallet})</option>`)}</select><//>
+    <${Picker} path="/keys" label="Pays" hint=${form.key ? 'The wallet of this key is charged.' : html`<strong>Choose the key that pays.</strong>`} chosen=${form.key} choose=${choosePayer} fits=${isUsable} title=${({ name, prefix, wallet_name: wallet }) => `${name ?? prefix} (${wallet})`} />
     <${Field} label="Model" problem=${!choices.length && 'No model is for this endpoint.'}><select value=${form.model} onChange=${change('model')}>${choices.map(option)}</select><//>
     ${!dialect.isSession && html`<${Field} label="Beside it"><select value=${form.other} onChange=${change('other')}><option value="">No second model</option>${choices.map(option)}</select><//>`}
     ${isText && html`<${Field} label="System" fullWidth><textarea rows="2" value=${form.system} onInput=${change('system')}></textarea><//>`}
     ${dialect.isSession ? null : dialect.takesFile ? html`<div class="field full-width"><${Field} label="Recording" hint=${form.file ? form.file.name : 'A sound file.'}><input type="file" accept="audio/*,video/*" onChange=${(event) => set({ file: event.target.files[0] ?? null })} /><//><${Recorder} onFile=${(file) => set({ file })} /></div>`
       : html`<${Field} label=${dialect.kinds.includes('audio') || dialect.kinds.includes('embedding') ? 'Text' : 'Prompt'} fullWidth><textarea rows="4" value=${form.prompt} onInput=${change('prompt')}></textarea><//>`}
-    ${isText && html`<${Field} label="Output tokens at most"><input inputmode="numeric" value=${form.outputMax} onInput=${change('outputMax')} /><//>
-      <${Field} label="Temperature"><input inputmode="decimal" value=${form.temperature} onInput=${change('temperature')} placeholder="the model's own" /><//>
+    ${isText && html`<${Field} label="Output tokens at most" problem=${problemOf(form.outputMax)}><input inputmode="numeric" value=${form.outputMax} onInput=${change('outputMax')} /><//>
+      <${Field} label="Temperature" problem=${problemOf(form.temperature)}><input inputmode="decimal" value=${form.temperature} onInput=${change('temperature')} placeholder="the model's own" /><//>
       ${form.dialect !== 'interactions' && html`<${Field} label="Picture" fullWidth hint="For models that read images."><input type="file" accept="image/png,image/jpeg,image/webp" onChange=${async (event) => { const [file] = event.target.files; set({ picture: file ? await asDataUrl(file) : null }); }} /><//>`}`}
   </div>`;
 }
 
-/** The form's values: defaults once models and keys are known, or the values of an earlier call. */
-function useForm(query, models, keys) {
-  const [form, setForm] = useState({ ...FIRST, dialect: DIALECTS[query.dialect] ? query.dialect : FIRST.dialect, model: query.model ?? '' });
+/** The form's values: defaults once the models are known, or the values of an earlier call. */
+function useForm(query, models) {
+  const [form, setForm] = useState({ ...FIRST, dialect: DIALECTS[query.dialect] ? query.dialect : FIRST.dialect, model: query.model ?? '', key: sessionStorage.getItem(PAYER) ?? '' });
   const [json, setJson] = useState(null);
   const [error, setError] = useState(null);
   const kinds = DIALECTS[form.dialect].kinds;
@@ -87,16 +95,14 @@ function useForm(query, models, keys) {
     setForm((before) => ({ ...before, model: (choices.find(({ callable }) => callable) ?? choices[0]).id, other: '' }));
   }, [choices, form.model]);
   useEffect(() => {
-    if (!form.key && keys.length) setForm((before) => ({ ...before, key: keys[0].id }));
-  }, [keys]);
-  useEffect(() => {
     if (!query.call) return;
     get(`/calls/${encodeURIComponent(query.call)}`).then((call) => {
       setForm((before) => ({ ...before, dialect: dialectOf(call.endpoint) ?? before.dialect, model: call.model || before.model, key: call.key ?? before.key }));
       if (call.request_body) setJson(pretty(call.request_body));
     }).catch(setError);
   }, [query.call]);
-  const set = (change) => { setForm((before) => ({ ...before, ...change })); setJson(null); };
+  // The body that was edited stays if only the key changes.
+  const set = (change) => { setForm((before) => ({ ...before, ...change })); if (change.key === undefined) setJson(null); };
   return { form, set, json, setJson, choices, error };
 }
 
@@ -125,35 +131,36 @@ function useCalls() {
   const [error, setError] = useState(null);
   const cancel = useRef(null);
   useEffect(() => () => cancel.current?.abort(), []);
-  const send = async (calls) => {
-    cancel.current = new AbortController();
+  const send = (calls) => {
+    const mine = new AbortController();
+    cancel.current = mine;
     setBusy(true);
     setError(null);
     setOutcomes({});
+    let running = calls.length;
     const one = async ({ model, prepare }) => {
-      const keep = (outcome) => setOutcomes((before) => ({ ...before, [model]: outcome }));
-      const outcome = await run({ ...prepare(), signal: cancel.current.signal }, keep);
-      setBusy(false);
-      keep(await withCall(outcome));
+      const keep = (outcome) => cancel.current === mine && setOutcomes((before) => ({ ...before, [model]: outcome }));
+      let outcome = null;
+      try {
+        outcome = await run({ ...prepare(), signal: mine.signal }, keep);
+      } catch (failure) {
+        if (failure.name !== 'AbortError') setError(failure instanceof SyntaxError ? { message: `The body is not JSON: ${failure.message}` } : failure);
+      }
+      running -= 1;
+      if (!running) setBusy(false);
+      if (outcome) keep(await withCall(outcome));
     };
-    try {
-      await Promise.all(calls.map(one));
-    } catch (failure) {
-      if (failure.name !== 'AbortError') setError(failure instanceof SyntaxError ? { message: `The body is not JSON: ${failure.message}` } : failure);
-    } finally {
-      setBusy(false);
-    }
+    calls.forEach(one);
   };
   return { outcomes, busy, error, send, stop: () => cancel.current?.abort() };
 }
 
 function Playground({ query }) {
   const session = useSession();
-  const models = useLoad(() => get('/models', { limit: 500 }), []);
-  const keys = useLoad(() => get('/keys', { limit: 200 }), []);
-  const usable = useMemo(() => (keys.value?.data ?? []).filter(({ enabled }) => enabled), [keys.value]);
-  const all = useMemo(() => models.value?.data ?? [], [models.value]);
-  const { form, set, json, setJson, choices, error } = useForm(query, all, usable);
+  const models = useLoad(() => getAll('/models'), []);
+  const keys = useLoad(() => get('/keys', { limit: 1 }), []);
+  const all = useMemo(() => models.value ?? [], [models.value]);
+  const { form, set, json, setJson, choices, error } = useForm(query, all);
   const calls = useCalls();
   const [tab, setTab] = useState('answer');
   const dialect = DIALECTS[form.dialect];
@@ -169,19 +176,20 @@ function Playground({ query }) {
       return { path, body, file: dialect.takesFile ? form.file : null, headers: dialect.headers, key: form.key, dialect };
     },
   })));
-  const ready = chosen.length && form.key && (!dialect.takesFile || form.file);
+  const isWrong = dialect.kinds.includes('text') && [form.outputMax, form.temperature].some(problemOf);
+  const ready = chosen.length && form.key && !isWrong && (!dialect.takesFile || form.file);
   const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready) { event.preventDefault(); send(); } };
-  const fields = html`<${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} keys=${usable} />
-    ${keys.value && !usable.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}`;
+  const fields = html`<${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} />
+    ${keys.value && !keys.value.data.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}`;
   // A change of the model or the key starts a new session.
   if (dialect.isSession) return html`<div class="page"><${Realtime} key=${`${form.model} ${form.key}`} model=${form.model} keyId=${form.key} url=${session.public_url}>${fields}<${Problem} error=${models.error ?? keys.error} /><//></div>`;
   const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
   return html`<div class="page"><div class="playground" onKeyDown=${press}>
     <div class="stack">
       ${fields}
-      <details open=${json !== null}><summary>Body as JSON</summary><textarea rows="14" aria-label="Body as JSON" spellcheck="false" value=${shown} onInput=${(event) => setJson(event.target.value)}></textarea></details>
+      <details open=${json !== null}><summary>Body as JSON</summary><textarea rows="14" aria-label="Body as JSON" spellcheck=${false} value=${shown} onInput=${(event) => setJson(event.target.value)}></textarea></details>
       <${Problem} error=${calls.error ?? error ?? models.error ?? keys.error} />
-      <div class="row end">${calls.busy && html`<${Button} onClick=${calls.stop}>Stop<//>`}<${Button} kind="primary" icon="play" busy=${calls.busy || !ready} onClick=${send}>Send<//></div>
+      <div class="row end">${!form.key && html`<span class="muted">Choose the key that pays.</span>`}${calls.busy && html`<${Button} onClick=${calls.stop}>Stop<//>`}<${Button} kind="primary" icon="play" busy=${calls.busy || !ready} onClick=${send}>Send<//></div>
     </div>
     <div class="stack">
       <${Tabs} tabs=${[['answer', 'Answer'], ['events', 'Events'], ['headers', 'Headers'], ['code', 'Code']]} chosen=${tab} choose=${setTab} />

@@ -8,7 +8,7 @@ import { address } from '../../router.js';
 import { Badge, Card, Code, CopyButton, Facts, Json, Problem, Skeleton, Time } from '../../ui/components.js';
 import { Status } from '../../ui/call-table.js';
 
-/** The spans of a call, in milliseconds from its arrival. */
+/** The spans of a call, in milliseconds from its arrival. The times of the routes that were left are not known. */
 function spans(call) {
   const { admitted_ms: admitted, queued_ms: queued, upstream_ms: upstream, first_byte_ms: first, total_ms: total } = call.timings;
   const list = [];
@@ -18,7 +18,6 @@ function spans(call) {
   } else {
     list.push(['Refused', 0, total, 'bad']);
   }
-  for (const attempt of call.attempts.slice(0, -1).filter((it) => !it.passed_over)) list.push([`Left ${attempt.channel}`, attempt.from_ms ?? admitted, attempt.to_ms ?? admitted, 'bad']);
   if (upstream !== null) list.push([`Upstream ${call.channel ?? ''}`, admitted ?? 0, upstream, '']);
   if (first !== null) list.push([call.stream ? 'Stream' : 'Answer', first, total, '']);
   return list;

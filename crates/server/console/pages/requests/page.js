@@ -68,5 +68,5 @@ function List({ query }) {
 }
 
 export function View({ rest, query }) {
-  return rest[0] ? html`<${Call} id=${rest[0]} />` : html`<${List} query=${query} />`;
+  return rest[0] ? html`<${Call} key=${rest[0]} id=${rest[0]} />` : html`<${List} query=${query} />`;
 }

@@ -4,7 +4,7 @@ import { html, useState } from '../../preact.js';
 import { get, post, put, remove } from '../../api.js';
 import { useList, useLoad, useSession } from '../../load.js';
 import { address, refine } from '../../router.js';
-import { Dialog, FormDialog } from '../../ui/dialog.js';
+import { FormDialog, SecretDialog } from '../../ui/dialog.js';
 import { Badge, Button, Card, Empty, Facts, Field, Problem, Secret, Skeleton, Tabs, Time } from '../../ui/components.js';
 import { PriceShort } from '../../ui/price.js';
 import { Table } from '../../ui/table.js';
@@ -41,7 +41,7 @@ function Tokens({ query }) {
       <${Field} label="Name" hint="Who or what uses it; the audit shows it." problem=${error?.param === 'name' && error.message}><input name="name" required autofocus /><//>
       <${Field} label="Role"><select name="role">${Object.entries(ROLES).map(([role, text]) => html`<option key=${role} value=${role}>${role}: ${text}</option>`)}</select><//>`}<//>`}
     ${dialog && dialog !== 'create' && html`<${FormDialog} title=${`Revoke ${dialog.name}`} action="Revoke token" danger send=${revoke} close=${() => setDialog(null)}><p>Requests and sessions with this token are refused at once. This cannot be undone.</p><//>`}
-    ${secret && html`<${Dialog} title="The token was created" close=${() => setSecret(null)}><div class="body"><p>Copy it now. It is not shown again.</p><${Secret} text=${secret} /></div><//>`}
+    ${secret && html`<${SecretDialog} title="The token was created" close=${() => setSecret(null)}><p>Copy it now. It is not shown again.</p><${Secret} text=${secret} /><//>`}
   <//>`;
 }
 
@@ -75,6 +75,8 @@ function Configuration() {
   const [failure, setFailure] = useState(null);
   if (!value) return error ? html`<${Problem} error=${error} retry=${reload} />` : html`<${Skeleton} lines=${8} />`;
   const shown = text ?? JSON.stringify({ channels: value.channels, models: value.models }, null, 2);
+  // The text stays, and the next save replaces the version that is read now.
+  const readAgain = () => { setFailure(null); reload(); };
   const act = (work) => async () => {
     setFailure(null);
     try {
@@ -101,9 +103,10 @@ function Configuration() {
   return html`<${Card} title=${title} actions=${html`${place}<${Button} small onClick=${() => setIsText(false)}>Show as tables<//>`}>
     <div class="stack">
       <p class="muted">Credentials are not shown. An entry without one keeps the one it has.</p>
-      <textarea rows="22" aria-label="Channels and models as JSON" spellcheck="false" readonly=${!session.can('owner')} value=${shown} onInput=${(event) => { setText(event.target.value); setProblems(null); }}></textarea>
+      <textarea rows="22" aria-label="Channels and models as JSON" spellcheck=${false} readonly=${!session.can('owner')} value=${shown} onInput=${(event) => { setText(event.target.value); setProblems(null); }}></textarea>
       ${problems && (problems.length ? html`<div class="problem-box">${problems.map((problem) => html`<div key=${problem}>${problem}</div>`)}</div>` : html`<div class="outcome">No problem was found.</div>`)}
       <${Problem} error=${failure} />
+      ${failure?.code === 'version_conflict' && html`<div class="warning row wrap"><span class="grow">Somebody else has changed the configuration. Read it again to save your text over that change. Your text stays as it is, so add what it lacks first.</span><${Button} small onClick=${readAgain}>Read again<//></div>`}
       ${session.can('owner') && html`<div class="row end"><${Button} onClick=${check}>Check<//><${Button} kind="primary" busy=${text === null} onClick=${save}>Save<//></div>`}
     </div>
   <//>`;

@@ -1,10 +1,12 @@
-// Sign-in with an admin token, or with the one-time link that `tollgate demo` prints.
+// Sign-in with an admin token, or with a link that works once.
 
 import { html, useEffect, useState } from '../../preact.js';
 import { post } from '../../api.js';
 import { read } from '../../router.js';
 import { MARK } from '../../ui/icon.js';
 import { Button, Field, Problem } from '../../ui/components.js';
+
+const LINK_FAILED = 'This link was used already, or it is too old. Make a new one with “tollgate token sign-in-link”, or sign in with a token.';
 
 export function SignIn({ begin }) {
   const [token, setToken] = useState('');
@@ -16,7 +18,7 @@ export function SignIn({ begin }) {
     try {
       begin(await post('/session', credential));
     } catch (failure) {
-      setError(failure);
+      setError(credential.code && failure.status === 401 ? { message: LINK_FAILED } : failure);
     } finally {
       setBusy(false);
     }

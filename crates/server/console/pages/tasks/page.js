@@ -52,5 +52,5 @@ function List({ query }) {
 }
 
 export function View({ rest, query }) {
-  return rest[0] ? html`<${One} id=${rest[0]} />` : html`<${List} query=${query} />`;
+  return rest[0] ? html`<${One} key=${rest[0]} id=${rest[0]} />` : html`<${List} query=${query} />`;
 }

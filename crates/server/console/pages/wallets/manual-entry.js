@@ -14,6 +14,12 @@ const KINDS = [
   ['refund', 'Refund of a top-up', -1, 'operator'], ['adjustment', 'Adjustment', 0, 'owner'],
 ];
 
+/** A new reference. `crypto.randomUUID` is missing on pages over plain HTTP from another machine. */
+function newReference() {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(6))];
+  return `console-${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
 /** The typed amount in micro-credits, or nothing if it is not an amount. */
 export function microOf(text) {
   const match = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text.trim());
@@ -27,7 +33,7 @@ export function ManualEntryDialog({ wallet, close, done }) {
   const [kind, setKind] = useState('top_up');
   const [amount, setAmount] = useState('');
   // The default reference. A retry of this dialog sends the same one.
-  const [reference, setReference] = useState(() => `console-${crypto.randomUUID().slice(0, 13)}`);
+  const [reference, setReference] = useState(newReference);
   const [, title, sign] = KINDS.find(([id]) => id === kind);
   const micro = microOf(amount);
   const valid = micro !== null && micro !== 0n && (sign === 0 || micro > 0n);

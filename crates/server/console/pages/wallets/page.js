@@ -23,8 +23,8 @@ const COLUMNS = [
   { title: 'Available', number: true, cell: (wallet) => credits(wallet.total_available) },
   { title: 'Frozen', minor: true, number: true, cell: (wallet) => credits(wallet.frozen) },
   { title: 'Credit line', minor: true, number: true, cell: (wallet) => html`${credits(wallet.credit_limit)}${Number(wallet.credit_limit_micro) > 0 && html`<${Bar} label="Credit used" part=${Number(wallet.credit_used_micro)} total=${Number(wallet.credit_limit_micro)} />`}` },
-  { title: 'Spent today', minor: true, number: true, cell: (wallet) => html`${credits(wallet.spent_today)}${Number(wallet.spent_this_month_micro) > 0 && html`<${Bar} progress label="Spent today, of this month" part=${Number(wallet.spent_today_micro)} total=${Number(wallet.spent_this_month_micro)} />`}` },
-  { title: 'This month', minor: true, number: true, cell: (wallet) => credits(wallet.spent_this_month) },
+  { title: 'Spent today', hint: 'Since midnight UTC', minor: true, number: true, cell: (wallet) => html`${credits(wallet.spent_today)}${Number(wallet.spent_this_month_micro) > 0 && html`<${Bar} progress label="Spent today, of this month" part=${Number(wallet.spent_today_micro)} total=${Number(wallet.spent_this_month_micro)} />`}` },
+  { title: 'This month', hint: 'Since the first of the month, UTC', minor: true, number: true, cell: (wallet) => credits(wallet.spent_this_month) },
 ];
 
 function CreateDialog({ close }) {
@@ -59,5 +59,5 @@ function List({ query }) {
 }
 
 export function View({ rest, query }) {
-  return rest[0] ? html`<${Wallet} id=${rest[0]} query=${query} />` : html`<${List} query=${query} />`;
+  return rest[0] ? html`<${Wallet} key=${rest[0]} id=${rest[0]} query=${query} />` : html`<${List} query=${query} />`;
 }

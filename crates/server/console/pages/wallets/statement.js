@@ -1,18 +1,16 @@
 // The statement of a wallet: a range of days with opening and closing balance, the totals of each month, and downloads.
 
-import { html } from '../../preact.js';
+import { html, useState } from '../../preact.js';
 import { get, withQuery } from '../../api.js';
-import { count, credits } from '../../format.js';
+import { count, credits, dayInUtc } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { refine } from '../../router.js';
-import { Card, Empty, Facts, Field, Problem, Skeleton } from '../../ui/components.js';
+import { Button, Card, Empty, Facts, Field, Problem, Skeleton } from '../../ui/components.js';
 
 const DAY = 86_400_000;
-const two = (value) => String(value).padStart(2, '0');
-const dayOf = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 
-/** The start of a local day, or undefined if no day is given. */
-const beginOf = (day) => (day ? new Date(`${day}T00:00:00`).getTime() : undefined);
+/** The start of a day in UTC, because the months of a statement and the days of a balance are those of UTC. */
+const beginOf = (day) => Date.parse(`${day}T00:00:00Z`);
 
 const MOVES = [['top_up', 'Top-ups'], ['gift', 'Gifts'], ['debit', 'Debits'], ['refund', 'Refunds'], ['adjustment', 'Adjustments']];
 
@@ -25,21 +23,60 @@ function Month({ month }) {
   <//>`;
 }
 
+/** The statement with the entries of all pages. Entries that are posted while it is fetched are left out. */
+async function fetchWhole(path, range, onCount) {
+  const { next_cursor: second, ...whole } = await get(path, { ...range, limit: 500 });
+  for (let cursor = second; cursor;) {
+    onCount(whole.data.length);
+    const page = await get(path, { ...range, limit: 500, cursor });
+    whole.data.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  const last = whole.data.findLastIndex(({ at }) => at <= whole.closing.at);
+  return { ...whole, data: whole.data.slice(0, last + 1) };
+}
+
+function saveJson(name, value) {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(value, null, 2)], { type: 'application/json' }));
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
+/** Fetches the whole statement page by page, then saves it as a file. */
+function JsonButton({ path, range, name }) {
+  const [state, setState] = useState({});
+  const save = async () => {
+    setState({ count: 0 });
+    try {
+      saveJson(name, await fetchWhole(path, range, (number) => setState({ count: number })));
+      setState({});
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  const busy = state.count !== undefined;
+  return html`<${Button} busy=${busy} onClick=${save}>${busy ? `${count(state.count)} entries…` : 'JSON'}<//><${Problem} error=${state.error} />`;
+}
+
 export function Statement({ wallet, query }) {
+  const today = dayInUtc(Date.now());
   // By default the current month.
-  const from = query.from ?? dayOf(new Date()).replace(/\d\d$/, '01');
-  const to = query.to ?? dayOf(new Date());
+  const from = query.from ?? today.replace(/\d\d$/, '01');
+  const to = query.to ?? today;
   // The range includes the last day.
-  const range = { from: beginOf(from), to: to && beginOf(to) + DAY };
-  const { value, error, reload } = useLoad(() => get(`/wallets/${wallet.id}/statement`, { ...range, limit: 1 }), [wallet.id, from, to]);
-  const file = (format) => `/admin/v1${withQuery(`/wallets/${wallet.id}/statement`, { ...range, format, limit: format === 'json' ? 500 : undefined })}`;
+  const range = { from: beginOf(from), to: beginOf(to) + DAY };
+  const path = `/wallets/${wallet.id}/statement`;
+  // The balances change with each entry.
+  const { value, error, reload } = useLoad(() => get(path, { ...range, limit: 1 }), [path, from, to, wallet.balance_micro, wallet.gift_balance_micro, wallet.credit_used_micro]);
+  const name = `${wallet.name}-${from}-${to}`;
   return html`<div class="stack">
     <div class="row wrap bottom-aligned">
       <${Field} label="From"><input type="date" value=${from} max=${to} onChange=${(event) => refine({ from: event.target.value })} /><//>
       <${Field} label="To"><input type="date" value=${to} min=${from} onChange=${(event) => refine({ to: event.target.value })} /><//>
       <span class="grow"></span>
-      <a class="button" href=${file('csv')} download=${`${wallet.name}-${from}-${to}.csv`}>CSV</a><a class="button" href=${file('json')} download=${`${wallet.name}-${from}-${to}.json`}>JSON</a>
+      <a class="button" href=${`/admin/v1${withQuery(path, { ...range, format: 'csv' })}`} download=${`${name}.csv`}>CSV</a><${JsonButton} path=${path} range=${range} name=${`${name}.json`} />
     </div>
+    <p class="muted">Days and months begin at midnight UTC.</p>
     <${Problem} error=${error} retry=${reload} />
     ${!value ? !error && html`<${Skeleton} lines=${6} />` : html`
       <${Card} title="Balance"><${Facts} rows=${[['Before the first day', `${credits(value.opening.balance)} credits`], ['After the last day', `${credits(value.closing.balance)} credits`]]} /><//>

@@ -70,9 +70,9 @@ function EditDialog({ wallet, close, done }) {
     done();
   };
   return html`<${FormDialog} title="Change wallet" action="Save" send=${send} close=${close}>${(error) => html`<div class="form">
-    <${Field} label="Name" fullWidth problem=${error?.param === 'name' && error.message}><input name="name" value=${wallet.name} required /><//>
-    <${Field} label="Credit line" fullWidth hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" value=${wallet.credit_limit} /><//>
-    <${Field} label="Alert below" fullWidth hint="An alert tells when the balance is below this. Empty: only rules for all wallets say so." problem=${error?.param === 'alerts.below' && error.message}><input name="below" inputmode="decimal" value=${wallet.alerts?.below ?? ''} /><//>
+    <${Field} label="Name" fullWidth problem=${error?.param === 'name' && error.message}><input name="name" defaultValue=${wallet.name} required /><//>
+    <${Field} label="Credit line" fullWidth hint="How far the wallet may go below zero." problem=${error?.param === 'credit_limit' && error.message}><input name="credit_limit" inputmode="decimal" defaultValue=${wallet.credit_limit} /><//>
+    <${Field} label="Alert below" fullWidth hint="An alert tells when the balance is below this. Empty: only rules for all wallets say so." problem=${error?.param === 'alerts.below' && error.message}><input name="below" inputmode="decimal" defaultValue=${wallet.alerts?.below ?? ''} /><//>
   </div>`}<//>`;
 }
 
@@ -103,12 +103,12 @@ export function Wallet({ id, query }) {
       <${Card} title="Balance over time"><${History} wallet=${wallet} /><//>
       <${Card} title="Now"><div class="figure bare"><span class="name">Available</span><span><span class="value">${credits(wallet.total_available)}</span><span class="unit">credits</span></span></div>
         <${Facts} rows=${[['Balance', credits(wallet.balance)], ['Gift', credits(wallet.gift_balance)], ['Frozen by open calls', credits(wallet.frozen)],
-          ['Credit line', `${credits(wallet.credit_used)} of ${credits(wallet.credit_limit)} used`], ['Spent today', credits(wallet.spent_today)], ['Spent this month', credits(wallet.spent_this_month)],
+          ['Credit line', `${credits(wallet.credit_used)} of ${credits(wallet.credit_limit)} used`], ['Spent today (UTC)', credits(wallet.spent_today)], ['Spent this month (UTC)', credits(wallet.spent_this_month)],
           ['Alert below', wallet.alerts && credits(wallet.alerts.below)],
           ['Created', when(wallet.created_at)]]} /><//>
     </div>
     <${Tabs} tabs=${[['entries', 'Entries'], ['statement', 'Statement'], ['keys', 'Keys']]} chosen=${tab} choose=${(chosen) => refine({ tab: chosen })} />
-    ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : tab === 'statement' ? html`<${Statement} wallet=${wallet} query=${query} />` : html`<${Entries} key=${wallet.balance_micro + wallet.credit_used_micro} wallet=${wallet} />`}
+    ${tab === 'keys' ? html`<${Keys} wallet=${wallet} />` : tab === 'statement' ? html`<${Statement} wallet=${wallet} query=${query} />` : html`<${Entries} key=${wallet.balance_micro + wallet.gift_balance_micro + wallet.credit_used_micro} wallet=${wallet} />`}
     ${dialog === 'money' && html`<${ManualEntryDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'edit' && html`<${EditDialog} wallet=${wallet} close=${close} done=${done} />`}
     ${dialog === 'disable' && html`<${DisableDialog} wallet=${wallet} close=${close} done=${done} />`}

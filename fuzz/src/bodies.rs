@@ -69,6 +69,11 @@ pub fn patch(data: &[u8]) {
                 "messages" | "input" | "contents" | "generationConfig" | "generation_config" => {
                     assert!(received.get(name).is_some(), "{name} is gone");
                 }
+                // Upstreams take only a string.
+                "system_instruction" if dialect == Dialect::Interactions && !value.is_null() => {
+                    assert!(received[name].is_string(), "{name} is not a string");
+                    assert!(!value.is_string() || received[name] == *value, "{name}");
+                }
                 _ => assert_eq!(received.get(name), Some(value), "{name} was changed"),
             }
         }

@@ -54,6 +54,8 @@ fn read_output(
         }
         let is = |name| value.string().is_some_and(|text| text.is(name));
         output.failed |= is("error");
+        // A step reports the usage so far, which may lack what follows it.
+        output.usage_is_interim = !is("interaction.completed");
         if is("interaction.completed") {
             output.end = output.end.max(StreamEnd::Closable);
             output.required = MemberSet::ENVELOPE;

@@ -1,6 +1,7 @@
 //! Reads the head of an Interactions request: the members that the gateway needs, and those that it
 //! refuses.
 
+use super::system_instruction;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
@@ -64,6 +65,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         .collect();
     edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
+    system_instruction::write_as_string(&members, &mut edits)?;
     edits.extend(set_store_false(&members)?);
     let tools = Tools::by_type(members.get("tools")?);
     Ok(Head {

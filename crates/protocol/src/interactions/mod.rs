@@ -6,6 +6,7 @@ mod head;
 mod request;
 mod response;
 mod stream;
+mod system_instruction;
 mod usage;
 
 pub(crate) use answer_layout::ANSWER_LAYOUT;

@@ -161,6 +161,31 @@ fn an_interaction_is_read_and_nothing_is_kept() {
 }
 
 #[test]
+fn a_system_instruction_is_sent_as_a_string() {
+    for (prompt, expected) in [
+        (r#""B\u0065 \/ brief.""#, r#""B\u0065 \/ brief.""#),
+        ("null", "null"),
+        (r#"{"text":"Be \"brief\"."}"#, r#""Be \"brief\".""#),
+        (
+            r#"{"role":"system","parts":[{"text":"One."},{"type":"text","text":"Two."}]}"#,
+            r#""One.\nTwo.""#,
+        ),
+        (r#"["One.",{"content":"Two."},""]"#, r#""One.\nTwo.""#),
+        ("[]", r#""""#),
+        // The payload of an id is removed elsewhere. The edits must not overlap.
+        (r#"{"id":"call_gw1_x","text":"One."}"#, r#""One.""#),
+    ] {
+        let body = |model: &str, prompt: &str| {
+            format!(
+                r#"{{"model":"{model}","store":false,"system_instruction": {prompt},"input":"Hi"}}"#
+            )
+        };
+        let sent = sent(Dialect::Interactions, &body("maker/m", prompt));
+        assert_eq!(sent, body("up", expected));
+    }
+}
+
+#[test]
 fn interactions_refusals() {
     use Code::{ModelNotSupported, RoutingNotSupported, ServiceTierNotSupported};
     for (members, code, param) in [
@@ -185,6 +210,11 @@ fn interactions_refusals() {
             r#""model":"maker/m","input":1"#,
             Code::InvalidRequest,
             "input",
+        ),
+        (
+            r#""model":"maker/m","input":"Hi","system_instruction":1"#,
+            Code::InvalidRequest,
+            "system_instruction",
         ),
     ] {
         let failure = interaction(&format!("{{{members}}}")).expect_err(members);
@@ -421,5 +451,32 @@ fn an_interactions_stream_ends_with_its_completed_event() {
             }
             assert_eq!(text.ends_with(DONE), stream.contains("[DONE]"));
         }
+    }
+}
+
+#[test]
+fn the_usage_of_a_step_is_not_that_of_the_interaction() {
+    let events = EVENTS.replace("\"Hi\"", "\"one two three four five six\"");
+    let with_type = "data: {\"event_type\":\"step.stop\",\"index\":0,\"usage\":{\"total_input_tokens\":9,\"total_output_tokens\":1}}\n\n";
+    let with_name = with_type.replace("\"event_type\":\"step.stop\",", "");
+    let with_name = format!("event: step.stop\n{with_name}");
+    let silent = COMPLETED.replace("\"usage\"", "\"used\"");
+    for stop in [with_type, &with_name] {
+        // A stream that breaks off, and one that ends without usage.
+        for end in ["", &silent] {
+            let stream = format!("{events}{stop}{end}");
+            let (_, summary, _) = relay(Dialect::Interactions, &stream, 4096);
+            assert_eq!(summary.usage, None, "{stream}");
+            let counted = summary.counted(1_000);
+            assert!(counted.output > 1);
+            assert_eq!(
+                (counted.input, counted.output),
+                (9, summary.output_tokens_counted),
+                "{stream}"
+            );
+        }
+        let stream = format!("{events}{stop}{COMPLETED}{DONE}");
+        let (_, summary, _) = relay(Dialect::Interactions, &stream, 4096);
+        assert_eq!(summary.usage.map(|usage| usage.total()), Some(14));
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of conversions from and to Interactions.
 
 use bytes::Bytes;
-use protocol::canon::Event;
+use protocol::canon::{Delta, Event};
 use protocol::convert::read_request;
 use protocol::interactions::{Reader, Writer, read_response, write_request, write_response};
 use protocol::native::{UnusableAnswer, read_head};
@@ -63,6 +63,27 @@ fn written(events: Vec<Event>) -> String {
         writer.event(event, &mut out);
     }
     String::from_utf8(out.into_bytes().to_vec()).unwrap()
+}
+
+#[test]
+fn every_piece_of_a_delta_is_read_in_order() {
+    const STREAM: &str = r#"data: {"event_type":"step.start","index":0,"step":{"type":"model_output"}}
+
+data: {"event_type":"step.delta","index":0,"delta":{"type":"text","text":"abcdef","annotations":[{"url":"https://x.example/1","start_index":0,"end_index":3}]}}
+
+data: {"event_type":"step.delta","index":0,"delta":{"type":"text_annotation_delta","annotations":[{"url":"https://x.example/2","start_index":0,"end_index":6},{"url":"https://x.example/3","start_index":3,"end_index":6}]}}
+
+data: {"event_type":"interaction.completed","interaction":{"status":"completed"}}
+
+"#;
+    let (events, result) = read(STREAM.as_bytes());
+    assert_eq!(result, Ok(()));
+    let pieces = events.iter().filter_map(|event| match event {
+        Event::Delta(Delta::Text(text)) => Some(text.as_str()),
+        Event::Delta(Delta::Citation { url, .. }) => url.rsplit('/').next(),
+        _ => None,
+    });
+    assert_eq!(pieces.collect::<Vec<_>>(), ["abcdef", "1", "2", "3"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::canon::{
     note_unknown, note_unless_empty,
 };
 use crate::failure::Failure;
+use crate::interactions::system_instruction;
 use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
 use serde_json::value::RawValue;
@@ -74,35 +75,17 @@ impl Reader {
         });
     }
 
-    /// Reads the system prompt: a text, a content block, or an object that holds content blocks.
     fn system(&mut self, value: Raw<'_>) -> Result<(), Failure> {
-        const NAME: &str = "system_instruction";
-        match value.shape() {
-            Shape::String => {
-                let text = value
-                    .string()
-                    .map_or_else(Cow::default, |text| text.decode_lossy());
-                if !text.is_empty() {
-                    let path = Path::item(NAME, self.system.len());
-                    self.system.push((path, Part::Text(text.into_owned())));
-                }
-                Ok(())
-            }
-            Shape::Array => typed::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
-                self.system(cursor.value()?)
-            }),
-            _ => typed::object(&mut Cursor::new(value.text()), NAME, |cursor, name| {
-                let value = cursor.value()?;
-                match name {
-                    "text" | "parts" | "content" => self.system(value),
-                    "type" | "role" => Ok(()),
-                    _ => {
-                        self.unknown("system_instruction", name, value);
-                        Ok(())
-                    }
-                }
-            }),
-        }
+        let mut texts = Vec::new();
+        system_instruction::read(value, &mut texts, &mut |name, value| {
+            self.unknown(system_instruction::NAME, name, value);
+        })?;
+        let parts = texts.into_iter().enumerate().map(|(at, text)| {
+            let path = Path::item(system_instruction::NAME, at);
+            (path, Part::Text(text))
+        });
+        self.system = parts.collect();
+        Ok(())
     }
 
     fn tool(&mut self, value: Raw<'_>, path: Path) -> Result<(), Failure> {

@@ -88,15 +88,7 @@ pub(in crate::interactions) fn read_step(
         }
         "thought" => {
             if let Some(summary) = summary {
-                each(summary, |item| {
-                    let mut said = Vec::new();
-                    read_content(item, &mut said)?;
-                    pieces.extend(said.into_iter().filter_map(|piece| match piece {
-                        StepContent::Text(text) => Some(StepContent::Summary(text)),
-                        _ => None,
-                    }));
-                    Ok(())
-                })?;
+                each(summary, |item| read_summary(item, &mut pieces))?;
             }
             let signature = signature.and_then(|signature| signature.string());
             let signature = signature.filter(|signature| !signature.is_empty());
@@ -119,10 +111,9 @@ pub(in crate::interactions) fn read_step(
     Ok((step, pieces))
 }
 
-/// Reads a delta. `None` if it is empty, or of a kind that only this dialect has.
-pub(in crate::interactions) fn read_delta(
-    delta: Raw<'_>,
-) -> Result<Option<StepContent>, ValueError> {
+/// Reads the pieces of a delta in their order. There are none if it is empty, or of a kind that only
+/// this dialect has.
+pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Vec<StepContent>, ValueError> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);
     let text = |wanted: &str| -> Result<Option<String>, ValueError> {
@@ -130,32 +121,34 @@ pub(in crate::interactions) fn read_delta(
         let text = text.filter(|text| !text.is_empty());
         Ok(text.map(|text| text.decode_lossy().into_owned()))
     };
+    let mut pieces = Vec::new();
     match kind.as_ref() {
         "thought_summary" => {
-            let mut said = Vec::new();
             if let Some(content) = member("content")? {
-                read_content(content, &mut said)?;
+                read_summary(content, &mut pieces)?;
             }
-            Ok(said.into_iter().find_map(|piece| match piece {
-                StepContent::Text(text) => Some(StepContent::Summary(text)),
-                _ => None,
-            }))
         }
-        "thought_signature" => Ok(text("signature")?.map(StepContent::Signature)),
-        "arguments_delta" => Ok(text("arguments")?.map(StepContent::Arguments)),
+        "thought_signature" => pieces.extend(text("signature")?.map(StepContent::Signature)),
+        "arguments_delta" => pieces.extend(text("arguments")?.map(StepContent::Arguments)),
         "text_annotation_delta" => {
-            let mut sources = Vec::new();
             if let Some(annotations) = member("annotations")? {
-                each(annotations, |item| read_source(item, &mut sources))?;
+                each(annotations, |item| read_source(item, &mut pieces))?;
             }
-            Ok(sources.pop())
         }
-        _ => {
-            let mut said = Vec::new();
-            read_content(delta, &mut said)?;
-            Ok(said.pop())
-        }
+        _ => read_content(delta, &mut pieces)?,
     }
+    Ok(pieces)
+}
+
+/// Reads a content block of a thought's summary, of which only the text matters.
+fn read_summary(content: Raw<'_>, pieces: &mut Vec<StepContent>) -> Result<(), ValueError> {
+    let mut said = Vec::new();
+    read_content(content, &mut said)?;
+    pieces.extend(said.into_iter().filter_map(|piece| match piece {
+        StepContent::Text(text) => Some(StepContent::Summary(text)),
+        _ => None,
+    }));
+    Ok(())
 }
 
 /// Reads a content block: a text with its sources, or an image.

@@ -152,7 +152,7 @@ impl Reader {
                 }
             }
             "step.delta" => {
-                if let Some(piece) = delta.map(read_delta).transpose()?.flatten() {
+                for piece in delta.map(read_delta).transpose()?.unwrap_or_default() {
                     self.piece(index, piece, out)?;
                 }
             }

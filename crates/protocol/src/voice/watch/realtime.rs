@@ -13,6 +13,9 @@ use crate::tool::Tool;
 
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
+/// The types of parts that hold text.
+const TEXT_PARTS: [&str; 3] = ["input_text", "text", "output_text"];
+
 #[derive(Debug)]
 pub(super) struct RealtimeMeter {
     public_model: Box<str>,
@@ -116,7 +119,7 @@ impl RealtimeMeter {
                     }
                     self.meter_audio(ticks);
                 }
-                self.text.note_prompt(event.get("response")?);
+                self.text.note_request(event.get("response")?, event.id());
             }
             _ => {}
         }
@@ -249,7 +252,11 @@ impl Item {
             ..Self::default()
         };
         for part in objects_of(item.get("content")?, "item.content")? {
-            // Only bytes count as audio, regardless of the type that a part declares.
+            // No upstream reads audio in a part that is text.
+            if is(part.get("type")?, &TEXT_PARTS) {
+                continue;
+            }
+            // Of other parts, only bytes count as audio, regardless of the declared type.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
                 read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);

@@ -205,6 +205,34 @@ fn realtime_sessions_are_read_to_the_second() {
             seconds(0, 8),
         ),
         (
+            "no part of text carries audio",
+            vec![
+                Upstream(0, PUSH),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_text","text":"x","audio":"AAAA"}]}}"#,
+                ),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"audio":"AAAA","type":"text"}]}}"#,
+                ),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x","audio":"AAAA"}]}}"#,
+                ),
+            ],
+            0,
+            seconds(0, 3),
+        ),
+        (
+            "a part of an unknown type carries audio",
+            vec![
+                Upstream(0, PUSH),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"x","audio":"AAAA"},{"audio":"AAAA"}]}}"#,
+                ),
+            ],
+            0,
+            seconds(1, 0),
+        ),
+        (
             "packets in base64: twenty milliseconds, fifty times and once more",
             std::iter::once(Upstream(0, OPUS))
                 .chain(
@@ -342,6 +370,27 @@ fn streamed_transcripts_are_read_by_the_second() {
             reading.transcribed_seconds, transcribed_seconds,
             "{encoding:?} {bytes}"
         );
+    }
+    let audio = "AAAA".repeat(8000);
+    let in_event = format!(r#"{{"type":"audio","audio":"{audio}"}}"#);
+    let in_list = format!(r#"["{audio}"]"#);
+    let twice = format!(r#"{{"type":"audio","audio":"{audio}","audio":""}}"#);
+    // 24,000 bytes are three quarters of a second.
+    for (frames, transcribed_seconds) in [
+        (vec![audio.as_str()], 1),
+        (vec![&audio, &audio], 2),
+        (vec![&audio, &in_event], 2),
+        (vec![&in_event], 1),
+        (vec![&in_list], 1),
+        (vec![&twice], 1),
+        (vec!["pong"], 1),
+        (vec![r#"{"type":"audio.done"}"#, r#"{"audio":7}"#, "{}"], 0),
+        (vec![r#"{"type":"x","audio":""}"#, r#"{"text":"AAAA"}"#], 0),
+    ] {
+        let encoding = AudioEncoding::read(None, None, None, None).unwrap();
+        let steps: Vec<_> = frames.iter().map(|frame| Client(frame)).collect();
+        let reading = run(Watch::transcript(encoding), &steps, 60_000);
+        assert_eq!(reading.transcribed_seconds, transcribed_seconds);
     }
     for (encoding, rate, many, channels) in [
         (Some("opus"), None, None, None),
@@ -593,11 +642,16 @@ fn text_tokens_are_those_that_responses_report() {
         output: 9,
     };
     let mut steps = vec![Client(&instructions), Client(&create)];
-    assert_eq!(read(&steps), (none, none));
+    // The hold covers a response before it is requested from the upstream.
+    let (reported, requested) = read(&steps);
+    assert_eq!(reported, none);
+    steps.push(Upstream(0, CREATED));
+    assert_eq!(read(&steps), (none, requested));
     // While the response is running, the hold covers it, with everything that the model reads.
-    steps.extend([Upstream(0, CREATED), Upstream(0, DELTA)]);
+    steps.push(Upstream(0, DELTA));
     let (reported, open) = read(&steps);
     assert_eq!(reported, none);
+    assert_eq!(open.input, requested.input);
     assert!(open.input > 250 && open.output >= 3, "{open:?}");
     let reading = run(Watch::realtime("maker/voice"), &steps, 0);
     assert_eq!(reading.ended().text, open);
@@ -616,4 +670,96 @@ fn text_tokens_are_those_that_responses_report() {
         Upstream(0, &zeros),
     ];
     assert_eq!(read(&steps), (open, none));
+}
+
+#[test]
+fn a_requested_response_is_held_until_the_upstream_answers() {
+    const CREATED: &str = r#"{"type":"response.created","response":{}}"#;
+    const SILENT: &str = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
+    const CONTEXT: &str = r#"{"type":"session.update","session":{"instructions":"be brief"}}"#;
+    const CREATE: &str =
+        r#"{"type":"response.create","response":{"instructions":"speak of rain"}}"#;
+    const NAMED: &str =
+        r#"{"type":"response.create","event_id":"e1","response":{"instructions":"speak of rain"}}"#;
+    const REFUSED: &str = r#"{"type":"error","event_id":"s1","error":{"code":"x"}}"#;
+    const REFUSED_NAME: &str =
+        r#"{"type":"error","event_id":"s1","error":{"code":"x","event_id":"e1"}}"#;
+    const REFUSED_OTHER: &str =
+        r#"{"type":"error","event_id":"s1","error":{"code":"x","event_id":"e2"}}"#;
+    let read = |steps: &[Step<'_>]| {
+        let mut watch = Watch::realtime("maker/voice");
+        watch.on_client(Frame::Text(CONTEXT));
+        let reading = run(watch, steps, 0);
+        (reading.text.input, reading.open_text.input)
+    };
+    let context = read(&[Upstream(0, CREATED)]).1;
+    let one = read(&[Client(CREATE)]).1;
+    assert!(context > 0 && one > context);
+    let many: Vec<_> = (0..40).map(|_| Client(CREATE)).collect();
+    assert_eq!(read(&many), (0, 40 * one));
+    for (name, steps, expected) in [
+        ("requested", vec![Client(NAMED)], (0, one)),
+        (
+            "begun, and not counted twice",
+            vec![Client(NAMED), Upstream(0, CREATED)],
+            (0, one),
+        ),
+        (
+            "refused by its name",
+            vec![Client(NAMED), Upstream(0, REFUSED_NAME)],
+            (0, 0),
+        ),
+        (
+            "another event is refused",
+            vec![Client(NAMED), Upstream(0, REFUSED_OTHER)],
+            (0, one),
+        ),
+        (
+            "an event without a name is refused",
+            vec![Client(NAMED), Upstream(0, REFUSED)],
+            (0, one),
+        ),
+        (
+            "refused without a name",
+            vec![Client(CREATE), Upstream(0, REFUSED)],
+            (0, 0),
+        ),
+        (
+            "one of two is refused",
+            vec![Client(CREATE), Client(NAMED), Upstream(0, REFUSED_NAME)],
+            (0, one),
+        ),
+        (
+            "a refused prompt does not count for the next response",
+            vec![
+                Client(NAMED),
+                Upstream(0, REFUSED_NAME),
+                Upstream(0, CREATED),
+            ],
+            (0, context),
+        ),
+        (
+            "passed over",
+            vec![
+                Client(CREATE),
+                Client(CREATE),
+                Upstream(0, CREATED),
+                Upstream(0, SILENT),
+            ],
+            (one, 0),
+        ),
+        (
+            "begun after the response before it",
+            vec![
+                Client(CREATE),
+                Client(CREATE),
+                Upstream(0, CREATED),
+                Upstream(0, SILENT),
+                Upstream(0, CREATED),
+            ],
+            (one, one),
+        ),
+    ] {
+        assert_eq!(read(&steps), expected, "{name}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Text tokens of a realtime session: those that responses report, and an estimate for the current
 //! response in case it never reports.
 
-use super::event::{Event, at};
+use std::collections::VecDeque;
+
+use super::event::{Event, at, text_of};
 use crate::answer_layout::count_written;
 use crate::count::{self, Counter};
 use crate::json::Raw;
@@ -16,6 +18,12 @@ const PROMPT_MEMBERS: [&str; 6] = [
     "arguments",
     "description",
 ];
+
+/// The maximum number of requests for responses that are kept one by one. The tokens of any others
+/// are added to the last one.
+const REQUESTS_MAX: usize = 16;
+/// Longer ids of events are not kept. The protocol allows no longer ones.
+const EVENT_ID_BYTES_MAX: usize = 512;
 
 /// Text tokens, by the classes that are priced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,9 +84,20 @@ pub(super) struct TextMeter {
     reported: TextTokens,
     /// Text of the client that every response reads: instructions and items.
     context: u64,
-    /// Text for the next response only.
-    asked: u64,
+    /// The client's requests for responses that the upstream has not begun, oldest first.
+    requests: VecDeque<ResponseRequest>,
     open: Option<OpenResponse>,
+}
+
+/// A `response.create` of the client.
+#[derive(Debug)]
+struct ResponseRequest {
+    /// The client's id of the event, if it has one.
+    id: Option<String>,
+    /// Text for this response only.
+    prompt: u64,
+    /// Whether the upstream may begin the response at any moment, so that the hold must cover it.
+    is_awaited: bool,
 }
 
 #[derive(Debug)]
@@ -93,21 +112,39 @@ impl TextMeter {
         self.context = self.context.saturating_add(tokens_in(value));
     }
 
-    /// Adds text of the client for the next response.
-    pub(super) fn note_prompt(&mut self, value: Option<Raw<'_>>) {
-        self.asked = self.asked.saturating_add(tokens_in(value));
+    /// Adds a request of the client for a response. `value` holds text for this response only.
+    pub(super) fn note_request(&mut self, value: Option<Raw<'_>>, id: Option<String>) {
+        let prompt = tokens_in(value);
+        if self.requests.len() >= REQUESTS_MAX
+            && self.requests.front().is_some_and(|it| !it.is_awaited)
+        {
+            self.requests.pop_front();
+        }
+        if self.requests.len() < REQUESTS_MAX {
+            self.requests.push_back(ResponseRequest {
+                id: id.filter(|id| !id.is_empty() && id.len() <= EVENT_ID_BYTES_MAX),
+                prompt,
+                is_awaited: true,
+            });
+        } else if let Some(last) = self.requests.back_mut() {
+            let tokens = self.context.saturating_add(prompt);
+            last.prompt = last.prompt.saturating_add(tokens);
+        }
     }
 
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {
                 // A response that never ended has reported nothing, so our count is used.
-                self.reported = self.reported.plus(self.open());
+                self.reported = self.reported.plus(self.current());
+                let request = self.requests.pop_front();
+                let prompt = request.map_or(0, |request| request.prompt);
                 self.open = Some(OpenResponse {
-                    input: self.context.saturating_add(std::mem::take(&mut self.asked)),
+                    input: self.context.saturating_add(prompt),
                     output: Counter::default(),
                 });
             }
+            "error" => self.drop_refused(event),
             "response.output_text.delta"
             | "response.text.delta"
             | "response.function_call_arguments.delta" => {
@@ -119,15 +156,35 @@ impl TextMeter {
             "response.done" => {
                 let response = event.get("response").ok().flatten();
                 let usage = response.and_then(|response| at(response, &["usage"]));
-                let open = self.open();
+                let open = self.current();
                 // A usage of all zeros is not believed if there was output.
                 let reported = usage.and_then(TextTokens::read);
                 let reported = reported
                     .filter(|reported| *reported != TextTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
                 self.open = None;
+                // The upstream has passed over older requests, or begins them later.
+                // `response.created` then counts their text.
+                for request in &mut self.requests {
+                    request.is_awaited = false;
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Drops the request that an error refuses, so that it is not charged: the one that it names,
+    /// otherwise the oldest one without an id.
+    fn drop_refused(&mut self, error: &Event<'_>) {
+        let error = error.get("error").ok().flatten();
+        let named = error.and_then(|error| at(error, &["event_id"]));
+        let named = named.and_then(text_of).filter(|id| !id.is_empty());
+        let is_refused = |request: &ResponseRequest| match &named {
+            Some(id) => request.id.as_deref() == Some(&**id),
+            None => request.id.is_none() && request.is_awaited,
+        };
+        if let Some(refused) = self.requests.iter().position(is_refused) {
+            self.requests.remove(refused);
         }
     }
 
@@ -136,8 +193,21 @@ impl TextMeter {
         self.reported
     }
 
-    /// Our count for the current response.
+    /// Our count for the current response and for those that the client has requested. The hold
+    /// must cover a request before it is relayed. One that the upstream has not answered when the
+    /// session ends is charged like a response that never reports.
     pub(super) fn open(&self) -> TextTokens {
+        let awaited = self.requests.iter().filter(|request| request.is_awaited);
+        let mut open = self.current();
+        for request in awaited {
+            let tokens = self.context.saturating_add(request.prompt);
+            open.input = open.input.saturating_add(tokens);
+        }
+        open
+    }
+
+    /// Our count for the current response.
+    fn current(&self) -> TextTokens {
         let Some(open) = &self.open else {
             return TextTokens::default();
         };

@@ -1,5 +1,7 @@
 //! Streaming transcription: meters the seconds of audio that are relayed.
 
+use super::audio::base64_bytes;
+use super::event::Event;
 use super::frame::{Frame, MeterReading, Verdict};
 use crate::failure::Failure;
 
@@ -64,10 +66,11 @@ impl TranscriptMeter {
     }
 
     pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
-        if let Frame::Binary(audio) = frame {
-            let bytes = u64::try_from(audio.len()).unwrap_or(u64::MAX);
-            self.bytes = self.bytes.saturating_add(bytes);
-        }
+        let bytes = match frame {
+            Frame::Binary(audio) => u64::try_from(audio.len()).unwrap_or(u64::MAX),
+            Frame::Text(text) => audio_bytes(text),
+        };
+        self.bytes = self.bytes.saturating_add(bytes);
         Verdict::Relay
     }
 
@@ -76,5 +79,16 @@ impl TranscriptMeter {
             transcribed_seconds: self.bytes.div_ceil(self.encoding.bytes_per_second),
             ..MeterReading::default()
         }
+    }
+}
+
+/// The bytes of audio in a text frame. An event has them in `audio`, and other events are free. An
+/// upstream may take any other text for base64, so it counts as such (S7).
+fn audio_bytes(text: &str) -> u64 {
+    let audio = Event::read(text).map(|event| event.text("audio"));
+    match audio {
+        Ok(Ok(audio)) => audio.map_or(0, |audio| base64_bytes(&audio)),
+        // Not an event, or one with a name twice.
+        Err(_) | Ok(Err(_)) => base64_bytes(text),
     }
 }

@@ -91,7 +91,23 @@ pub(super) fn read_video(video: &mut Value, members: &[&str]) -> Option<Source> 
     }
     let uri = video["uri"].as_str()?;
     let is_web = uri.starts_with("https://") || uri.starts_with("http://");
-    is_web.then(|| Source::Url(uri.to_owned()))
+    is_web.then(|| Source::Url(media_url(uri)))
+}
+
+/// The URL of a file's bytes. Some upstreams give the URL of the file's description, which is JSON.
+fn media_url(uri: &str) -> String {
+    let file = uri.strip_suffix("?alt=json").unwrap_or(uri);
+    let is_file = file
+        .rsplit_once("/v1beta/files/")
+        .is_some_and(|(before, id)| {
+            let is_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+            !before.contains(['?', '#']) && !id.is_empty() && id.bytes().all(is_id)
+        });
+    if is_file {
+        format!("{file}:download?alt=media")
+    } else {
+        uri.to_owned()
+    }
 }
 
 /// The delivery of a task that has one video.
@@ -148,6 +164,36 @@ mod tests {
             (Cause::Unreachable, 14),
         ] {
             assert_eq!(code_of(cause), code, "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn the_url_of_a_file_becomes_the_url_of_its_bytes() {
+        const FILE: &str = "https://up.example/v1beta/files/ab_1-C";
+        let media = format!("{FILE}:download?alt=media");
+        let with = |rest: &str| format!("{FILE}{rest}");
+        for (uri, expected) in [
+            (with(""), Some(media.as_str())),
+            (with("?alt=json"), Some(&media)),
+            (media.clone(), Some(&media)),
+            (with(":download"), Some(&with(":download"))),
+            (with("?key=k"), Some(&with("?key=k"))),
+            (with("/x"), Some(&with("/x"))),
+            (with(".mp4"), Some(&with(".mp4"))),
+            (
+                "https://up.example/v1beta/files/".to_owned(),
+                Some("https://up.example/v1beta/files/"),
+            ),
+            (
+                "https://up.example/?u=/v1beta/files/a".to_owned(),
+                Some("https://up.example/?u=/v1beta/files/a"),
+            ),
+            ("files/ab".to_owned(), None),
+            ("gs://bucket/v1beta/files/a".to_owned(), None),
+        ] {
+            let found = read_video(&mut json!({ "uri": uri }), &["data"]);
+            let expected = expected.map(|url| Source::Url(url.to_owned()));
+            assert_eq!(found, expected, "{uri}");
         }
     }
 

@@ -30,7 +30,7 @@ impl Image {
         for name in STORED {
             if outer.get(name)?.is_some() {
                 let message = "`instances[0].image` must hold the picture itself, in base64.";
-                return Err(Failure::unsupported_parameter(PARAM, message));
+                return Err(Failure::stateful_not_supported(message).param(PARAM));
             }
         }
         let bytes = outer.get("bytes_base64_encoded")?;

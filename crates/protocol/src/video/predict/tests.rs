@@ -147,11 +147,11 @@ fn every_rule_has_its_refusal() {
                 &image(r#""gcsUri":"gs://b/a.png","mimeType":"image/png""#),
                 "",
             ),
-            unsupported("instances[0].image"),
+            stateful("instances[0].image"),
         ),
         (
             with(&image(r#""fileUri":"https://x""#), ""),
-            unsupported("instances[0].image"),
+            stateful("instances[0].image"),
         ),
         // inputs that are not exposed
         (

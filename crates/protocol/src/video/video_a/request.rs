@@ -65,6 +65,7 @@ pub fn read_request(body: &Bytes, operation: Operation) -> Result<Request, Failu
     guard::service_tier(&members)?;
     guard::refuse_reference(&members, "output")?;
     guard::refuse_reference(&members, "storage_options")?;
+    refuse_size(&members)?;
     let model = members.string("model")?;
     let model = model.ok_or_else(|| missing("model"))?;
     guard::model_id(&model)?;
@@ -150,6 +151,16 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// Refuses `size`, an old name of `resolution` that upstreams still read. The hold and the price
+/// follow `resolution` only.
+fn refuse_size(members: &Members<'_>) -> Result<(), Failure> {
+    if members.get("size")?.is_some() {
+        let message = "`size` is not supported; use `resolution` and `aspect_ratio`.";
+        return Err(Failure::unsupported_parameter("size", message));
+    }
+    Ok(())
 }
 
 /// `duration`, or `seconds` if it is absent: an integer, or a string that contains one.

@@ -64,6 +64,10 @@ generation invalid_request:duration {"model":"a/b","prompt":"x","seconds":"20"}
 generation ok {"model":"a/b","prompt":"x","seconds":"20","duration":5}
 generation stateful_not_supported:output {"model":"a/b","prompt":"x","output":{"upload_url":"x"}}
 generation stateful_not_supported:storage_options {"model":"a/b","prompt":"x","storage_options":{}}
+generation ok {"model":"a/b","prompt":"x","size":null}
+generation unsupported_parameter:size {"model":"a/b","prompt":"x","size":"1280x720"}
+edit unsupported_parameter:size {"model":"a/b","prompt":"x","video":{"url":"https://x"},"size":"1280x720"}
+extension unsupported_parameter:size {"model":"a/b","prompt":"x","video":{"url":"https://x"},"size":7}
 generation routing_not_supported:provider {"model":"a/b","prompt":"x","provider":"p"}
 generation service_tier_not_supported:service_tier {"model":"a/b","prompt":"x","service_tier":"priority"}
 edit ok {"model":"a/b","prompt":"x","video":{"url":"https://x"}}

@@ -220,6 +220,13 @@ fn thinking_is_configured_in_the_way_of_the_model() {
         ),
         (&by(Thinking::Budget), tokens(77), budget(77), "low", ""),
         (&by(Thinking::Budget), tokens(0), budget(0), "low", ""),
+        (
+            &by(Thinking::Budget),
+            tokens(24_577),
+            budget(24_576),
+            "high",
+            "",
+        ),
         (&unknown, tokens(77), budget(77), "low", ""),
         (&unknown, effort(High), level("HIGH"), "high", ""),
         (

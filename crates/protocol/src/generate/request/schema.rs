@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::json::members::camel;
 use crate::json::typed::{ValueError, compact};
 use crate::json::write::raw;
-use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
+use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, write_string};
 use serde_json::value::RawValue;
 
 pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
@@ -29,6 +29,8 @@ enum MemberValue<'a> {
     /// Schemas, already converted.
     Written(Vec<u8>),
 }
+
+const NULL_SCHEMA: &[u8] = br#"{"type":"null"}"#;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nullable {
@@ -54,20 +56,68 @@ fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
         members.push(Member { name, value });
         Ok::<(), ValueError>(())
     })?;
-    let mut mark = b'{';
-    for member in members {
-        if is_kept(&member) {
-            out.push(std::mem::replace(&mut mark, b','));
-            write_string(out, json_name(&member.name));
-            out.push(b':');
-            write_member(member, null, out);
-        }
-    }
-    if mark == b'{' {
+    members.retain(is_kept);
+    if null == Nullable::Yes && !members.iter().any(can_take_null) {
+        let (defs, rest) = members.into_iter().partition(is_definitions);
+        write_alternative_to_null(defs, rest, out);
+    } else {
         out.push(b'{');
+        write_members(members, null, out);
+        out.push(b'}');
+    }
+    Ok(())
+}
+
+/// Writes members without the braces around them.
+fn write_members(members: Vec<Member<'_>>, null: Nullable, out: &mut Vec<u8>) {
+    for (at, member) in members.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_string(out, json_name(&member.name));
+        out.push(b':');
+        write_member(member, null, out);
+    }
+}
+
+/// Writes a nullable schema that has no member to which `null` can be added. References point to the
+/// definitions from the root, so the definitions stay in their place. An empty schema accepts `null`
+/// already.
+fn write_alternative_to_null(
+    definitions: Vec<Member<'_>>,
+    rest: Vec<Member<'_>>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    let is_first = definitions.is_empty();
+    write_members(definitions, Nullable::No, out);
+    if !rest.is_empty() {
+        if !is_first {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"anyOf\":[{");
+        write_members(rest, Nullable::No, out);
+        out.extend_from_slice(b"},");
+        out.extend_from_slice(NULL_SCHEMA);
+        out.push(b']');
     }
     out.push(b'}');
-    Ok(())
+}
+
+/// Whether `null` can be added to the values that this member allows.
+fn can_take_null(member: &Member<'_>) -> bool {
+    match (member.name.as_str(), &member.value) {
+        ("type", MemberValue::Raw(value)) => {
+            matches!(value.shape(), Shape::String | Shape::Array)
+        }
+        ("enum", MemberValue::Raw(value)) => value.shape() == Shape::Array,
+        ("anyOf" | "oneOf", MemberValue::Written(_)) => true,
+        _ => false,
+    }
+}
+
+fn is_definitions(member: &Member<'_>) -> bool {
+    matches!(member.name.as_str(), "defs" | "$defs")
 }
 
 fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, ValueError> {
@@ -108,21 +158,30 @@ fn json_name(name: &str) -> &str {
 }
 
 fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
+    let is_nullable = null == Nullable::Yes;
     let value = match member.value {
         MemberValue::Raw(value) => value,
-        MemberValue::Written(mut written) => {
-            out.append(&mut written);
+        MemberValue::Written(written) => {
+            let is_choice = matches!(member.name.as_str(), "anyOf" | "oneOf");
+            if is_nullable && is_choice {
+                write_extended(&written, NULL_SCHEMA, out);
+            } else {
+                out.extend_from_slice(&written);
+            }
             return;
         }
     };
     match (member.name.as_str(), value.shape()) {
         ("type", Shape::String) => write_type(value, null, out),
-        ("enum", Shape::Array) if null == Nullable::Yes => {
-            let list = compact(value.text());
-            let list = list.strip_suffix(']').unwrap_or(&list);
-            out.extend_from_slice(list.as_bytes());
-            out.extend_from_slice(if list == "[" { b"null]" } else { b",null]" });
+        ("type" | "enum", Shape::Array) if is_nullable => {
+            let null: &[u8] = if member.name == "type" {
+                b"\"null\""
+            } else {
+                b"null"
+            };
+            write_extended(compact(value.text()).as_bytes(), null, out);
         }
+        ("ref" | "$ref", Shape::String) => write_reference(value, out),
         (name, Shape::String) if is_bound(name) => {
             let text = value.string().map_or("", |text| text.raw());
             let number = text.parse::<serde_json::Number>().is_ok();
@@ -130,6 +189,44 @@ fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
             out.extend_from_slice(text.as_bytes());
         }
         _ => out.extend_from_slice(compact(value.text()).as_bytes()),
+    }
+}
+
+/// Writes a list without white space with one more item, unless the list has that item.
+fn write_extended(list: &[u8], item: &[u8], out: &mut Vec<u8>) {
+    let inside = list.strip_prefix(b"[").unwrap_or(list);
+    let inside = inside.strip_suffix(b"]").unwrap_or(inside);
+    out.push(b'[');
+    out.extend_from_slice(inside);
+    if !has_item(list, item) {
+        if !inside.is_empty() {
+            out.push(b',');
+        }
+        out.extend_from_slice(item);
+    }
+    out.push(b']');
+}
+
+fn has_item(list: &[u8], item: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(list) else {
+        return false;
+    };
+    let mut is_found = false;
+    // The list is JSON that was read or written here.
+    let _ = Cursor::new(text).array(|cursor| {
+        is_found |= cursor.value()?.text().as_bytes() == item;
+        Ok::<(), SyntaxError>(())
+    });
+    is_found
+}
+
+/// Writes a reference. `defs` becomes `$defs`, so references to its members change too.
+fn write_reference(value: Raw<'_>, out: &mut Vec<u8>) {
+    let target = value.string().map(|text| text.decode_lossy());
+    let target = target.unwrap_or_default();
+    match target.strip_prefix("#/defs/") {
+        Some(name) => write_string(out, &format!("#/$defs/{name}")),
+        None => write_string(out, &target),
     }
 }
 
@@ -237,6 +334,37 @@ mod tests {
                 r#"{"any_of":[{"type":"STRING"},{"type":"NUMBER"}],"defs":{"a":{"type":"NULL"}}}"#,
                 r#"{"anyOf":[{"type":"string"},{"type":"number"}],"$defs":{"a":{"type":"null"}}}"#,
             ),
+            (
+                r##"{"ref":"#/defs/a/x","defs":{"a":{"$ref":"#/defs/b"},"b":{"$ref":"#/$defs/c"}}}"##,
+                r##"{"$ref":"#/$defs/a/x","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/c"}}}"##,
+            ),
+            (
+                r#"{"nullable":true,"anyOf":[{"type":"STRING"},{"type":"NUMBER"}]}"#,
+                r#"{"anyOf":[{"type":"string"},{"type":"number"},{"type":"null"}]}"#,
+            ),
+            (
+                r#"{"oneOf":[{"type":"NULL"},{"type":"NUMBER"}],"nullable":true,"title":"x"}"#,
+                r#"{"oneOf":[{"type":"null"},{"type":"number"}],"title":"x"}"#,
+            ),
+            (
+                r##"{"type":"OBJECT","properties":{"x":{"ref":"#/defs/a","nullable":true}}}"##,
+                r##"{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}}}"##,
+            ),
+            (
+                r##"{"type":"TYPE_UNSPECIFIED","nullable":true,"ref":"#/defs/a","defs":{"a":{"type":"STRING"}}}"##,
+                r##"{"$defs":{"a":{"type":"string"}},"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}"##,
+            ),
+            (
+                r#"{"type":["string","integer"],"nullable":true}"#,
+                r#"{"type":["string","integer","null"]}"#,
+            ),
+            (
+                r#"{"nullable":true,"enum":["a"]}"#,
+                r#"{"enum":["a",null]}"#,
+            ),
+            (r#"{"nullable":true,"enum":[]}"#, r#"{"enum":[null]}"#),
+            (r#"{"nullable":true}"#, "{}"),
+            (r#"{"nullable":false,"ref":"x"}"#, r#"{"$ref":"x"}"#),
             (
                 r#"{"type":"object","additionalProperties":false,"properties":{"x":{"type":["string","null"],"minLength":"x"}}}"#,
                 r#"{"type":"object","additionalProperties":false,"properties":{"x":{"type":["string","null"],"minLength":"x"}}}"#,

@@ -125,8 +125,9 @@ fn write_thinking(
         Some(_) => false,
         None => effort.is_none(),
     };
-    let effort_budget = effort.map(|effort| effort.budget_tokens().min(BUDGET_TOKENS_MAX));
+    let effort_budget = effort.map(Effort::budget_tokens);
     let budget = budget_tokens.or(effort_budget).filter(|_| by_budget);
+    let budget = budget.map(|budget| budget.min(BUDGET_TOKENS_MAX));
     let effort = effort.or(budget_tokens.map(Effort::of_budget));
     let level = effort.filter(|_| !by_budget);
     let level = level.map(|effort| profile.nearest_effort(effort, &COMMON_LEVELS));

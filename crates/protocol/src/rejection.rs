@@ -31,7 +31,7 @@ const GATEWAY_REJECTED: [&str; 24] = [
     "billing_error",
     "billing_not_active",
     "billing_hard_limit_reached",
-    "quota_exceeded",
+    QUOTA_EXCEEDED,
     "not_found_error",
     "accessdeniedexception",
     "unrecognizedclientexception",
@@ -42,10 +42,14 @@ const GATEWAY_REJECTED: [&str; 24] = [
     "servicequotaexceededexception",
 ];
 
+/// The error code of a quota that is used up. Only the status shows whether it is a rate limit.
+const QUOTA_EXCEEDED: &str = "quota_exceeded";
+
 /// Error codes that mean that the upstream is overloaded.
-const OVERLOAD: [&str; 12] = [
+const OVERLOAD: [&str; 13] = [
     "rate_limit_exceeded",
     "rate_limit_error",
+    "too_many_requests",
     "overloaded",
     "overloaded_error",
     "engine_overloaded",
@@ -59,7 +63,11 @@ const OVERLOAD: [&str; 12] = [
 ];
 
 /// Error codes that mean that the model took too long.
-const TIMEOUT: [&str; 1] = ["modeltimeoutexception"];
+const TIMEOUT: [&str; 3] = [
+    "modeltimeoutexception",
+    "gateway_timeout",
+    "deadline_exceeded",
+];
 
 /// Error codes that mean that the request itself is wrong, besides [`POLICY`] and [`IMAGE`].
 const REFUSED: [&str; 7] = [
@@ -108,6 +116,8 @@ const LOG_CHARS_MAX: usize = 2_000;
 pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {
+        // With this status, the quota is one per minute or per day.
+        429 if error_body.says_only(QUOTA_EXCEEDED) => RejectionCause::Overload,
         _ if error_body.rejects_gateway() => RejectionCause::Gateway,
         // Some upstreams reject content with the status of a bad credential.
         401..=404 if error_body.says_policy() => RejectionCause::Request(400),
@@ -264,6 +274,15 @@ impl ErrorBody {
 
     fn says(&self, known: &[&str]) -> bool {
         self.words.iter().any(|word| known.contains(&word.as_str()))
+    }
+
+    /// Whether this is the only word of the error that rejects the gateway.
+    fn says_only(&self, known: &str) -> bool {
+        let rejects = |word: &&String| GATEWAY_REJECTED.contains(&word.as_str());
+        let mut rejections = self.words.iter().filter(rejects).peekable();
+        rejections.peek().is_some()
+            && rejections.all(|word| word == known)
+            && !self.means(&NO_SUCH_MODEL)
     }
 
     /// Whether the upstream rejected the gateway and not the client.

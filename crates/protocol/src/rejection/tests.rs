@@ -57,6 +57,38 @@ fn the_status_decides_unless_the_words_know_better() {
 }
 
 #[test]
+fn an_exceeded_quota_is_a_rate_limit_by_its_status() {
+    for (status, error, code) in [
+        (
+            429,
+            r#"{"code":"quota_exceeded"}"#,
+            Code::UpstreamOverloaded,
+        ),
+        (
+            429,
+            r#"{"code":429,"status":"QUOTA_EXCEEDED"}"#,
+            Code::UpstreamOverloaded,
+        ),
+        (400, r#"{"code":"quota_exceeded"}"#, Code::UpstreamError),
+        (403, r#"{"code":"quota_exceeded"}"#, Code::UpstreamError),
+        (
+            429,
+            r#"{"code":"quota_exceeded","type":"insufficient_quota"}"#,
+            Code::UpstreamError,
+        ),
+        (
+            429,
+            r#"{"code":"quota_exceeded","message":"The model `gpt-x` does not exist"}"#,
+            Code::UpstreamError,
+        ),
+    ] {
+        let body = format!(r#"{{"error":{error}}}"#);
+        let failure = read_failure(status, body.as_bytes(), NAMES);
+        assert_eq!(failure.code, code, "{status} {error}");
+    }
+}
+
+#[test]
 fn the_name_of_an_error_may_be_in_its_head_alone() {
     let named = |status: u16, name: &str| {
         let body = with_error_name(br#"{"message":"no"}"#, name);
@@ -181,6 +213,18 @@ fn an_error_in_a_200_is_classified_by_its_words() {
             Code::UpstreamError,
         ),
         (r#"{"message":"x","code":504}"#, Code::UpstreamTimeout),
+        (
+            r#"{"message":"x","code":"too_many_requests"}"#,
+            Code::UpstreamOverloaded,
+        ),
+        (
+            r#"{"message":"x","code":"gateway_timeout"}"#,
+            Code::UpstreamTimeout,
+        ),
+        (
+            r#"{"message":"x","status":"DEADLINE_EXCEEDED"}"#,
+            Code::UpstreamTimeout,
+        ),
         (
             r#"{"message":"x","type":"modelTimeoutException"}"#,
             Code::UpstreamTimeout,

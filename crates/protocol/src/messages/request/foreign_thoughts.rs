@@ -1,7 +1,13 @@
 //! Removes the thoughts of other vendors' models from requests to Messages upstreams.
 //!
 //! A conversation may change its model. Clients received the thoughts of another vendor's model as
-//! thinking blocks with signatures that the gateway wrapped. A Messages upstream would refuse them.
+//! thinking blocks with signatures that the gateway wrapped, or without a signature if the model
+//! gave none. A Messages upstream would refuse them.
+//!
+//! Some compatible engines never sign their thoughts, so they lose their own ones too. Nothing in a
+//! request tells them apart, and the two losses differ: an engine that signs nothing checks
+//! nothing and can answer without its earlier thoughts, but a vendor that checks signatures would
+//! refuse every later turn of the conversation.
 
 use std::ops::Range;
 
@@ -10,21 +16,24 @@ use crate::json::patch::{Edit, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 
-/// The start of a string that the gateway wrapped, with its opening quote.
-static WRAPPED: Needle = Needle::new("\"Z3cxf");
+/// The type of the blocks to look at, with its quotes. Escaped quotes inside a text do not match.
+static THINKING: Needle = Needle::new("\"thinking\"");
 
 /// The edits that remove the thoughts from `messages`. A message that would be empty is removed
-/// too, because upstreams refuse it. A history without wrapped values costs one search.
+/// too, because upstreams refuse it. A history without thoughts costs one search.
 pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
-    if !WRAPPED.is_in(messages.text().as_bytes()) {
+    if !THINKING.is_in(messages.text().as_bytes()) {
         return edits;
     }
     let mut list = List::default();
     // The caller has validated the JSON. If `messages` is not a list, there is nothing to remove.
     let _ = each_item(messages, |message| {
-        let blocks = match member(message, "content")? {
-            Some(content) if content.shape() == Shape::Array => blocks(content)?,
+        let [role, content] = members(message, ["role", "content"])?;
+        let blocks = match content {
+            Some(content) if content.shape() == Shape::Array => {
+                blocks(content, is_text(role, "assistant"))?
+            }
             _ => List::default(),
         };
         let says_something = blocks.kept.is_empty() || blocks.kept.contains(&true);
@@ -59,34 +68,47 @@ impl List {
 }
 
 /// The blocks of one message's content.
-fn blocks(content: Raw<'_>) -> Result<List, SyntaxError> {
+fn blocks(content: Raw<'_>, by_assistant: bool) -> Result<List, SyntaxError> {
     let mut list = List::default();
     each_item(content, |block| {
-        list.push(block, !is_foreign(block)?);
+        let [kind, signature] = members(block, ["type", "signature"])?;
+        let is_removed = is_text(kind, "thinking")
+            && (is_foreign(signature) || by_assistant && is_missing(signature));
+        list.push(block, !is_removed);
         Ok(())
     })?;
     Ok(list)
 }
 
-fn is_foreign(block: Raw<'_>) -> Result<bool, SyntaxError> {
-    let is_thinking = member(block, "type")?
-        .and_then(|kind| kind.string())
-        .is_some_and(|kind| kind.is("thinking"));
-    if !is_thinking {
-        return Ok(false);
-    }
-    let signature = member(block, "signature")?.and_then(|signature| signature.string());
-    Ok(signature.is_some_and(|text| Opaque::unwrap(&text.decode_lossy()).is_some()))
+/// Whether the gateway wrapped the signature.
+fn is_foreign(signature: Option<Raw<'_>>) -> bool {
+    let text = signature.and_then(|signature| signature.string());
+    text.is_some_and(|text| Opaque::unwrap(&text.decode_lossy()).is_some())
 }
 
-/// A member of an object. `None` if the value is not an object.
-fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, SyntaxError> {
-    let mut found = None;
+/// Whether there is no signature. A signature of a wrong type is left to the upstream.
+fn is_missing(signature: Option<Raw<'_>>) -> bool {
+    signature.is_none_or(|signature| signature.is_null() || is_text(Some(signature), ""))
+}
+
+fn is_text(value: Option<Raw<'_>>, wanted: &str) -> bool {
+    let text = value.and_then(|value| value.string());
+    text.is_some_and(|text| text.is(wanted))
+}
+
+/// The wanted members of an object. None are found if the value is not an object.
+fn members<'a, const COUNT: usize>(
+    object: Raw<'a>,
+    wanted: [&str; COUNT],
+) -> Result<[Option<Raw<'a>>; COUNT], SyntaxError> {
+    let mut found = [None; COUNT];
     if object.shape() == Shape::Object {
         Cursor::new(object.text()).object(|cursor, name| {
             let value = cursor.value()?;
-            if name.is(wanted) {
-                found = Some(value.moved(object.span().start));
+            for (found, wanted) in found.iter_mut().zip(wanted) {
+                if name.is(wanted) {
+                    *found = Some(value.moved(object.span().start));
+                }
             }
             Ok::<(), SyntaxError>(())
         })?;

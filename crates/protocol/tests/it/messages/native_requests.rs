@@ -259,6 +259,56 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
     assert_eq!(sent(&with), body(&call("call_1"), text));
 }
 
+#[test]
+fn thoughts_without_a_signature_are_not_sent() {
+    let text = r#"{"type":"text","text":"\"thinking\""}"#;
+    let call = r#"{"type":"tool_use","id":"call_1","name":"f","input":{"signature":""}}"#;
+    let body = |role: &str, blocks: &[&str]| {
+        format!(
+            r#"{{"messages":[{{"role":"user","content":"Hi"}},{{"role":"{role}","content":[{}]}},{{"role":"user","content":"So?"}}],"model":"m/x","max_tokens":1}}"#,
+            blocks.join(",")
+        )
+    };
+    let sent = |body: &str| {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let head = read_head(Dialect::Messages, &body).unwrap();
+        let sent = write_request(&body, &head, "m/x");
+        String::from_utf8(sent.to_vec()).unwrap()
+    };
+    for (signature, is_sent) in [
+        ("", false),
+        (r#","signature":"""#, false),
+        (r#", "signature" : """#, false),
+        (r#","signature":null"#, false),
+        (r#","signature":"EqQB""#, true),
+        // A wrong type is left to the upstream.
+        (r#","signature":7"#, true),
+    ] {
+        let thought = &*format!(r#"{{"type":"thinking","thinking":"Hm."{signature}}}"#);
+        let with = body("assistant", &[thought, text, thought, call]);
+        let without = if is_sent {
+            with.clone()
+        } else {
+            body("assistant", &[text, call])
+        };
+        assert_eq!(sent(&with), without, "{signature}");
+        // Upstreams refuse an empty message.
+        let lone = body("assistant", &[thought]);
+        let gone = r#"{"messages":[{"role":"user","content":"Hi"},{"role":"user","content":"So?"}],"model":"m/x","max_tokens":1}"#;
+        assert_eq!(
+            sent(&lone),
+            if is_sent { &*lone } else { gone },
+            "{signature}"
+        );
+        // Thoughts of users are mistakes, which the upstream explains.
+        let of_user = body("user", &[thought, text]);
+        assert_eq!(sent(&of_user), of_user, "{signature}");
+    }
+    let redacted = r#"{"type":"redacted_thinking","data":"EqQB"}"#;
+    let whole = body("assistant", &[redacted, text, call]);
+    assert_eq!(sent(&whole), whole);
+}
+
 proptest! {
     #[test]
     fn no_text_like_json_makes_it_panic(

@@ -42,7 +42,9 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     let model_span = members.get("model")?.map(|value| value.span());
     let limit = members.integer("max_output_tokens")?;
     let mut edits = match members.get("input")? {
-        Some(input) if input.shape() == Shape::Array => foreign_thoughts::unwrap_all(input, &model),
+        Some(input) if input.shape() == Shape::Array => {
+            foreign_thoughts::edits_for_upstream(input, &model)
+        }
         _ => Vec::new(),
     };
     edits.extend(passing.remove_id_payloads());

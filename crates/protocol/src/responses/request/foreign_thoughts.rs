@@ -1,73 +1,165 @@
-//! Removes the reasoning of other models from requests to Responses upstreams.
+//! Removes the reasoning that a Responses upstream cannot read from requests to it.
 //!
 //! Signatures and reasoning of other dialects are sent to clients as reasoning items that the
 //! gateway wrapped. If the conversation continues with a Responses model, its upstream could not
-//! decrypt these items and would refuse the request.
+//! decrypt these items and would refuse the request. It would also refuse a reasoning item of its
+//! own without the encrypted content: with `store: false` it has kept nothing to look up.
 
 use std::ops::Range;
 
-use crate::canon::Opaque;
+use crate::canon::{Opaque, carrier};
 use crate::dialect::Dialect;
-use crate::json::patch::{Edit, spans_to_remove};
+use crate::json::patch::{Edit, cut_members, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
-/// The start of a string that [`Opaque::wrap`] wrote, with its opening quote.
-static WRAPPED: Needle = Needle::new("\"Z3cxf");
+/// Strings that the items to look at contain: the type of reasoning items, and the start of a
+/// string that [`Opaque::wrap`] wrote, with its opening quote.
+static NEEDLES: [Needle; 2] = [Needle::new("\"reasoning\""), Needle::new("\"Z3cxf")];
 
 /// The edits that make the input acceptable to an upstream of this dialect.
-pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
-    if !WRAPPED.is_in(input.text().as_bytes()) {
-        return Vec::new();
+pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let text = input.text().as_bytes();
+    if !NEEDLES.iter().any(|needle| needle.is_in(text)) {
+        return edits;
     }
-    let offset = input.span().start;
-    let mut items = Vec::new();
+    let mut spans = Vec::new();
+    let mut kept = Vec::new();
+    let mut lost_reasoning = false;
     let walked = Cursor::new(input.text()).array(|cursor| {
-        let item = cursor.value()?;
-        items.push((item.span(), wrapped_value(item)?));
+        let item = Item::read(cursor.value()?.moved(input.span().start))?;
+        spans.push(item.raw.span());
+        kept.push(match item.fate(public_model) {
+            Fate::Unwrapped(place, opaque) => {
+                let mut text = Vec::new();
+                write_string(&mut text, &opaque.text);
+                edits.push(Edit::replace(place, text));
+                true
+            }
+            Fate::Foreign => false,
+            Fate::Unreadable => {
+                lost_reasoning = true;
+                false
+            }
+            Fate::Kept => {
+                lost_reasoning &= !item.is("reasoning");
+                if lost_reasoning && item.can_lose_id() {
+                    item.cut_id(&mut edits)?;
+                }
+                true
+            }
+        });
         Ok::<(), SyntaxError>(())
     });
     debug_assert!(walked.is_ok(), "the body has been checked");
-    let mut edits = Vec::new();
-    let mut kept = vec![true; items.len()];
-    for ((_, wrapped), kept) in items.iter().zip(&mut kept) {
-        let Some((place, opaque)) = wrapped else {
-            continue;
-        };
-        let own = opaque.model.is_empty() || *opaque.model == *public_model;
-        if opaque.origin == Dialect::Responses && own {
-            let mut text = Vec::new();
-            write_string(&mut text, &opaque.text);
-            edits.push(Edit::replace(moved(place.clone(), offset), text));
-        } else {
-            *kept = false;
-        }
-    }
-    let spans: Vec<Range<usize>> = items.into_iter().map(|(span, _)| span).collect();
     let gone = spans_to_remove(&spans, &kept).into_iter();
-    edits.extend(gone.map(|span| Edit::remove(moved(span, offset))));
+    edits.extend(gone.map(Edit::remove));
     edits
 }
 
-fn moved(span: Range<usize>, offset: usize) -> Range<usize> {
-    span.start.saturating_add(offset)..span.end.saturating_add(offset)
+/// What becomes of an item.
+enum Fate {
+    Kept,
+    /// The value at this place is replaced by the one that the model made.
+    Unwrapped(Range<usize>, Opaque),
+    /// Removed, because another model made it.
+    Foreign,
+    /// Removed, because the upstream would have had to store its content.
+    Unreadable,
 }
 
-fn wrapped_value(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
-    let mut found = None;
-    if item.shape() != Shape::Object {
-        return Ok(None);
-    }
-    Cursor::new(item.text()).object(|cursor, name| {
-        let value = cursor.value()?;
-        if name.is("encrypted_content") {
-            let text = value.string().and_then(|text| text.decode().ok());
-            let opaque = text.and_then(|text| Opaque::unwrap(&text));
-            found = opaque.map(|opaque| (moved(value.span(), item.span().start), opaque));
+/// The members of an item that matter here.
+struct Item<'a> {
+    raw: Raw<'a>,
+    kind: Option<Raw<'a>>,
+    id: Option<Raw<'a>>,
+    encrypted: Option<Raw<'a>>,
+    content: Option<Raw<'a>>,
+}
+
+impl<'a> Item<'a> {
+    fn read(raw: Raw<'a>) -> Result<Self, SyntaxError> {
+        let mut item = Self {
+            raw,
+            kind: None,
+            id: None,
+            encrypted: None,
+            content: None,
+        };
+        if raw.shape() != Shape::Object {
+            return Ok(item);
         }
-        Ok::<(), SyntaxError>(())
-    })?;
-    Ok(found)
+        Cursor::new(raw.text()).object(|cursor, name| {
+            let value = Some(cursor.value()?.moved(raw.span().start));
+            if name.is("type") {
+                item.kind = value;
+            } else if name.is("id") {
+                item.id = value;
+            } else if name.is("encrypted_content") {
+                item.encrypted = value;
+            } else if name.is("content") {
+                item.content = value;
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        Ok(item)
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        let text = self.kind.and_then(|kind| kind.string());
+        text.is_some_and(|text| text.is(kind))
+    }
+
+    fn fate(&self, public_model: &str) -> Fate {
+        if let Some((place, opaque)) = self.wrapped() {
+            let own = opaque.model.is_empty() || *opaque.model == *public_model;
+            return match opaque.origin {
+                Dialect::Responses if own => Fate::Unwrapped(place, opaque),
+                _ => Fate::Foreign,
+            };
+        }
+        // Engines that do not encrypt their reasoning send it as plain content, and read it back.
+        if self.is("reasoning") && !is_filled(self.encrypted) && !is_filled(self.content) {
+            return Fate::Unreadable;
+        }
+        Fate::Kept
+    }
+
+    fn wrapped(&self) -> Option<(Range<usize>, Opaque)> {
+        let value = self.encrypted?;
+        let text = value.string()?.decode().ok()?;
+        Some((value.span(), Opaque::unwrap(&text)?))
+    }
+
+    /// Whether the item may be sent without its id. The vendor refuses the id of an item whose
+    /// reasoning is missing, because it knows which items belong together. A message or a call
+    /// needs no id. Other items are nothing without theirs.
+    fn can_lose_id(&self) -> bool {
+        let text = self.id.and_then(|id| id.string());
+        // The payload of such an id is removed elsewhere, and the vendor did not make the id.
+        let is_ours = text.is_some_and(|id| carrier::may_carry("id", id.raw()));
+        let kinds = ["message", "function_call", "custom_tool_call"];
+        let is_known = self.kind.is_none() || kinds.iter().any(|kind| self.is(kind));
+        self.id.is_some() && !is_ours && is_known
+    }
+
+    fn cut_id(&self, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+        let mut cut = Vec::new();
+        let cursor = &mut Cursor::new(self.raw.text());
+        cut_members(cursor, &[], |name| name.is("id"), &mut cut)?;
+        let start = self.raw.span().start;
+        edits.extend(cut.into_iter().map(|edit| Edit {
+            span: edit.span.start + start..edit.span.end + start,
+            ..edit
+        }));
+        Ok(())
+    }
+}
+
+/// Whether a member has a value that is not empty.
+fn is_filled(value: Option<Raw<'_>>) -> bool {
+    value.is_some_and(|value| !value.is_null() && !value.is_empty())
 }
 
 #[cfg(test)]
@@ -94,14 +186,9 @@ mod tests {
             })
             .map(|text| format!(r#"{{"encrypted_content":"{text}"}}"#))
             .collect();
-        let body = format!("{{\"input\" : [ {} ]}}", items.join(" , "));
-        let members = crate::json::Members::read(body.as_bytes(), crate::json::Spelling::One);
-        let input = members.unwrap().array("input").unwrap().unwrap();
-        let edits = unwrap_all(input, "m");
-        let sent = patch::apply(&Bytes::from(body.clone()), edits);
-        let sent = String::from_utf8(sent.to_vec()).unwrap();
+        let sent = sent_input(&format!("[ {} ]", items.join(" , ")));
         let value: serde_json::Value = serde_json::from_str(&sent).unwrap();
-        let items = value["input"].as_array().unwrap().iter();
+        let items = value.as_array().unwrap().iter();
         let items = items.map(|item| item["encrypted_content"].as_str().unwrap().to_owned());
         items.collect::<Vec<_>>().join(" ")
     }
@@ -121,6 +208,81 @@ mod tests {
             ("of", "a\"b"),
         ] {
             assert_eq!(sent(items), expected, "{items}");
+        }
+    }
+
+    /// The input that is sent for this one.
+    fn sent_input(input: &str) -> String {
+        let body = format!("{{\"input\":{input}}}");
+        let members = crate::json::Members::read(body.as_bytes(), crate::json::Spelling::One);
+        let input = members.unwrap().array("input").unwrap().unwrap();
+        let edits = edits_for_upstream(input, "m");
+        let sent = patch::apply(&Bytes::from(body.clone()), edits);
+        let sent = std::str::from_utf8(&sent).unwrap();
+        let sent = sent.strip_prefix("{\"input\":").unwrap();
+        sent.strip_suffix('}').unwrap().to_owned()
+    }
+
+    #[test]
+    fn reasoning_that_the_upstream_does_not_have_is_not_sent() {
+        const HI: &str = r#"{"role":"user","content":"hi"}"#;
+        let reasoning = |rest: &str| format!(r#"{{"type":"reasoning","id":"rs_1"{rest}}}"#);
+        for (rest, is_sent) in [
+            (r#","summary":[]"#, false),
+            (
+                r#","summary":[{"type":"summary_text","text":"Hm."}]"#,
+                false,
+            ),
+            (r#","encrypted_content":null,"content":null"#, false),
+            (r#","encrypted_content":"","content":[]"#, false),
+            (r#","encrypted_content":"gAAAA""#, true),
+            (
+                r#","content":[{"type":"reasoning_text","text":"Hm."}]"#,
+                true,
+            ),
+            // A wrong type is left to the upstream.
+            (r#","encrypted_content":7"#, true),
+        ] {
+            let item = reasoning(rest);
+            let input = format!("[{HI}, {item} ,{HI}]");
+            let expected = match is_sent.then_some(&input) {
+                Some(input) => input.clone(),
+                None => format!("[{HI}, {HI}]"),
+            };
+            assert_eq!(sent_input(&input), expected, "{rest}");
+        }
+        // Only reasoning items are removed.
+        let text = r#"[{"type":"message","role":"user","content":"\"reasoning\""},{"type":"x","reasoning":"reasoning"}]"#;
+        assert_eq!(sent_input(text), text);
+    }
+
+    #[test]
+    fn items_do_not_refer_to_reasoning_that_is_not_sent() {
+        let lost = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+        let whole = r#"{"type":"reasoning","id":"rs_2","encrypted_content":"gAAAA","summary":[]}"#;
+        let call = |id: &str| format!(r#"{{{id}"type":"function_call","call_id":"call_1"}}"#);
+        let message = |id: &str| format!(r#"{{"role":"assistant"{id}}}"#);
+        let search = r#"{"type":"web_search_call","id":"ws_1"}"#;
+        let (call_id, message_id) = (r#""id":"fc_1","#, r#","id":"msg_1""#);
+        let named = format!("{search},{},{}", call(call_id), message(message_id));
+        let unnamed = format!("{search},{},{}", call(""), message(""));
+        for (input, expected) in [
+            (format!("[{named}]"), format!("[{named}]")),
+            (format!("[{lost},{named}]"), format!("[{unnamed}]")),
+            (
+                format!("[{named},{lost},{named}]"),
+                format!("[{named},{unnamed}]"),
+            ),
+            (
+                format!("[{lost},{named},{whole},{named}]"),
+                format!("[{unnamed},{whole},{named}]"),
+            ),
+            (
+                format!("[{lost},{}]", message(r#","id":"a_gw1_b""#)),
+                format!("[{}]", message(r#","id":"a_gw1_b""#)),
+            ),
+        ] {
+            assert_eq!(sent_input(&input), expected, "{input}");
         }
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct History<'r> {
     unknown: &'r mut Vec<String>,
     /// Whether the next item of the same role joins the last turn.
     open: bool,
+    /// The last item, if it is the result of a tool that is not a function.
+    foreign_result: Option<Path>,
 }
 
 /// An item, with the members of all known types.
@@ -43,6 +45,7 @@ impl<'r> History<'r> {
             turns,
             unknown,
             open: false,
+            foreign_result: None,
         }
     }
 
@@ -52,12 +55,20 @@ impl<'r> History<'r> {
             self.push_part(Role::User, Path::item("input", 0), read_parts::text(text));
             return Ok(());
         }
-        typed::array(cursor, "input", |cursor, at| self.item(cursor, at))
+        typed::array(cursor, "input", |cursor, at| self.item(cursor, at))?;
+        if let Some(path) = self.foreign_result.take() {
+            // The model is asked to continue with this result. A user turn that becomes empty is refused.
+            self.join(Role::User).parts.push((path, Part::Foreign));
+        }
+        Ok(())
     }
 
     fn item(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Result<(), Failure> {
         let path = Path::item("input", at);
         let item = read_item(cursor, path)?;
+        if let Some(before) = self.foreign_result.take() {
+            note_unknown(self.unknown, before.to_string());
+        }
         let kind = item.kind.as_deref().unwrap_or("message");
         match kind {
             "message" => self.message(item, path),
@@ -71,11 +82,13 @@ impl<'r> History<'r> {
                 let failure = Failure::stateful_not_supported("The service keeps no items.");
                 Err(failure.param(path.to_string()))
             }
-            kind => {
-                // The call or the result of a tool that is not a function.
-                let answers = kind.ends_with("_output") || kind.ends_with("_response");
-                let role = if answers { Role::User } else { Role::Assistant };
-                self.join(role).parts.push((path, Part::Foreign));
+            kind if kind.ends_with("_output") || kind.ends_with("_response") => {
+                self.foreign_result(path);
+                Ok(())
+            }
+            _ => {
+                // The call of a tool that is not a function.
+                self.join(Role::Assistant).parts.push((path, Part::Foreign));
                 Ok(())
             }
         }
@@ -153,6 +166,17 @@ impl<'r> History<'r> {
         let turn = self.join(Role::User);
         turn.parts.push((path, Part::ToolResult(result)));
         Ok(())
+    }
+
+    /// Takes the result of a tool that is not a function. It is dropped like its call, but not as a turn of its own: a
+    /// user turn that becomes empty is refused, and here the conversation goes on.
+    fn foreign_result(&mut self, path: Path) {
+        self.foreign_result = Some(path);
+        // What the assistant says next is another answer.
+        self.open &= self
+            .turns
+            .last()
+            .is_some_and(|turn| turn.role == Role::User);
     }
 
     fn thought(&mut self, item: Item<'_>, path: Path) {

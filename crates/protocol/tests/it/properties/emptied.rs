@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{MODEL, pairs};
 
-/// Turns of the model that upstreams of other dialects cannot read, by name.
+/// Turns of the model, and results of its tools, that upstreams of other dialects cannot read, by name.
 fn unreadable(dialect: Dialect) -> Vec<(&'static str, Value)> {
     match dialect {
         Dialect::Chat => vec![
@@ -38,6 +38,14 @@ fn unreadable(dialect: Dialect) -> Vec<(&'static str, Value)> {
             (
                 "hosted",
                 json!({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+            ),
+            (
+                "result",
+                json!({"type": "custom_tool_call_output", "call_id": "c_1", "output": "Rain."}),
+            ),
+            (
+                "approval",
+                json!({"type": "mcp_approval_response", "approval_request_id": "a_1", "approve": true}),
             ),
             (
                 "part",

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{Dropped, Opaque, Part, Path, Request, Role, Target, Thought, ToolCall};
+use protocol::convert;
 use protocol::native::read_head;
 use protocol::responses::{read_request, write_request};
 use protocol::{Code, Dialect, Failure, Profile, Thinking};
+use serde_json::json;
 
 use super::any::{MODEL, any_request, turn};
 
@@ -298,7 +300,7 @@ fn the_signature_of_a_call_is_found_before_it() {
         model: "g/m".into(),
         text: "sig".into(),
     };
-    let body = serde_json::json!({"input": [
+    let body = json!({"input": [
         {"role": "user", "content": "a"},
         {"type": "reasoning", "summary": [], "encrypted_content": signature.wrap()},
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
@@ -390,5 +392,99 @@ proptest! {
         let _ = read_request(&body);
         let everything = include_bytes!("../../../fixtures/responses/requests/everything.json");
         let _ = read_request(&everything[..cut.min(everything.len())]);
+    }
+}
+
+/// The roles and texts of a request that is converted for a chat upstream, and the dropped members.
+fn sent_to_chat(items: &serde_json::Value) -> Result<(String, String), Failure> {
+    let body = json!({"model": MODEL, "input": items}).to_string();
+    let request = convert::read_request(Dialect::Responses, body.as_bytes(), false)?;
+    let mut dropped = Dropped::new(Dialect::Responses);
+    let profile = Profile::default();
+    let sent = convert::write_request(Dialect::Chat, &request, &target(&profile), &mut dropped)?;
+    let sent: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+    let messages = sent["messages"].as_array().unwrap().iter();
+    let shown = messages.map(|it| {
+        let role = it["role"].as_str().unwrap();
+        match it["content"].as_str() {
+            Some(text) => format!("{role} {text}"),
+            None => format!("{role} calls {}", it["tool_calls"][0]["id"]),
+        }
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    Ok((shown, dropped.header().unwrap_or_default()))
+}
+
+#[test]
+fn results_of_other_tools_are_dropped_like_their_calls() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let model = |text: &str| json!({"role": "assistant", "content": text});
+    let call =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let result = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
+    let custom = json!({"type": "custom_tool_call", "call_id": "c", "name": "g", "input": "x"});
+    let output = |kind: &str| json!({"type": kind, "call_id": "c", "output": "y"});
+    for kind in [
+        "custom_tool_call_output",
+        "shell_call_output",
+        "computer_call_output",
+        "mcp_approval_response",
+        "tool_search_output",
+    ] {
+        let items = json!([user("a"), custom, output(kind), user("b")]);
+        let (sent, dropped) = sent_to_chat(&items).unwrap();
+        assert_eq!(sent, "user a, user b", "{kind}");
+        assert_eq!(dropped, "input[2],input[1]", "{kind}");
+    }
+    let output = output("custom_tool_call_output");
+    for (items, expected) in [
+        // The answers before and after the result are two.
+        (
+            json!([user("a"), model("b"), custom, output, model("c"), user("d")]),
+            "user a, assistant b, assistant c, user d",
+        ),
+        // Results of functions beside it stay together.
+        (
+            json!([
+                user("a"),
+                call("1"),
+                custom,
+                call("2"),
+                result("1"),
+                output,
+                result("2")
+            ]),
+            "user a, assistant calls \"1\", tool 1, tool 2",
+        ),
+        (
+            json!([
+                user("a"),
+                call("1"),
+                custom,
+                output,
+                result("1"),
+                model("b"),
+                user("c")
+            ]),
+            "user a, assistant calls \"1\", tool 1, assistant b, user c",
+        ),
+        (
+            json!([user("a"), call("1"), custom, result("1"), output]),
+            "user a, assistant calls \"1\", tool 1",
+        ),
+    ] {
+        let (sent, dropped) = sent_to_chat(&items).unwrap();
+        assert_eq!(sent, expected, "{items}");
+        assert_eq!(dropped.matches("input[").count(), 2, "{dropped}");
+    }
+    // A model that is asked to go on with the result must not get a request without it.
+    for items in [
+        json!([user("a"), custom, output]),
+        json!([user("a"), custom, custom, output, output]),
+    ] {
+        let last = items.as_array().unwrap().len() - 1;
+        let failure = sent_to_chat(&items).unwrap_err();
+        assert_eq!(failure.code, Code::InvalidRequest);
+        assert_eq!(failure.param.as_deref(), Some(&*format!("input[{last}]")));
     }
 }

@@ -113,6 +113,15 @@ impl Reader {
             Self::Interactions(reader) => reader.end(out),
         }
     }
+
+    /// Whether the usage reports so far are interim. Only Messages reports usage at the start of an
+    /// answer; in the other dialects the last report of a complete answer is final.
+    pub(super) fn has_only_interim_usage(&self) -> bool {
+        match self {
+            Self::Messages(reader) => reader.has_only_interim_usage(),
+            Self::Chat(_) | Self::Responses(_) | Self::Generate(_) | Self::Interactions(_) => false,
+        }
+    }
 }
 
 /// Writes a stream of any dialect.

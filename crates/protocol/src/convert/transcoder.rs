@@ -241,10 +241,12 @@ impl Transcoder {
         }
     }
 
-    /// The answer is complete, so its last usage report is final. If there is none, the client sees
-    /// the count that it is charged for.
+    /// The answer is complete, so its last usage report is final, unless it belongs to the start of
+    /// the answer. If there is no final report, the client sees the count that it is charged for.
     fn finish_usage(&mut self, out: &mut ByteQueue) {
-        self.summary.usage = self.observer.usage;
+        if !self.reader.has_only_interim_usage() {
+            self.summary.usage = self.observer.usage;
+        }
         self.note();
         if self.summary.report().is_none() {
             let counted = self.summary.counted(self.input_tokens);

@@ -87,6 +87,58 @@ fn an_answer_without_usage_shows_the_charged_count() {
     assert!(text.contains("\"prompt_tokens\":40"), "{text}");
 }
 
+/// A Messages stream knows its output only at the end. Some engines report usage only at the start.
+#[test]
+fn usage_at_the_start_of_a_message_is_never_final() {
+    let stream = |start: &str, end: &str| {
+        format!(
+            "data: {{\"type\":\"message_start\",\"message\":{{\"id\":\"x\",\"model\":\"up\",\"content\":[]{start}}}}}\n\n\
+             data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"one two three four five six\"}}}}\n\n\
+             data: {{\"type\":\"content_block_stop\",\"index\":0}}\n\n\
+             data: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}}{end}}}\n\n\
+             data: {{\"type\":\"message_stop\"}}\n\n"
+        )
+    };
+    let usage =
+        |output: u64| format!(",\"usage\":{{\"input_tokens\":9,\"output_tokens\":{output}}}");
+    // No output stands for the larger one of our count and the report at the start.
+    for (start, end, input, output) in [
+        (usage(1), usage(3), 9, Some(3)),
+        (String::new(), usage(3), 9, Some(3)),
+        (
+            usage(1),
+            ",\"usage\":{\"output_tokens\":3}".to_owned(),
+            9,
+            Some(3),
+        ),
+        (usage(1), String::new(), 9, None),
+        (usage(1), ",\"usage\":null".to_owned(), 9, None),
+        (usage(30), String::new(), 9, None),
+        (String::new(), String::new(), 40, None),
+    ] {
+        let mut transcoder = Transcoder::new(Dialect::Messages, Dialect::Chat, context());
+        let (out, result) = push(&mut transcoder, &stream(&start, &end));
+        assert_eq!(result, Ok(()), "{start} {end}");
+        let summary = transcoder.summary();
+        assert!(summary.ended);
+        assert_eq!(summary.usage.is_some(), output.is_some(), "{start} {end}");
+        let counted = summary.output_tokens_counted;
+        assert!((6..=8).contains(&counted), "{counted}");
+        // What the upstream has reported is not charged less.
+        let interim = if start == usage(30) { 30 } else { 1 };
+        let output = output.unwrap_or(counted.max(interim));
+        let charged = summary.completed_report(40);
+        let charged = charged.unwrap_or_else(|| summary.counted(40));
+        assert_eq!(
+            (charged.input, charged.output),
+            (input, output),
+            "{start} {end}"
+        );
+        let shown = format!("\"prompt_tokens\":{input},\"completion_tokens\":{output},");
+        assert!(out.contains(&shown), "{shown} {out}");
+    }
+}
+
 #[test]
 fn usage_that_cannot_be_billed_by_is_worth_an_alarm() {
     for (prompt, malformed) in [("9", false), ("-1", true), ("\"9\"", true)] {

@@ -26,6 +26,9 @@ pub struct Reader {
     open: VecDeque<OpenBlock>,
     has_calls: bool,
     usage: Option<Usage>,
+    /// Whether usage was reported at the end of the message. Reports at its start cannot know the
+    /// output.
+    has_final_usage: bool,
     /// Whether usage has not been passed on yet.
     unreported: bool,
     ending: Ending,
@@ -63,9 +66,15 @@ impl Reader {
             open: VecDeque::new(),
             has_calls: false,
             usage: None,
+            has_final_usage: false,
             unreported: false,
             ending: Ending::default(),
         }
+    }
+
+    /// Whether the usage reports so far are interim, so that our own count may be higher.
+    pub fn has_only_interim_usage(&self) -> bool {
+        self.usage.is_some() && !self.has_final_usage
     }
 
     /// Reads one frame.
@@ -167,12 +176,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a usage report. The counts of a later report replace those of an earlier one.
-    fn report(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<Event>) {
+    /// Takes a usage report, and returns whether it can be used. The counts of a later report replace
+    /// those of an earlier one.
+    fn report(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<Event>) -> bool {
         let usage = usage.and_then(|usage| read_usage(usage, self.usage));
         self.usage = usage.or(self.usage);
         self.unreported |= usage.is_some();
         self.flush_usage(out);
+        usage.is_some()
     }
 
     /// Passes usage on between two blocks.
@@ -257,7 +268,7 @@ impl Reader {
                 }
             }
         }
-        self.report(fields.take("usage"), out);
+        self.has_final_usage |= self.report(fields.take("usage"), out);
     }
 
     /// Passes on as much as possible of the blocks that have started, one block at a time.

@@ -146,3 +146,39 @@ proptest! {
         }
     }
 }
+
+/// The known reasons for an incomplete answer are no text of an upstream about itself.
+#[test]
+fn the_reason_for_an_incomplete_answer_is_shown() {
+    for reason in [
+        "max_output_tokens",
+        "content_filter",
+        "max_messages",
+        "steered",
+    ] {
+        let details = format!(r#""incomplete_details":{{"reason":"{reason}"}}"#);
+        let response = format!(
+            r#"{{"id":"resp_1","created_at":7,"store":false,"model":"up","status":"incomplete",{details},"output":[]}}"#
+        );
+        let answer = rewrite_answer(Dialect::Responses, response.clone().into(), &identity());
+        let answer = answer.unwrap();
+        assert_eq!(answer.withheld, None, "{reason}");
+        let whole = answer.pieces.into_bytes();
+        assert!(
+            std::str::from_utf8(&whole).unwrap().contains(&details),
+            "{whole:?}"
+        );
+
+        let mut rewriter = Rewriter::new(Dialect::Responses, identity(), true);
+        let mut out = ByteQueue::new();
+        let event = format!(
+            "data: {{\"type\":\"response.incomplete\",\"sequence_number\":3,\"response\":{response}}}\n\n"
+        );
+        rewriter.push(Bytes::from(event), &mut out).unwrap();
+        let shown = out.into_bytes();
+        assert!(
+            std::str::from_utf8(&shown).unwrap().contains(&details),
+            "{shown:?}"
+        );
+    }
+}

@@ -77,8 +77,6 @@ pub(crate) struct TextRequest {
     identity: Identity,
     key: KeyHead,
     refuses_unpriced_tools: bool,
-    /// Whether we must count the usage, because the upstream of the current route cannot be asked for it.
-    counts_usage: bool,
     /// Whether the request is converted to the common form for the current route.
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
@@ -101,7 +99,6 @@ impl TextRequest {
             },
             key: call.arrival.key.clone(),
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
-            counts_usage: false,
             is_converted: false,
             common: None,
             memory: Vec::new(),
@@ -278,7 +275,6 @@ impl CallKind for TextRequest {
         if self.is_converted {
             self.encode_converted(model, route, endpoint)
         } else {
-            self.counts_usage = !self.asks_for_usage(route);
             self.encode_native(model, route, endpoint)
         }
     }
@@ -305,10 +301,8 @@ impl CallKind for TextRequest {
         let dialect = endpoint.dialect();
         if !self.is_converted {
             let identity = self.identity.clone();
-            let mut rewriter = Rewriter::new(dialect, identity, self.head.include_usage);
-            if self.counts_usage {
-                rewriter = rewriter.counting_usage(self.head.input.tokens);
-            }
+            let rewriter = Rewriter::new(dialect, identity, self.head.include_usage);
+            let rewriter = rewriter.counting_usage(self.head.input.tokens);
             return Ok(Translator::from(rewriter));
         }
         // The stream keeps the members that it repeats but not the conversation, because it may last long.

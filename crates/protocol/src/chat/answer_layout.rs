@@ -74,12 +74,16 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
     }
     let mut is_numbered = false;
     let mut has_message = false;
+    let mut has_wrong_delta = false;
     let mut is_finished = false;
     cursor.object(|cursor, name| {
         let is_delta = name.is("delta");
-        has_message |= is_delta || name.is("message");
         if (is_delta || name.is("message")) && cursor.shape()? == Shape::Object {
+            has_message = true;
             read_message(cursor, is_delta, output)
+        } else if is_delta {
+            has_wrong_delta |= is_wrong_delta(cursor.shape()?);
+            cursor.value().map(drop)
         } else if name.is("error") {
             // Some routers send an `error` in a choice if one of several choices failed.
             output.withhold(cursor.value()?);
@@ -101,13 +105,19 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         }
     })?;
     output.has_complete_item |= has_message || is_finished;
-    if is_finished && !has_message {
+    if has_wrong_delta || is_finished && !has_message {
         output.required = output.required.union(MemberSet::PART);
     }
     if !is_numbered {
         output.required = output.required.union(MemberSet::INDEX);
     }
     Ok(())
+}
+
+/// Whether a delta is replaced because of its shape. A list is not, because vendor members may be cut
+/// from its items.
+pub(in crate::chat) const fn is_wrong_delta(shape: Shape) -> bool {
+    !matches!(shape, Shape::Object | Shape::Array)
 }
 
 fn is_number(value: Raw<'_>) -> bool {

@@ -78,8 +78,8 @@ impl Rewriter {
         }
     }
 
-    /// Prepares for an upstream that cannot be asked for usage. A chat client that asked for the usage chunk gets one
-    /// with our own count, and is charged for that count, unless the upstream reports usage by itself.
+    /// Prepares for an upstream that reports no usage, because it cannot be asked for it or ignores the request. A chat
+    /// client that asked for the usage chunk then gets one with our own count, and is charged for that count.
     #[must_use]
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
         let is_promised = self.layout.usage_event && !self.output.hides_usage;

@@ -34,6 +34,18 @@ fn relay(stream: &[u8], include_usage: bool, sizes: &[usize]) -> Relayed {
     }
 }
 
+/// Relays a stream with our count of its input, and returns the text for the client.
+fn relay_counting(stream: &str, include_usage: bool) -> String {
+    let rewriter = Rewriter::new(Dialect::Chat, identity(), include_usage);
+    let mut rewriter = rewriter.counting_usage(40);
+    let mut out = ByteQueue::new();
+    rewriter
+        .push(Bytes::from(stream.to_owned()), &mut out)
+        .unwrap();
+    rewriter.end(&mut out).unwrap();
+    String::from_utf8(out.into_bytes().to_vec()).unwrap()
+}
+
 fn chunk(rest: &str) -> String {
     format!(
         "data: {{\"id\":\"chatcmpl-theirs\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"up-2026\",{rest}}}\n\n"
@@ -87,6 +99,68 @@ fn the_usage_chunk_is_withheld_unless_asked_for() {
         let usage = relayed.summary.usage.unwrap();
         assert_eq!((usage.input, usage.output), (9, 7));
     }
+}
+
+/// Some servers ignore `stream_options`.
+#[test]
+fn a_usage_chunk_that_the_upstream_owes_is_written_from_our_count() {
+    let silent = plain_stream() + DONE;
+    let shown = relay_counting(&silent, true);
+    let rest = shown.strip_prefix(&ours(&plain_stream())).unwrap();
+    let chunk_text = rest.strip_suffix(DONE).unwrap();
+    assert!(chunk_text.contains("\"choices\":[]"), "{chunk_text}");
+    assert!(chunk_text.contains("\"prompt_tokens\":40"), "{chunk_text}");
+    assert_eq!(relay_counting(&silent, false), ours(&silent));
+    // A report of the upstream, in a chunk of its own or beside the last choice, is the only one.
+    let beside = plain_stream().replace(
+        r#""finish_reason":"stop"}]"#,
+        r#""finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}"#,
+    );
+    for stream in [plain_stream() + &chunk(USAGE) + DONE, beside + DONE] {
+        assert_eq!(relay_counting(&stream, true), ours(&stream));
+    }
+}
+
+/// Clients read `choices[0].delta.content` of every chunk.
+#[test]
+fn a_delta_is_an_object_in_every_chunk() {
+    let choice = |rest: &str| chunk(&format!(r#""choices":[{{"index":0,{rest}}}]"#));
+    for (sent, relayed) in [
+        (r#""delta":null"#, r#""delta":{}"#),
+        (
+            r#""delta":null,"finish_reason":"stop""#,
+            r#""delta":{},"finish_reason":"stop""#,
+        ),
+        (
+            r#""delta" : "","finish_reason":null"#,
+            r#""delta" : {},"finish_reason":null"#,
+        ),
+        (
+            r#""delta":null,"message":{"content":"a"}"#,
+            r#""delta":{},"message":{"content":"a"}"#,
+        ),
+        (
+            r#""delta":{"content":"a"},"message":null"#,
+            r#""delta":{"content":"a"},"message":null"#,
+        ),
+    ] {
+        let first = delta(r#"{"content":"Hello"}"#);
+        let stream = first.clone() + &choice(sent) + DONE;
+        for sizes in [&[usize::MAX][..], &[7]] {
+            let shown = relay(stream.as_bytes(), false, sizes);
+            assert_eq!(shown.result, Ok(()));
+            let expected = ours(&(first.clone() + &choice(relayed) + DONE));
+            assert_eq!(shown.text, expected, "{sent}");
+        }
+    }
+    let finished = choice(r#""message":null,"finish_reason":"stop""#);
+    let filled = finished.replace(r#"[{"index""#, r#"[{"delta":{},"index""#);
+    let shown = relay((finished + DONE).as_bytes(), false, &[]);
+    assert_eq!(shown.text, ours(&(filled + DONE)));
+    // A notice of a content filter stays one.
+    let notice = choice(r#""delta":null,"finish_reason":null,"content_filter_results":{}"#);
+    let shown = relay((notice + DONE).as_bytes(), false, &[]);
+    assert_eq!(shown.text, DONE);
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! Adds the missing indexes of the choices and tool calls in a chunk, and missing deltas.
+//! Adds the missing indexes of the choices and tool calls in a chunk, and missing deltas. Clients read
+//! `delta.content` of every choice and fail on a delta that is `null`.
 
 use std::fmt::Write as _;
 
+use super::super::answer_layout::is_wrong_delta;
 use crate::answer_layout::{ITEMS_MAX, IncompleteEvent, Item, Items};
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError, Text};
 
-/// Adds each missing `index` of a choice or a tool call, and an empty delta to a choice that has none.
+/// Adds each missing `index` of a choice or a tool call, and an empty delta to a choice that has none or a wrong one.
 #[cold]
 pub(in crate::chat) fn fill_in(
     event: &mut IncompleteEvent<'_>,
@@ -25,13 +27,18 @@ pub(in crate::chat) fn fill_in(
             };
             let mut has_delta = false;
             cursor.object(|cursor, name| {
-                has_delta |= name.is("delta") || name.is("message");
-                if name.is("delta") && cursor.shape()? == Shape::Object {
+                let shape = cursor.shape()?;
+                let is_delta = name.is("delta");
+                has_delta |= is_delta || name.is("message") && shape == Shape::Object;
+                if is_delta && shape == Shape::Object {
                     choice.is_empty = false;
-                    fill_delta(cursor, &mut calls, edits)
-                } else {
-                    choice.read(cursor, name).map(drop)
+                    return fill_delta(cursor, &mut calls, edits);
                 }
+                let value = choice.read(cursor, name)?;
+                if is_delta && is_wrong_delta(shape) {
+                    edits.push(Edit::replace(value.span(), &b"{}"[..]));
+                }
+                Ok(())
             })?;
             if !has_delta && !choice.is_empty {
                 choice.other_missing = "\"delta\":{},";

@@ -203,7 +203,13 @@ impl Rewriter {
 
     fn relay_frames(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         while let Some(frame) = self.splitter.next_frame()? {
-            self.relay_frame(&frame, out)?;
+            let opening = self.output.opening;
+            if let Err(refused) = self.relay_frame(&frame, out) {
+                // The client does not get this event. The event that ends the stream instead
+                // continues after the last one that was relayed.
+                self.output.opening = opening;
+                return Err(refused);
+            }
             self.summary.ended |= self.output.end == StreamEnd::Reached;
             if self.summary.ended {
                 return Ok(());

@@ -156,6 +156,36 @@ fn usage_in_a_failure_is_charged_if_there_was_output() {
     assert_eq!(late.summary.usage.unwrap().output, 4);
 }
 
+/// Clients check that no number is missing.
+#[test]
+fn the_event_that_replaces_a_failure_has_its_number() {
+    let created = until("response.output_item.added");
+    let last = created.rsplit("\"sequence_number\":").next().unwrap();
+    let last: u64 = last.split([',', '}']).next().unwrap().parse().unwrap();
+    let next = format!("\"sequence_number\":{},", last + 1);
+    for event in [
+        r#"{"type":"response.failed","sequence_number":NEXT,"response":{"id":"resp_theirs","status":"failed","error":{"message":"x"}}}"#,
+        r#"{"type":"error","sequence_number":NEXT,"message":"x"}"#,
+        r#"{"type":"error","message":"x","sequence_number":99}"#,
+        r#"{"sequence_number":NEXT,"type":"response.output_item.added","output_index":"#,
+    ] {
+        let event = event.replace("NEXT", &(last + 1).to_string());
+        let relayed = relay(&format!("{created}data: {event}\n\n"), &[]);
+        assert_eq!(relayed.text, ours(created));
+        assert!(relayed.result.is_err(), "{event}");
+        assert!(
+            relayed.failed.contains(&next),
+            "{event}: {}",
+            relayed.failed
+        );
+    }
+    // An opening that was refused was not relayed.
+    let refused = r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_theirs","status":"failed"}}"#;
+    let relayed = relay(&format!("data: {refused}\n\n"), &[]);
+    let first = "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,";
+    assert!(relayed.failed.starts_with(first), "{}", relayed.failed);
+}
+
 #[test]
 fn a_failed_stream_ends_by_its_own_event() {
     let mut events = String::new();

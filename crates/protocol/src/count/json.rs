@@ -1,6 +1,6 @@
 //! Counts the tokens of a JSON request, with an upper bound.
 
-use super::media::{MediaFinder, Medium};
+use super::media::{EndedMedia, MediaFinder, Medium};
 use super::text::Counter;
 use crate::json::scan::ContentVisitor;
 use crate::json::{Cursor, Raw, Text};
@@ -166,6 +166,7 @@ impl<'a> ContentVisitor<'a> for JsonCounter<'a> {
     }
 
     fn scalar(&mut self, raw: &'a str) {
+        self.media.scalar();
         self.counter(raw).add_separate_plain(raw.as_bytes());
     }
 
@@ -174,8 +175,14 @@ impl<'a> ContentVisitor<'a> for JsonCounter<'a> {
     }
 
     fn closed(&mut self) {
-        if let Some(medium) = self.media.closed() {
-            self.add_medium(&medium);
+        match self.media.closed() {
+            None => {}
+            Some(EndedMedia::Part(medium)) => self.add_medium(&medium),
+            Some(EndedMedia::Result(media)) => {
+                for medium in &media {
+                    self.add_medium(medium);
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! not be counted as text. The same bytes in a tool's schema or in the arguments of a call are
 //! text, and cost as much as text. So a string counts as a medium only where dialects have media:
 //! in a part of a message, under the names of media members, with a declared type. Everything else
-//! is text.
+//! is text, and so is the result of a tool, unless it is a list of content blocks.
 
 use crate::json::Text;
 use crate::json::text::unescape;
@@ -39,6 +39,22 @@ pub(super) struct MediaFinder<'a> {
     parts: [Part<'a>; PARTS_MAX],
     part_count: usize,
     name: Name,
+    /// The media in the open result of a tool. They are text if the result has anything else than content blocks.
+    result: ToolResult<'a>,
+}
+
+/// The list that a tool returned, as far as it was read.
+#[derive(Debug, Default)]
+struct ToolResult<'a> {
+    media: Vec<Medium<'a>>,
+    has_other_data: bool,
+}
+
+/// The media that are known when a container ends.
+#[derive(Debug)]
+pub(super) enum EndedMedia<'a> {
+    Part(Medium<'a>),
+    Result(Vec<Medium<'a>>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +62,8 @@ enum Level {
     /// A list of messages or parts.
     #[default]
     List,
+    /// A list that a tool returned: content blocks, or data in any form, which a model reads as text.
+    Result,
     /// A message, or a part of one.
     Part,
     /// An object inside a part that describes it.
@@ -69,9 +87,18 @@ impl<'a> MediaFinder<'a> {
         if !is_known {
             return;
         }
+        if !(is_object && outside == Some(Level::Result)) {
+            self.note_untyped(outside);
+        }
         let level = match (outside, is_object) {
-            (None | Some(Level::List), true) => Level::Part,
+            // A model sees nothing that is deeper in a content block of a tool's result, or sees it as text.
+            (Some(Level::Part), _) if self.is_in_result() => return,
+            (None | Some(Level::List | Level::Result), true) => Level::Part,
             (None, false) => Level::List,
+            (Some(Level::Part), false) if self.name == Name::Result => {
+                self.result = ToolResult::default();
+                Level::Result
+            }
             (Some(Level::Part | Level::Description), true) if self.name.is_description() => {
                 Level::Description
             }
@@ -98,17 +125,52 @@ impl<'a> MediaFinder<'a> {
         }
     }
 
-    /// Ends the innermost container. Returns its medium, if it is a part with one.
-    pub(super) fn closed(&mut self) -> Option<Medium<'a>> {
+    /// Ends the innermost container. Returns the media that are known now: those of a part, or those of a tool's
+    /// result.
+    pub(super) fn closed(&mut self) -> Option<EndedMedia<'a>> {
         let level = self.level();
         self.depth = self.depth.saturating_sub(1);
         let level = level?;
         self.known = self.known.saturating_sub(1);
-        if level != Level::Part {
-            return None;
+        match level {
+            Level::List | Level::Description => None,
+            Level::Result => Some(EndedMedia::Result(std::mem::take(&mut self.result).media())),
+            Level::Part => {
+                self.part_count = self.part_count.saturating_sub(1);
+                let part = self.parts.get(self.part_count)?;
+                if self.level() == Some(Level::Result) {
+                    self.result.note(part);
+                    return None;
+                }
+                part.medium().map(EndedMedia::Part)
+            }
         }
-        self.part_count = self.part_count.saturating_sub(1);
-        self.parts.get(self.part_count).and_then(Part::medium)
+    }
+
+    /// Reads a number, a boolean or `null`.
+    pub(super) fn scalar(&mut self) {
+        let level = self.level();
+        self.note_untyped(level);
+    }
+
+    /// Notes a value that is not what a content block needs at this place: an item that is not an object, or a type
+    /// that is not a string.
+    fn note_untyped(&mut self, level: Option<Level>) {
+        match level {
+            Some(Level::Result) => self.result.has_other_data = true,
+            Some(Level::Part) if self.name == Name::Type => {
+                if let Some(part) = self.part() {
+                    part.declared |= OTHER;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the innermost part is an item of a tool's result.
+    fn is_in_result(&self) -> bool {
+        let outside = self.known.checked_sub(2).and_then(|at| self.levels.get(at));
+        outside == Some(&Level::Result)
     }
 
     pub(super) fn name(&mut self, name: Text<'_>) {
@@ -120,6 +182,9 @@ impl<'a> MediaFinder<'a> {
     /// Whether a string is kept as a medium, to be counted when its part ends.
     pub(super) fn keeps(&mut self, text: Text<'a>) -> bool {
         let level = self.level();
+        if level == Some(Level::Result) {
+            self.result.has_other_data = true;
+        }
         if !matches!(level, Some(Level::Part | Level::Description)) {
             return false;
         }
@@ -130,17 +195,24 @@ impl<'a> MediaFinder<'a> {
         match name {
             Name::Type => part.declared |= declared_by_type(&text.decode_lossy(), level),
             Name::MimeType => part.declared |= declared_by_mime_type(&text.decode_lossy()),
-            Name::Data => return part.keep(text),
+            Name::Data if level == Some(Level::Part) => return part.keep(text, InlinePlace::Part),
+            Name::Data => return part.keep(text, InlinePlace::Description),
+            Name::Result => return part.keep(text, InlinePlace::Result),
+            Name::Text if level == Some(Level::Part) => part.declared |= HAS_TEXT,
             Name::FileId => part.has_reference = true,
             Name::Link(declared) => {
                 part.declared |= declared;
                 if let Some(mime_type) = text_start(text).strip_prefix("data:") {
                     part.declared |= declared_by_mime_type(mime_type);
-                    return part.keep(text);
+                    return part.keep(text, InlinePlace::Url);
                 }
                 part.has_reference = true;
             }
-            Name::Description(_) | Name::List | Name::ListOrDescription | Name::Other => {}
+            Name::Text
+            | Name::Description(_)
+            | Name::List
+            | Name::ListOrDescription
+            | Name::Other => {}
         }
         false
     }
@@ -157,8 +229,9 @@ impl<'a> MediaFinder<'a> {
     }
 }
 
-/// The declared types of a part. It is a set, because a client may declare several.
-type DeclaredTypes = u8;
+/// The declared types of a part, and what else its base64 depends on. It is a set, because a client may declare
+/// several types.
+type DeclaredTypes = u16;
 const IMAGE: DeclaredTypes = 1;
 const AUDIO: DeclaredTypes = 2;
 /// A document, which counts as text if `TEXT` is declared too.
@@ -169,6 +242,18 @@ const UNBOUNDED: DeclaredTypes = 16;
 /// A file that the upstream reads itself. Its tokens have no upper bound, even if its declared type
 /// is an image.
 const STORED: DeclaredTypes = 32;
+/// A call that generated an image.
+const GENERATED: DeclaredTypes = 64;
+/// The result of a tool.
+const TOOL_RESULT: DeclaredTypes = 128;
+/// A type that is none of the above, or not a string.
+const OTHER: DeclaredTypes = 256;
+/// A content block with one of the five types that a tool's result may have.
+const CONTENT: DeclaredTypes = 512;
+/// A part with a text, which is a content block even without a type.
+const HAS_TEXT: DeclaredTypes = 1_024;
+/// All types of media.
+const MEDIA: DeclaredTypes = IMAGE | AUDIO | DOCUMENT | TEXT | UNBOUNDED | STORED;
 
 /// The member names that matter in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,8 +262,11 @@ enum Name {
     Other,
     Type,
     MimeType,
+    Text,
     /// Base64.
     Data,
+    /// An image that the model generated, or what a function returned: a text, an object or a list.
+    Result,
     FileId,
     /// A link or a `data:` URL, or an object that contains one.
     Link(DeclaredTypes),
@@ -194,8 +282,9 @@ impl Name {
         match name {
             "type" => Self::Type,
             "media_type" | "mime_type" | "mimeType" => Self::MimeType,
-            // A result is an image that the model generated, or a list that a function returned.
-            "data" | "result" => Self::Data,
+            "text" => Self::Text,
+            "data" => Self::Data,
+            "result" => Self::Result,
             "file_id" | "fileId" => Self::FileId,
             "url" | "uri" | "file_uri" | "fileUri" => Self::Link(0),
             "image_url" | "image" => Self::Link(IMAGE),
@@ -223,7 +312,7 @@ impl Name {
     }
 
     fn is_list(self) -> bool {
-        matches!(self, Self::List | Self::ListOrDescription | Self::Data)
+        matches!(self, Self::List | Self::ListOrDescription)
     }
 
     fn declares(self) -> DeclaredTypes {
@@ -234,19 +323,25 @@ impl Name {
     }
 }
 
-/// The type that a `type` member declares. In a description only `text` counts, because other
-/// values name the encoding of the medium.
+/// The type that a `type` member declares. In a description only texts and results of tools count, because
+/// other values name the encoding of the medium.
 fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
     match word {
-        "text" => TEXT,
+        "text" => TEXT | CONTENT,
+        // A message of the model.
+        "model_output" => OTHER,
+        _ if word.ends_with("_result") || word.ends_with("_output") => OTHER | TOOL_RESULT,
         _ if level == Some(Level::Description) => 0,
-        "image" | "input_image" | "image_url" | "computer_screenshot" | "image_generation_call" => {
-            IMAGE
-        }
-        "audio" | "input_audio" | "audio_url" => AUDIO,
-        "video" | "input_video" | "video_url" => UNBOUNDED,
-        "document" | "file" | "input_file" => DOCUMENT,
-        _ => 0,
+        "image" => IMAGE | CONTENT,
+        "input_image" | "image_url" | "computer_screenshot" => IMAGE,
+        "image_generation_call" => IMAGE | GENERATED,
+        "audio" => AUDIO | CONTENT,
+        "input_audio" | "audio_url" => AUDIO,
+        "video" => UNBOUNDED | CONTENT,
+        "input_video" | "video_url" => UNBOUNDED,
+        "document" => DOCUMENT | CONTENT,
+        "file" | "input_file" => DOCUMENT,
+        _ => OTHER,
     }
 }
 
@@ -282,46 +377,89 @@ fn declared_by_mime_type(word: &str) -> DeclaredTypes {
     }
 }
 
+/// Where a part has the bytes of its medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InlinePlace {
+    /// `data` beside the type of the part.
+    Part,
+    /// `data` in an object that describes the part.
+    Description,
+    /// `result`.
+    Result,
+    /// A `data:` URL.
+    Url,
+}
+
 /// A message or a part of one, with the members read so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part<'a> {
     declared: DeclaredTypes,
-    inline: Option<Text<'a>>,
+    inline: Option<(Text<'a>, InlinePlace)>,
     /// Whether it contains a link or the id of a file.
     has_reference: bool,
 }
 
 impl<'a> Part<'a> {
     /// Keeps the bytes of a medium. A second string in the same part counts as text.
-    fn keep(&mut self, text: Text<'a>) -> bool {
+    fn keep(&mut self, text: Text<'a>, place: InlinePlace) -> bool {
         let is_first = self.inline.is_none();
-        self.inline.get_or_insert(text);
+        self.inline.get_or_insert((text, place));
         is_first
     }
 
     fn medium(&self) -> Option<Medium<'a>> {
-        let has_reference = self.has_reference && self.declared != 0;
+        let has_reference = self.has_reference && self.declares(MEDIA);
         if self.inline.is_none() && !has_reference {
             return None;
         }
+        let inline = self.inline.map(|(text, place)| {
+            let is_text = self.is_text(place);
+            (
+                text,
+                if is_text {
+                    Kind::Text
+                } else {
+                    self.inline_kind()
+                },
+            )
+        });
         Some(Medium {
-            inline: self.inline.map(|text| (text, self.inline_kind())),
+            inline,
             named: has_reference.then(|| self.named_kind()),
-            is_stored: has_reference && self.declared & STORED != 0,
+            is_stored: has_reference && self.declares(STORED),
         })
     }
 
+    fn declares(&self, any_of: DeclaredTypes) -> bool {
+        self.declared & any_of != 0
+    }
+
+    /// Whether a string in this place is text, whatever media type is declared beside it: upstreams of other dialects
+    /// get it as text, for example the result of a tool.
+    fn is_text(&self, place: InlinePlace) -> bool {
+        match place {
+            InlinePlace::Part => self.declares(OTHER),
+            InlinePlace::Description => self.declares(TOOL_RESULT),
+            InlinePlace::Result => self.declares(OTHER) || !self.declares(GENERATED),
+            InlinePlace::Url => false,
+        }
+    }
+
+    /// Whether an item of a tool's result is a content block.
+    fn is_content(&self) -> bool {
+        self.declares(CONTENT | HAS_TEXT) && self.declared & (OTHER | GENERATED) == 0
+    }
+
     fn inline_kind(&self) -> Kind {
-        let is = |declared| self.declared & declared != 0;
-        if is(UNBOUNDED) {
+        if self.declares(UNBOUNDED) {
             Kind::Unbounded
-        } else if is(TEXT) {
+        } else if self.declares(TEXT) {
             Kind::Text
-        } else if is(DOCUMENT) {
+        } else if self.declares(DOCUMENT) {
             Kind::Unbounded
-        } else if is(AUDIO) {
+        } else if self.declares(AUDIO) {
             Kind::Audio
-        } else if is(IMAGE) {
+        } else if self.declares(IMAGE) {
             Kind::Image
         } else {
             Kind::Text
@@ -329,7 +467,7 @@ impl<'a> Part<'a> {
     }
 
     fn named_kind(&self) -> Kind {
-        match self.declared & !STORED {
+        match self.declared & MEDIA & !STORED {
             IMAGE => Kind::Image,
             _ => Kind::Unbounded,
         }
@@ -343,6 +481,22 @@ enum Kind {
     Image,
     Audio,
     Unbounded,
+}
+
+impl<'a> ToolResult<'a> {
+    /// Notes an item that is an object.
+    fn note(&mut self, item: &Part<'a>) {
+        self.has_other_data |= !item.is_content();
+        self.media.extend(item.medium());
+    }
+
+    /// The media of the whole result.
+    fn media(mut self) -> Vec<Medium<'a>> {
+        if self.has_other_data {
+            self.media.iter_mut().for_each(Medium::become_text);
+        }
+        self.media
+    }
 }
 
 /// A medium of a conversation: inline, referenced, or both.
@@ -391,6 +545,10 @@ impl<'a> Medium<'a> {
     pub(super) fn fills_context(&self) -> bool {
         let kinds = [self.inline.map(|(_, kind)| kind), self.named];
         kinds.contains(&Some(Kind::Unbounded))
+    }
+
+    fn become_text(&mut self) {
+        self.inline = self.inline.map(|(text, _)| (text, Kind::Text));
     }
 
     /// The inline string, if it turned out to be text.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::media::IMAGE_TOKENS;
 use super::*;
+use crate::json::{Shape, SyntaxError};
 
 fn count(json: &str) -> InputCount {
     count_value(Cursor::new(json).value().unwrap())
@@ -29,6 +30,11 @@ fn message(part: &str) -> String {
     format!(r#"[{{"role":"user","content":[{part}]}}]"#)
 }
 
+/// A tool's result with these items.
+fn result(items: &str) -> String {
+    format!(r#"[{{"type":"function_result","call_id":"c","result":[{items}]}}]"#)
+}
+
 #[test]
 fn inline_media_count_by_kind_and_size() {
     let data = "iVBORw0KGgo".repeat(BYTES / 11);
@@ -43,6 +49,16 @@ fn inline_media_count_by_kind_and_size() {
         format!(r#"{{"data":"{data}","mime_type":"image/png","t\u0079pe":"image"}}"#),
         format!(
             r#"{{"type":"tool_result","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}"#
+        ),
+        format!(r#"{{"type":"image_generation_call","result":"{data}"}}"#),
+        format!(
+            r#"{{"type":"function_result","result":[{{"type":"text","text":"a"}},{{"text":"b"}},{{"type":"image","data":"{data}","mime_type":"image/png"}}]}}"#
+        ),
+        format!(
+            r#"{{"type":"computer_call_output","output":{{"type":"computer_screenshot","image_url":"data:image/png;base64,{data}"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"model_output","content":{{"type":"image","data":"{data}","mime_type":"image/png"}}}}"#
         ),
     ] {
         let count = count(&message(&part));
@@ -127,6 +143,48 @@ fn base64_that_a_model_reads_as_text_is_not_a_medium() {
         message(&format!(
             r#"{{"type":"image","data":"AA","data":"{data}"}}"#
         )),
+        // The result of a tool is text, whatever is declared beside it.
+        message(&format!(
+            r#"{{"type":"function_result","call_id":"c","name":"f","mime_type":"image/png","result":"{data}"}}"#
+        )),
+        message(&format!(r#"{{"result":"{data}","mime_type":"image/png"}}"#)),
+        message(&format!(
+            r#"{{"type":"function_result","type":"image_generation_call","result":"{data}"}}"#
+        )),
+        message(&format!(
+            r#"{{"data":"{data}","mime_type":"image/png","type":"function_result"}}"#
+        )),
+        message(&format!(
+            r#"{{"type":"redacted_thinking","mime_type":"image/png","data":"{data}"}}"#
+        )),
+        message(&format!(
+            r#"{{"type":"function_call_output","output":{{"mime_type":"image/png","data":"{data}"}}}}"#
+        )),
+        message(&format!(
+            r#"{{"type":"function_call_output","mime_type":"image/png","output":"{data}"}}"#
+        )),
+        message(&format!(
+            r#"{{"type":"tool_result","media_type":"image/png","content":"{data}"}}"#
+        )),
+        message(&format!(
+            r#"{{"functionResponse":{{"mimeType":"image/png","response":{{"data":"{data}"}}}}}}"#
+        )),
+        // Upstreams get a list of other data as text, with the images in it.
+        result(&format!(r#"{{"type":"image","data":"{data}"}},7"#)),
+        result(&format!(r#""a",{{"type":"image","data":"{data}"}}"#)),
+        result(&format!(r#"[],{{"type":"image","data":"{data}"}}"#)),
+        result(&format!(r#"{{"type":"image","data":"{data}"}},{{"x":1}}"#)),
+        result(&format!(r#"{{"mime_type":"image/png","data":"{data}"}}"#)),
+        result(&format!(
+            r#"{{"type":"image","type":null,"data":"{data}"}}"#
+        )),
+        result(&format!(
+            r#"{{"type":"image","type":{{}},"data":"{data}"}}"#
+        )),
+        result(&format!(r#"{{"type":"image_url","image_url":"{url}"}}"#)),
+        result(&format!(
+            r#"{{"type":"x","content":[{{"type":"image","data":"{data}"}}]}}"#
+        )),
         format!(r#"[[{{"type":"image","image_url":"{url}"}}]]"#),
         format!(r#""{url}""#),
     ] {
@@ -154,6 +212,45 @@ fn a_conversation_alone_has_media() {
     }
 }
 
+/// The most bytes of a text that may be media: those of all strings in places for media. The result of a tool is such a
+/// place only if it is an image that the model generated, or a list.
+fn media_bytes_max(value: Raw<'_>, is_in_tool_result: bool) -> u64 {
+    const LINKS: [&str; 2] = ["image_url", "url"];
+    let mut total = 0;
+    let mut cursor = Cursor::new(value.text());
+    match value.shape() {
+        Shape::Array => cursor.array(|cursor| {
+            total += media_bytes_max(cursor.value()?, false);
+            Ok::<(), SyntaxError>(())
+        }),
+        Shape::Object => {
+            let mut members = Vec::new();
+            let read = cursor.object(|cursor, name| {
+                members.push((name.decode_lossy().into_owned(), cursor.value()?));
+                Ok::<(), SyntaxError>(())
+            });
+            let types = members.iter().filter(|(name, _)| name == "type");
+            let types: Vec<String> = types
+                .filter_map(|(_, value)| Some(value.string()?.decode_lossy().into_owned()))
+                .collect();
+            let is_result = |word: &String| word.ends_with("_result") || word.ends_with("_output");
+            let is_in_tool_result = is_in_tool_result || types.iter().any(is_result);
+            for (name, value) in members {
+                let length = value.string().map_or(0, |text| text.raw().len() as u64);
+                let is_place = LINKS.contains(&name.as_str())
+                    || name == "data" && !is_in_tool_result
+                    || name == "result" && types == ["image_generation_call"];
+                total += if is_place { length } else { 0 };
+                total += media_bytes_max(value, is_in_tool_result);
+            }
+            read
+        }
+        _ => Ok(()),
+    }
+    .unwrap();
+    total
+}
+
 /// JSON texts as an attacker who knows this code might write them: media names on anything,
 /// escapes, white space between tokens, numbers, and nesting.
 fn any_json() -> impl Strategy<Value = String> {
@@ -168,6 +265,7 @@ fn any_json() -> impl Strategy<Value = String> {
         "source",
         "inlineData",
         "mimeType",
+        "output",
         "text",
         "file_id",
         "result",
@@ -182,6 +280,9 @@ fn any_json() -> impl Strategy<Value = String> {
             "image/png",
             "text/plain",
             "application/pdf",
+            "function_result",
+            "function_call_output",
+            "image_generation_call",
         ])
         .prop_map(str::to_owned),
         "[a-z ]{0,60}",
@@ -200,7 +301,22 @@ fn any_json() -> impl Strategy<Value = String> {
     leaf.prop_recursive(6, 64, 6, move |inner| {
         let member = (space, name.clone(), inner.clone())
             .prop_map(|(space, name, value)| format!("{space}\"{name}\":{space}{value}"));
+        let types = [
+            "function_result",
+            "tool_result",
+            "image",
+            "image_generation_call",
+        ];
+        let declared = (
+            prop::sample::select(types.to_vec()),
+            name.clone(),
+            inner.clone(),
+        )
+            .prop_map(|(kind, name, value)| {
+                format!(r#"{{"type":"{kind}","mime_type":"image/png","{name}":{value}}}"#)
+            });
         prop_oneof![
+            declared,
             prop::collection::vec(member, 0..6).prop_map(|it| format!("{{{}}}", it.join(","))),
             prop::collection::vec(inner, 0..6).prop_map(|it| format!("[{}]", it.join(" , "))),
         ]
@@ -222,6 +338,8 @@ proptest! {
             prop_assert!(count.tokens * BYTES_PER_TOKEN_MAX >= text_bytes, "{count:?} {json}");
             prop_assert!(count.tokens_max.is_none_or(|most| most >= count.tokens), "{count:?} {json}");
             prop_assert!(member_use == MemberUse::Conversation || count.media_bytes == 0);
+            let most = media_bytes_max(Cursor::new(&json).value().unwrap(), false);
+            prop_assert!(count.media_bytes <= most, "{most} {count:?} {json}");
             // A medium costs at least one image.
             prop_assert!(count.media_bytes == 0 || count.tokens >= IMAGE_TOKENS);
         }

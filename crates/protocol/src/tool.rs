@@ -7,7 +7,8 @@
 
 use std::fmt;
 
-use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::failure::Failure;
+use crate::json::{Cursor, Members, Raw, Shape, SyntaxError};
 use crate::usage::count;
 
 /// A built-in tool, independent of the vendor's name for it.
@@ -33,6 +34,9 @@ pub enum Tool {
 }
 
 const COUNT: usize = Tool::ALL.len();
+
+/// The member of a request with the list of tools.
+const LIST: &str = "tools";
 
 impl Tool {
     /// Every tool, in the order of their numbers.
@@ -112,8 +116,22 @@ impl Tools {
         Tool::ALL.into_iter().filter(has)
     }
 
-    /// Reads a list of tools that are identified by their `type`.
-    pub(crate) fn by_type(list: Option<Raw<'_>>) -> Self {
+    /// Reads the tools of a request, which are identified by their `type`.
+    pub(crate) fn by_type(members: &Members<'_>) -> Result<Self, Failure> {
+        Ok(list(members)?.map(Self::of_types).unwrap_or_default())
+    }
+
+    /// Reads the tools of a form, whose list is the text of a field.
+    pub(crate) fn in_field(text: &str) -> Result<Self, Failure> {
+        let mut cursor = Cursor::new(text);
+        let value = cursor.value().ok().filter(|_| cursor.end().is_ok());
+        let list = value.filter(|value| value.shape() == Shape::Array);
+        let list = list
+            .ok_or_else(|| Failure::invalid(format!("`{LIST}` must be an array.")).param(LIST))?;
+        Ok(Self::of_types(list))
+    }
+
+    fn of_types(list: Raw<'_>) -> Self {
         let mut tools = Self::default();
         each_member(list, |name, value| {
             if name == "type" {
@@ -128,16 +146,24 @@ impl Tools {
         tools
     }
 
-    /// Reads a list of tools in which the name of a member identifies the tool, as in `{"googleSearch": {}}`.
-    pub(crate) fn by_name(list: Option<Raw<'_>>) -> Self {
+    /// Reads the tools of a request, each identified by the name of a member, as in `{"googleSearch": {}}`.
+    pub(crate) fn by_name(members: &Members<'_>) -> Result<Self, Failure> {
         let mut tools = Self::default();
-        each_member(list, |name, value| {
-            if let Some(tool) = Tool::of(name).filter(|_| !value.is_null()) {
-                tools.add(tool);
-            }
-        });
-        tools
+        if let Some(list) = list(members)? {
+            each_member(list, |name, value| {
+                if let Some(tool) = Tool::of(name).filter(|_| !value.is_null()) {
+                    tools.add(tool);
+                }
+            });
+        }
+        Ok(tools)
     }
+}
+
+/// The list of tools. Any other value is refused, because some upstreams take one object for a list of one tool, which
+/// would then be neither priced nor refused.
+fn list<'a>(members: &Members<'a>) -> Result<Option<Raw<'a>>, Failure> {
+    members.array(LIST)
 }
 
 /// How many times each tool was used.
@@ -225,10 +251,7 @@ pub(crate) fn calls(value: Raw<'_>) -> Option<u32> {
 }
 
 /// Calls a function with each member of each object in a list. The caller has validated the JSON.
-fn each_member(list: Option<Raw<'_>>, mut visit: impl FnMut(&str, Raw<'_>)) {
-    let Some(list) = list.filter(|list| list.shape() == Shape::Array) else {
-        return;
-    };
+fn each_member(list: Raw<'_>, mut visit: impl FnMut(&str, Raw<'_>)) {
     let _ = Cursor::new(list.text()).array(|cursor| {
         if cursor.shape()? != Shape::Object {
             return cursor.value().map(drop);
@@ -244,8 +267,18 @@ fn each_member(list: Option<Raw<'_>>, mut visit: impl FnMut(&str, Raw<'_>)) {
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> Option<Raw<'_>> {
-        Cursor::new(text).value().ok()
+    use crate::json::Spelling;
+
+    type Read = fn(&Members<'_>) -> Result<Tools, Failure>;
+
+    fn read(how: Read, tools: &str) -> Result<Vec<&'static str>, Failure> {
+        let body = format!(r#"{{"tools":{tools}}}"#);
+        let members = Members::read_text(&body, Spelling::One).unwrap();
+        Ok(names(how(&members)?))
+    }
+
+    fn names(tools: Tools) -> Vec<&'static str> {
+        tools.iter().map(Tool::as_str).collect()
     }
 
     #[test]
@@ -279,15 +312,54 @@ mod tests {
 
     #[test]
     fn offered_tools_are_identified_by_type_or_by_name() {
-        let names = |tools: Tools| tools.iter().map(Tool::as_str).collect::<Vec<_>>();
         let by_type = r#"[{"type":"function","name":"web_search"},{"type":"web_search_preview"},7,{"type":"mcp"}]"#;
-        assert_eq!(names(Tools::by_type(raw(by_type))), ["web_search", "mcp"]);
+        assert_eq!(
+            read(Tools::by_type, by_type).unwrap(),
+            ["web_search", "mcp"]
+        );
+        assert_eq!(
+            names(Tools::in_field(by_type).unwrap()),
+            ["web_search", "mcp"]
+        );
         let by_name = r#"[{"functionDeclarations":[]},{"googleSearch":{},"url_context":{},"codeExecution":null}]"#;
         assert_eq!(
-            names(Tools::by_name(raw(by_name))),
+            read(Tools::by_name, by_name).unwrap(),
             ["web_search", "web_fetch"]
         );
-        assert!(Tools::by_type(raw("{}")).is_empty() && Tools::by_name(None).is_empty());
+        for none in ["null", "[]", "[ ]"] {
+            for how in [Tools::by_type as Read, Tools::by_name] {
+                assert!(read(how, none).unwrap().is_empty(), "{none}");
+            }
+        }
+        assert!(Tools::in_field(" [] ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn tools_that_are_not_a_list_are_refused() {
+        for value in [
+            "{}",
+            r#"{"google_search":{}}"#,
+            r#"{"type":"web_search"}"#,
+            r#""web_search""#,
+            "true",
+            "7",
+        ] {
+            let found = [
+                read(Tools::by_type, value).unwrap_err(),
+                read(Tools::by_name, value).unwrap_err(),
+                Tools::in_field(value).unwrap_err(),
+            ];
+            for failure in found {
+                assert_eq!(
+                    failure,
+                    Failure::invalid("`tools` must be an array.").param("tools")
+                );
+            }
+        }
+        // The text of a field has no `null`, and is a list from its first character to its last.
+        for text in ["", "null", "[", "[]x", "[{}] {}"] {
+            assert!(Tools::in_field(text).is_err(), "{text}");
+        }
     }
 
     #[test]

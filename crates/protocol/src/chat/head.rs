@@ -133,7 +133,7 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
 /// Reads the built-in tools. Some vendors list them in `tools`, others have a member for their only
 /// tool.
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
-    let mut tools = Tools::by_type(members.get("tools")?);
+    let mut tools = Tools::by_type(members)?;
     for name in ["web_search_options", "search_parameters"] {
         if members.get(name)?.is_some() {
             tools.add(Tool::WebSearch);

@@ -51,7 +51,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
             .map_or(1, Integer::saturating);
         image_size(&config, &mut edits)?;
     }
-    let tools = Tools::by_name(members.get("tools")?);
+    let tools = Tools::by_name(&members)?;
     Ok(Head {
         model: model.to_owned(),
         stream,

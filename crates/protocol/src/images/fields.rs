@@ -7,7 +7,7 @@ use super::form;
 use crate::failure::Failure;
 use crate::guard;
 use crate::guard::form_field;
-use crate::json::{Cursor, Integer, Members};
+use crate::json::{Integer, Members};
 use crate::multipart::{Form, Part};
 use crate::tool::Tools;
 
@@ -74,11 +74,11 @@ impl<'a> Fields<'a> {
     /// The built-in tools that the request offers. In a form, their list is the text of a field.
     pub(super) fn tools(&self) -> Result<Tools, Failure> {
         match self {
-            Self::Json(members) => Ok(Tools::by_type(members.get("tools")?)),
-            Self::Form(form) => {
-                let text = form.only_part("tools")?.map(Part::text).unwrap_or_default();
-                Ok(Tools::by_type(Cursor::new(&text).value().ok()))
-            }
+            Self::Json(members) => Tools::by_type(members),
+            Self::Form(form) => match form.only_part("tools")? {
+                Some(part) => Tools::in_field(&part.text()),
+                None => Ok(Tools::default()),
+            },
         }
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
     system_instruction::write_as_string(&members, &mut edits)?;
     edits.extend(set_store_false(&members)?);
-    let tools = Tools::by_type(members.get("tools")?);
+    let tools = Tools::by_type(&members)?;
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,

@@ -122,7 +122,7 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
 }
 
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
-    let mut tools = Tools::by_type(members.get("tools")?);
+    let mut tools = Tools::by_type(members)?;
     if members
         .get("mcp_servers")?
         .is_some_and(|servers| !servers.is_empty())

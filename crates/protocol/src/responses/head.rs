@@ -50,7 +50,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &[]));
     edits.extend(set_store_false(&members)?);
-    let tools = Tools::by_type(members.get("tools")?);
+    let tools = Tools::by_type(&members)?;
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use protocol::native;
-use protocol::{Dialect, Tool};
+use protocol::{Dialect, Failure, Tool};
 
 use crate::bodies::same_decisions;
 
@@ -89,13 +89,45 @@ fn an_escaped_tool_is_seen() {
         (Dialect::Interactions, r#"[{"type":"google\u005fsearch"}]"#),
         (Dialect::Generate, r#"[{"google\u0053earch":{}}]"#),
     ] {
-        let body = bytes::Bytes::from(request(&format!(r#""tools":{tools}"#), false));
-        let head = match dialect {
-            Dialect::Generate => native::read_named_head(&body, "maker/public", false),
-            _ => native::read_head(dialect, &body),
-        };
-        let tools: Vec<_> = head.unwrap().tools.iter().collect();
+        let head = read_head(dialect, tools).unwrap();
+        let tools: Vec<_> = head.tools.iter().collect();
         assert_eq!(tools, [Tool::WebSearch], "{dialect}");
+    }
+}
+
+/// Some upstreams take one object for a list of one tool. The gateway would neither price nor refuse it.
+#[test]
+fn tools_that_are_not_a_list_are_refused() {
+    for dialect in Dialect::ALL {
+        for tools in [
+            r#"{"google_search":{}}"#,
+            r#"{"type":"web_search"}"#,
+            r#""web_search""#,
+            "{}",
+            "true",
+        ] {
+            let failure = read_head(dialect, tools).unwrap_err();
+            assert_eq!(failure.status(), 400, "{dialect} {tools}");
+            assert_eq!(failure.param.as_deref(), Some("tools"), "{dialect} {tools}");
+            assert_eq!(
+                failure.message, "`tools` must be an array.",
+                "{dialect} {tools}"
+            );
+        }
+        for tools in ["null", "[]"] {
+            assert!(
+                read_head(dialect, tools).unwrap().tools.is_empty(),
+                "{dialect}"
+            );
+        }
+    }
+}
+
+fn read_head(dialect: Dialect, tools: &str) -> Result<native::Head, Failure> {
+    let body = bytes::Bytes::from(request(&format!(r#""tools":{tools}"#), false));
+    match dialect {
+        Dialect::Generate => native::read_named_head(&body, "maker/public", false),
+        _ => native::read_head(dialect, &body),
     }
 }
 

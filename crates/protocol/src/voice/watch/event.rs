@@ -76,10 +76,15 @@ pub(super) fn object_of<'a>(
         .transpose()
 }
 
+/// The objects of a list. An object without a list around it counts as a list of one, because a lenient upstream may
+/// read it as one.
 pub(super) fn objects_of<'a>(
     value: Option<Raw<'a>>,
     path: &'static str,
 ) -> Result<Vec<Members<'a>>, Failure> {
+    if let Some(only) = object_of(value, path)? {
+        return Ok(vec![only]);
+    }
     let Some(list) = value.filter(|value| value.shape() == Shape::Array) else {
         return Ok(Vec::new());
     };

@@ -56,7 +56,8 @@ impl SessionRules {
             let Some(settings) = event.object(member)? else {
                 continue;
             };
-            let offered = Tools::by_type(settings.get("tools")?);
+            let offered = Tools::by_type(&settings)
+                .map_err(|_| Failure::invalid(format!("`{path}` must be an array.")).param(path))?;
             if let Some(tool) = offered.iter().next() {
                 let name = tool.as_str();
                 let why = format!("The built-in tool `{name}` is not offered in sessions.");
@@ -124,6 +125,7 @@ mod tests {
             r#"{"type":"session.update","session":{"tools":[{"type":"x_\u0073earch"}]}}"#,
             r#"{"type":"response.create","response":{"tools":[{"type":"mcp","server_url":"http://a.b"}]}}"#,
             r#"{"type":"session.update","session":{},"session":{"tools":[{"type":"web_search"}]}}"#,
+            r#"{"type":"session.update","session":{"tools":{"type":"web_search"}}}"#,
         ] {
             assert!(refusal(rules, Frame::Text(refused)).is_some(), "{refused}");
         }

@@ -431,6 +431,10 @@ fn storage_requests_are_refused_and_the_session_continues() {
             Some("session.tools"),
         ),
         (
+            r#"{"type":"session.update","event_id":"e1","session":{"tools":{"type":"file_search"}}}"#,
+            Some("session.tools"),
+        ),
+        (
             r#"{"type":"response.create","event_id":"e1","response":{"tools":[{"type":"file\u005fsearch"}]}}"#,
             Some("session.tools"),
         ),

@@ -6,7 +6,10 @@
 
 use crate::failure::Failure;
 use crate::guard;
+use crate::multipart::Part;
 
+/// The normalized name of the service tier.
+const TIER: &str = "servicetier";
 /// Names that upstreams use for the model, without separators between words.
 const MODEL: [&str; 8] = [
     "model",
@@ -43,10 +46,37 @@ pub fn check(name: &str, value: &str) -> Result<(), Failure> {
     if let Some(name) = guard::ROUTING.into_iter().find(|it| *it == base) {
         return Err(Failure::routing_not_supported(name));
     }
-    if base == "servicetier" {
+    if base == TIER {
         return guard::free_tier("service_tier", Some(value));
     }
     Ok(())
+}
+
+/// Whether the field with this normalized name is the model, a routing control or a tier.
+fn is_guarded(base: &str) -> bool {
+    base == "model" || base == TIER || guard::ROUTING.contains(&base)
+}
+
+/// Whether a name in the documents has this normalized name.
+pub(crate) fn is_spelt(known: &str, base: &str) -> bool {
+    let letters = known.chars().filter(char::is_ascii_alphanumeric);
+    letters.eq(base.chars())
+}
+
+/// Refuses a part that is a file, if its field is guarded or one of those that the gateway reads (`is_read`, by the
+/// normalized name). An upstream may ignore the value in a file, or not take it for a text, so it would serve another
+/// value than the one that was checked and priced.
+pub(crate) fn refuse_file(
+    part: &Part,
+    base: &str,
+    is_read: impl Fn(&str) -> bool,
+) -> Result<(), Failure> {
+    if part.file_name.is_none() || !(is_guarded(base) || is_read(base)) {
+        return Ok(());
+    }
+    let name = &part.name;
+    let message = format!("`{name}` must be a field without a `filename`.");
+    Err(Failure::invalid(message).param(name.clone()))
 }
 
 fn is_word(text: &str) -> bool {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::form;
+use super::sequence::{LIMIT_FIELDS, OPTIONS};
 use crate::failure::Failure;
 use crate::guard;
 use crate::guard::form_field;
@@ -93,6 +94,7 @@ impl<'a> Fields<'a> {
                 let mut names = HashSet::new();
                 for part in &form.parts {
                     let base = form_field::base(&part.name)?;
+                    form_field::refuse_file(part, &base, is_read)?;
                     // The content of a file is not checked, but its field name is.
                     if part.file_name.is_none() {
                         form_field::check(&part.name, &part.text())?;
@@ -111,11 +113,17 @@ impl<'a> Fields<'a> {
 
 /// Whether a field is another spelling of a field with one value, such as `n[]`.
 fn is_respelt(name: &str, base: &str) -> bool {
-    let mut known = SINGLE.into_iter().filter(|known| {
-        let letters = known.chars().filter(char::is_ascii_alphanumeric);
-        letters.eq(base.chars())
-    });
+    let mut known = SINGLE
+        .into_iter()
+        .filter(|known| form_field::is_spelt(known, base));
     known.any(|known| known != name)
+}
+
+/// Whether the gateway reads the value of a field, in any spelling.
+fn is_read(base: &str) -> bool {
+    let limits = LIMIT_FIELDS.into_iter().chain([OPTIONS]);
+    let mut known = SINGLE.into_iter().chain(limits);
+    known.any(|known| form_field::is_spelt(known, base))
 }
 
 fn ambiguous(name: &str) -> Failure {
@@ -153,6 +161,38 @@ mod tests {
             let failure = Fields::Form(&Form { parts }).guard().err();
             let found = failure.as_ref().map(|it| it.param.as_deref().unwrap());
             assert_eq!(found, refused, "{names:?}");
+        }
+    }
+
+    fn with_file(name: &str, value: &str) -> Result<(), Failure> {
+        let file = Part {
+            file_name: Some("q".to_owned()),
+            ..Part::field(name, value.to_owned())
+        };
+        let parts = vec![Part::field("prompt", "x"), Part::field("image", "x"), file];
+        Fields::Form(&Form { parts }).guard()
+    }
+
+    /// An upstream may ignore a value in a file, and serve another one than the gateway has priced.
+    #[test]
+    fn no_value_that_is_read_is_in_a_file() {
+        let read = SINGLE.into_iter().chain(LIMIT_FIELDS);
+        let read = read.chain([OPTIONS, "model"]);
+        let spelt = [
+            "Quality",
+            "quality[]",
+            "serviceTier",
+            "Provider[order]",
+            "sequentialImageGenerationOptions[max_images]",
+        ];
+        for name in read.chain(guard::ROUTING).chain(spelt) {
+            let failure = with_file(name, "auto").unwrap_err();
+            assert_eq!(failure.status(), 400, "{name}");
+            assert_eq!(failure.param.as_deref(), Some(name));
+            assert!(failure.message.contains("filename"), "{failure:?}");
+        }
+        for name in ["image", "image[]", "images[3]", "mask", "x_unknown", "seed"] {
+            assert_eq!(with_file(name, "auto"), Ok(()), "{name}");
         }
     }
 }

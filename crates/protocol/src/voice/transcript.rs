@@ -15,6 +15,17 @@ const URL_SECONDS: u64 = 6 * 3600;
 /// The minimum number of bytes per second of any speech codec.
 const BYTES_PER_SECOND_MIN: u64 = 750;
 
+/// Fields that are checked, or from which the duration is computed.
+const READ: [&str; 7] = [
+    "audio_format",
+    "channels",
+    "multichannel",
+    "response_format",
+    "sample_rate",
+    "stream",
+    "url",
+];
+
 /// Fields of common SDKs that this upstream does not have.
 const DROPPED: [&str; 5] = [
     "chunking_strategy",
@@ -69,6 +80,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     let mut fields = Form::default();
     for part in form.parts {
         let name = form_field::base(&part.name)?;
+        form_field::refuse_file(&part, &name, is_read)?;
         if name != FILE {
             form_field::check(&part.name, &part.text())?;
         }
@@ -136,6 +148,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
             parts.push(part);
             continue;
         }
+        form_field::refuse_file(&part, &form_field::base(&part.name)?, is_read)?;
         let refused = match (part.name.as_str(), &*part.text()) {
             ("stream", _) if part.boolean() != Ok(false) => Some("stream"),
             ("response_format", format) if !matches!(format, "json" | "verbose_json") => {
@@ -166,6 +179,11 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
         dropped: (!dropped.is_empty()).then(|| dropped.join(",")),
         ..transcript
     })
+}
+
+/// Whether the gateway reads the value of a field, in any spelling.
+fn is_read(base: &str) -> bool {
+    READ.iter().any(|known| form_field::is_spelt(known, base))
 }
 
 /// The duration of audio of this size, by the members of the request. They describe raw audio
@@ -349,6 +367,33 @@ mod tests {
                 (status, param),
                 "{fields:?}"
             );
+        }
+    }
+
+    /// An upstream may ignore a value in a file, and use another one than the gateway has checked.
+    #[test]
+    fn only_the_audio_is_a_file() {
+        let with_file = |name: &str| {
+            let mut form = form(&[("model", "m/v"), ("file", "x")]);
+            form.parts.retain(|part| part.name != name);
+            form.parts.push(Part {
+                file_name: Some("a".to_owned()),
+                ..Part::field(name, "json")
+            });
+            form
+        };
+        let spelt = ["Provider[order]", "serviceTier", "Sample-Rate"];
+        let read = READ.into_iter().chain(["model", "service_tier"]);
+        for name in read.chain(guard::ROUTING).chain(spelt) {
+            for read in [read_transcript, read_renamed_transcript] {
+                let failure = read(with_file(name), 100).unwrap_err();
+                assert_eq!(failure.status(), 400, "{name}");
+                assert_eq!(failure.param.as_deref(), Some(name));
+                assert!(failure.message.contains("filename"), "{failure:?}");
+            }
+        }
+        for name in ["file", "x_unknown"] {
+            assert!(read_transcript(with_file(name), 100).is_ok(), "{name}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Token counts of a call, in classes that do not overlap.
 
+pub(crate) mod costs;
 mod count;
 pub(crate) mod separate_thoughts;
 

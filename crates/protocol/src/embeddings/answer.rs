@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::contents_answer::ContentsAnswer;
 use super::list_answer::{ListAnswer, each_vector};
 use super::request::{Encoding, Form};
+use super::shown_usage::shown_usage;
 use super::vector;
 use crate::byte_queue::ByteQueue;
 use crate::generate;
@@ -53,7 +54,9 @@ pub(super) fn rewrite_list(
         missing.push(b',');
     }
     let usage = seen.usage();
-    if usage.is_none() {
+    if let (Some(reported), Some(_)) = (seen.usage, usage) {
+        edits.extend(shown_usage(reported, expected.model));
+    } else {
         let mut estimate = Vec::new();
         write_usage(&mut estimate, expected.input_tokens);
         if let Some(reported) = seen.usage {
@@ -241,6 +244,30 @@ mod tests {
         assert_eq!(
             answer.pieces.into_bytes(),
             r#"{"embeddings":[{"values":[1],"statistics":{"modelVersion":"maker/m"}}],"modelVersion":"maker/m"}"#
+        );
+    }
+
+    #[test]
+    fn the_upstreams_cost_is_not_shown() {
+        let body = r#"{"data":[{"embedding":[1]}],"model":"h","usage":{"cost":0.1,"prompt_tokens":5,"request_id":"r","cost_details":{"x":1}}}"#;
+        let expected =
+            r#"{"data":[{"embedding":[1]}],"model":"maker/m","usage":{"prompt_tokens":5}}"#;
+        assert_eq!(
+            rewritten(body, Encoding::Float),
+            (expected.to_owned(), Some(5))
+        );
+        let body = r#"{"data":[{"embedding":[1]}],"usage":{"cost":1,"request_id":"r"}}"#;
+        let (text, _) = rewritten(body, Encoding::Float);
+        assert!(
+            text.ends_with(r#""usage":{"prompt_tokens":9,"total_tokens":9}}"#),
+            "{text}"
+        );
+        let body = r#"{"embedding":{"values":[1]},"usageMetadata":{"promptTokenCount":3,"cost":1,"request_id":"r"}}"#;
+        let answer = pass_contents(&Bytes::from_static(body.as_bytes()), &EXPECTED).unwrap();
+        assert_eq!(answer.usage.unwrap().input, 3);
+        assert_eq!(
+            answer.pieces.into_bytes(),
+            r#"{"embedding":{"values":[1]},"usageMetadata":{"promptTokenCount":3}}"#
         );
     }
 

@@ -1,5 +1,6 @@
 //! Reads answers in the contents form.
 
+use super::shown_usage::shown_usage;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::rejection;
@@ -31,10 +32,14 @@ impl<'a> ContentsAnswer<'a> {
                 ids.keep(name, value, &mut found.edits);
                 return found.note_vectors(value, &public);
             }
-            ids.member(name, value, &mut found.edits);
             if name.is("usageMetadata") {
                 found.usage = Some(value);
-            } else if name.is("error") {
+                ids.keep(name, value, &mut found.edits);
+                found.edits.extend(shown_usage(value, model));
+                return Ok(());
+            }
+            ids.member(name, value, &mut found.edits);
+            if name.is("error") {
                 error = Some(value);
             }
             Ok::<(), SyntaxError>(())

@@ -28,7 +28,8 @@ impl<'a> ListAnswer<'a> {
         let mut ids = Ids::new(model, 0);
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
-            if name.is("data") {
+            // The usage is rewritten as a whole.
+            if name.is("data") || name.is("usage") {
                 ids.keep(name, value, &mut seen.edits);
             } else {
                 ids.member(name, value, &mut seen.edits);

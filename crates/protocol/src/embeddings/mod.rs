@@ -13,6 +13,7 @@ mod instances;
 mod list;
 mod list_answer;
 mod request;
+mod shown_usage;
 mod translate;
 mod vector;
 

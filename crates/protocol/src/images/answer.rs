@@ -11,10 +11,11 @@ use super::request::Request;
 use super::usage;
 use crate::byte_queue::ByteQueue;
 use crate::json::patch::{self, Edit};
+use crate::json::write::object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, UnusableAnswer};
 use crate::rejection;
-use crate::scrub::Ids;
+use crate::scrub::{Ids, Names, explain_code};
 
 impl Request {
     /// Replaces the model in an answer with the public id, and adds members that clients expect but
@@ -76,13 +77,12 @@ impl Request {
         complete("quality", seen.quality, quoted(asked.quality.as_deref()));
         complete("size", seen.size, quoted(asked.size.as_deref()));
         let reported = seen.usage.and_then(usage::read);
-        // These two families report no tokens, or not all three totals. Clients read all of them.
+        // These two families may report no usage at all. Clients read all three totals.
         if matches!(family, Family::VideoA | Family::Content) {
-            if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
-                edits.extend(usage::complete(usage));
-            } else {
-                complete("usage", seen.usage, Some(usage::NONE.to_vec()));
-            }
+            complete("usage", seen.usage, Some(usage::NONE.to_vec()));
+        }
+        if let Some(usage) = seen.usage {
+            edits.extend(usage::shown(usage, family));
         }
         if !missing.is_empty() {
             edits.push(Edit::insert(seen.inside, missing));
@@ -206,7 +206,7 @@ impl<'a> AnswerFields<'a> {
                 size = Some(value);
             } else if name.is("error") && rejection::is_error(value) {
                 failed = true;
-                self.edits.extend(without_message(value));
+                self.edits.push(shown_error(value));
             }
             Ok::<(), SyntaxError>(())
         })?;
@@ -240,25 +240,38 @@ pub(super) fn reported_grade(
     }
 }
 
-/// The message in place of an image that failed, as JSON.
-const NOT_MADE: &[u8] = b"\"This picture could not be made.\"";
+/// The message in place of an image that failed.
+const NOT_MADE: &str = "This picture could not be made.";
 
-/// Replaces the message about an image that failed, because the text may identify the upstream. The
-/// error code remains.
-pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
-    if error.shape() != Shape::Object {
-        return Some(Edit::replace(error.span(), NOT_MADE));
+/// Writes the error of an image that failed anew, because its text and its other members may identify the upstream. A
+/// code of plain words remains.
+pub(super) fn shown_error(error: Raw<'_>) -> Edit {
+    let mut out = Vec::new();
+    if error.shape() == Shape::Object {
+        let code = code_of(error);
+        let code = code.as_deref();
+        object(&mut out, |it| {
+            if let Some(code) = code.and_then(|code| explain_code(code, Names::default())) {
+                it.text("code", code);
+            }
+            it.text("message", NOT_MADE);
+        });
+    } else {
+        write_string(&mut out, NOT_MADE);
     }
-    let offset = error.span().start;
-    let mut edit = None;
+    Edit::replace(error.span(), out)
+}
+
+fn code_of(error: Raw<'_>) -> Option<String> {
+    let mut code = None;
     let read = Cursor::new(error.text()).object(|cursor, name| {
-        let value = cursor.value()?.moved(offset);
-        if name.is("message") {
-            edit = Some(Edit::replace(value.span(), NOT_MADE));
+        let value = cursor.value()?;
+        if name.is("code") {
+            code = value.string().map(|text| text.decode_lossy().into_owned());
         }
         Ok::<(), SyntaxError>(())
     });
-    read.ok().and(edit)
+    read.ok().and(code)
 }
 
 /// Whether a number that starts with this digit is above zero.
@@ -279,10 +292,14 @@ mod tests {
     #[test]
     fn the_maker_of_a_picture_is_not_shown() {
         let body = r#"{"id":"img_1","created":1,"request_id":"r","data":[{"id":"a","b64_json":"AA","model":"up"},
-            {"error":"upstream.example is full","task_id":"t"}],"provider":"p","model":"up"}"#;
+            {"error":"upstream.example is full","task_id":"t"},
+            {"error":{"message":"acme is full","code":"OutputImageSensitiveContentDetected","request_id":"r","details":[{"host":"acme-7"}]}},
+            {"error":{"code":"acme_zork_7","message":"x","param":"acme"}},{"error":{"code":7}},{"error":null}],"provider":"p","model":"up"}"#;
         let (written, _) = rewritten(&request(""), Family::Gpt, body);
         let expected = r#"{"created":1,"data":[{"b64_json":"AA","model":"maker/m"},
-            {"error":"This picture could not be made."}],"model":"maker/m"}"#;
+            {"error":"This picture could not be made."},
+            {"error":{"code":"OutputImageSensitiveContentDetected","message":"This picture could not be made."}},
+            {"error":{"message":"This picture could not be made."}},{"error":{"message":"This picture could not be made."}},{"error":null}],"model":"maker/m"}"#;
         assert_eq!(written, expected);
     }
 
@@ -337,6 +354,16 @@ mod tests {
         assert_eq!((pictures.delivered, pictures.usd_ticks), (1, Some(400)));
         let (text, _) = rewritten(&request(""), Family::VideoA, r#"{"data":[],"usage":{}}"#);
         assert!(text.contains(r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#));
+    }
+
+    #[test]
+    fn the_upstreams_cost_is_billed_and_not_shown() {
+        let body = r#"{"created":1,"data":[{"b64_json":"QUJD"}],"usage":{"cost":0.1,"input_tokens":1,"output_tokens":2,"cost_details":{"x":1},"cost_in_usd_ticks":7}}"#;
+        let (text, answer) = rewritten(&request(""), Family::Gpt, body);
+        let expected = r#"{"created":1,"data":[{"b64_json":"QUJD"}],"usage":{"input_tokens":1,"output_tokens":2}}"#;
+        assert_eq!(text, expected);
+        assert_eq!(answer.usage.unwrap().image_output, 2);
+        assert_eq!(answer.pictures.unwrap().usd_ticks, Some(7));
     }
 
     #[test]

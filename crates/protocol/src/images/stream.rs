@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::answer::{reported_grade, without_message};
+use super::answer::{reported_grade, shown_error};
 use super::delivery::{ClientImage, DeliveryForm, SentImage};
 use super::family::Family;
 use super::request::{Operation, Request};
@@ -16,7 +16,7 @@ use super::usage;
 use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
 use crate::json::patch::{self, Edit};
-use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
+use crate::json::{Cursor, Raw, SyntaxError, utf8, write_string};
 use crate::native::{AnswerSummary, KEEP_ALIVE, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::Ids;
@@ -181,9 +181,10 @@ impl Rewriter {
         if let Some(model) = event.model {
             edits.push(Edit::replace(shifted(model.span(), at), self.model.clone()));
         }
-        if let Some(edit) = error.and_then(without_message) {
-            edits.push(Edit::replace(shifted(edit.span, at), edit.text));
-        }
+        let usage = event.usage.into_iter();
+        let usage = usage.flat_map(|usage| usage::shown(usage, self.family));
+        let rewritten = error.map(shown_error).into_iter().chain(usage);
+        edits.extend(rewritten.map(|edit| Edit::replace(shifted(edit.span, at), edit.text)));
         self.rename(&event, &kind, frame, at, &mut edits);
         let picture = event.given.picture(self.wanted);
         if let Some(picture) = &picture {
@@ -243,10 +244,6 @@ impl Rewriter {
         }
         if matches!(self.family, Family::VideoA | Family::Content) {
             match event.usage {
-                Some(usage) if usage.shape() == Shape::Object => {
-                    let totals = usage::complete(usage).into_iter();
-                    edits.extend(totals.map(|it| Edit::replace(shifted(it.span, at), it.text)));
-                }
                 Some(usage) if usage.is_null() => {
                     edits.push(Edit::replace(shifted(usage.span(), at), usage::NONE));
                 }

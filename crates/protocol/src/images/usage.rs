@@ -1,8 +1,12 @@
 //! Reads the usage of image answers: tokens by modality, or the cost that the upstream reports.
 
-use crate::json::patch::Edit;
-use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use bytes::Bytes;
+
+use super::family::Family;
+use crate::json::patch::{self, Edit};
+use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 use crate::tool::ToolCalls;
+use crate::usage::costs::{self, USD_TICKS};
 use crate::usage::{InclusiveCounts, Usage, count};
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
             reported.tools.read(cursor, "")?;
         } else {
             let value = cursor.value()?;
-            if name.is("cost_in_usd_ticks") {
+            if name.is(USD_TICKS) {
                 reported.usd_ticks = count(value);
                 malformed |= reported.usd_ticks.is_none() && !value.is_null();
             }
@@ -81,8 +85,29 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     (reported.tokens.is_some() || reported.usd_ticks.is_some()).then_some(reported)
 }
 
+/// Makes a usage object one for clients: without what the call cost the operator, and with the totals that the
+/// upstreams of two families leave out.
+pub(super) fn shown(usage: Raw<'_>, family: Family) -> Vec<Edit> {
+    let totals = |usage: Raw<'_>| match family {
+        Family::VideoA | Family::Content if usage.shape() == Shape::Object => complete(usage),
+        _ => Vec::new(),
+    };
+    let ticks = (family == Family::VideoA).then_some(USD_TICKS);
+    if !costs::has_costs_besides(usage.text(), ticks) {
+        return totals(usage);
+    }
+    // The value has been read before, so there are no errors.
+    let left = Bytes::from(costs::without_costs_besides(usage.text(), ticks).unwrap_or_default());
+    let value = utf8(&left).and_then(|text| Cursor::new(text).value());
+    let edits = value.map(totals).unwrap_or_default();
+    vec![Edit::replace(
+        usage.span(),
+        patch::apply(&left, edits).to_vec(),
+    )]
+}
+
 /// Adds the totals that a usage object leaves out or sets to `null`. Reported values do not change.
-pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
+fn complete(usage: Raw<'_>) -> Vec<Edit> {
     let offset = usage.span().start;
     let mut reported = [None; 3];
     let read = Cursor::new(usage.text()).object(|cursor, name| {
@@ -173,6 +198,32 @@ mod tests {
             let out = patch::apply(&usage.to_owned().into(), edits);
             assert_eq!(out, expected);
         }
+    }
+
+    #[test]
+    fn costs_are_shown_by_one_family() {
+        let usage = r#"{"cost":0.1,"total_tokens":9,"cost_details":{"a":1},"cost_in_usd_ticks":4,"output_tokens":9}"#;
+        for (family, expected) in [
+            (Family::Gpt, r#"{"total_tokens":9,"output_tokens":9}"#),
+            (Family::Unknown, r#"{"total_tokens":9,"output_tokens":9}"#),
+            (
+                Family::Content,
+                r#"{"input_tokens":0,"total_tokens":9,"output_tokens":9}"#,
+            ),
+            (
+                Family::VideoA,
+                r#"{"input_tokens":0,"total_tokens":9,"cost_in_usd_ticks":4,"output_tokens":9}"#,
+            ),
+        ] {
+            let edits = shown(Cursor::new(usage).value().unwrap(), family);
+            let out = patch::apply(&usage.to_owned().into(), edits);
+            assert_eq!(out, expected, "{family:?}");
+        }
+        let reported = read(Cursor::new(usage).value().unwrap()).unwrap();
+        assert_eq!(reported.usd_ticks, Some(4));
+        let only = r#"{"cost":1}"#;
+        let edits = shown(Cursor::new(only).value().unwrap(), Family::Content);
+        assert_eq!(patch::apply(&only.to_owned().into(), edits), NONE);
     }
 
     #[test]

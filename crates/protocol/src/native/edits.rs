@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::inspection::Inspection;
-use super::usage_costs;
 use crate::answer_layout::{
     AnswerLayout, IdentityJson, IdentityMember, IdentitySet, MemberSet, Output, is_vendor_member,
 };
 use crate::json::patch::{Edit, cut_members};
 use crate::json::{Cursor, SyntaxError};
+use crate::usage::costs;
 
 /// The new value of a member: a part of our identity, a usage report without costs, or `null` for a
 /// usage report that is hidden from the client.
@@ -22,7 +22,7 @@ pub(super) fn replacement<'a>(
 ) -> Result<Cow<'a, [u8]>, SyntaxError> {
     match text.get(span) {
         Some(usage) if name == IdentityMember::Usage && !hides_usage => {
-            Ok(Cow::Owned(usage_costs::without_costs(usage)?))
+            Ok(Cow::Owned(costs::without_costs(usage)?))
         }
         _ => Ok(identity_json.get(name)),
     }

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use super::usage_costs;
 use crate::answer_layout::{
     AnswerLayout, IdentityMember, IdentitySet, MemberSet, Output, is_vendor_member,
 };
 use crate::json::{Cursor, Raw, Shape, SyntaxError, SyntaxErrorKind, Text};
 use crate::rejection;
-use crate::usage::{Usage, count};
+use crate::usage::{Usage, costs, count};
 
 /// The maximum number of members that are replaced in one event. A text with more of them is not in a format
 /// that we know.
@@ -144,7 +143,7 @@ impl<'a> Inspection<'a> {
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
-                if output.hides_usage || usage_costs::has_costs(cursor.since(start)) {
+                if output.hides_usage || costs::has_costs(cursor.since(start)) {
                     self.record_span(IdentityMember::Usage, start..cursor.position())?;
                 }
             }

@@ -19,7 +19,6 @@ mod request;
 mod stream;
 pub(crate) mod stream_body;
 mod token_count;
-mod usage_costs;
 
 pub use crate::answer_layout::Identity;
 pub use crate::answer_summary::AnswerSummary;

@@ -13,7 +13,7 @@ const GPT: &str = concat!(
 );
 const CONTENT: &str = concat!(
     "event: image_generation.partial_succeeded\ndata: {\"type\":\"image_generation.partial_succeeded\",\"model\":\"hidden\",\"image_index\":0,\"url\":\"https://a\",\"size\":\"2048x2048\"}\n\n",
-    "event: image_generation.partial_failed\ndata: {\"type\":\"image_generation.partial_failed\",\"model\":\"hidden\",\"image_index\":1,\"error\":{\"code\":\"c\",\"message\":\"host api.v.example broke\"}}\n\n",
+    "event: image_generation.partial_failed\ndata: {\"type\":\"image_generation.partial_failed\",\"model\":\"hidden\",\"image_index\":1,\"error\":{\"code\":\"invalid_image\",\"message\":\"host api.v.example broke\",\"request_id\":\"r\",\"details\":{\"host\":\"api.v.example\"}}}\n\n",
     "event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"model\":\"hidden\",\"usage\":{\"generated_images\":1,\"output_tokens\":4,\"total_tokens\":4}}\n\n",
     "data: [DONE]\n\n",
 );
@@ -82,7 +82,7 @@ fn a_completion_without_a_picture_gets_the_last_one() {
     data: {"type":"image_generation.partial_succeeded","model":"maker/m","image_index":0,"url":"https://a","size":"2048x2048"}
 
     event: image_generation.partial_failed
-    data: {"type":"image_generation.partial_failed","model":"maker/m","image_index":1,"error":{"code":"c","message":"This picture could not be made."}}
+    data: {"type":"image_generation.partial_failed","model":"maker/m","image_index":1,"error":{"code":"invalid_image","message":"This picture could not be made."}}
 
     event: image_generation.completed
     data: {"url":"https://a","type":"image_generation.completed","model":"maker/m","usage":{"input_tokens":0,"generated_images":1,"output_tokens":4,"total_tokens":4}}
@@ -158,6 +158,29 @@ fn a_completion_reports_its_totals_and_tools() {
         };
         assert_eq!(summary.tools.get(Tool::WebSearch), searches);
     }
+}
+
+#[test]
+fn the_upstreams_cost_is_billed_and_not_shown() {
+    let costs = r#""usage":{"cost":0.1,"cost_in_usd_ticks":7,"cost_details":{"x":1},"#;
+    let preview = r#"{"type":"image_generation.partial_image","usage":{"cost":1,"x":2},"#;
+    for (family, stream) in [(Family::Gpt, GPT), (Family::Content, CONTENT)] {
+        let (_, expected, _) = run(family, stream, usize::MAX);
+        let stream = stream.replace(r#""usage":{"#, costs);
+        let (result, text, summary) = run(family, &stream, usize::MAX);
+        assert_eq!((result, text), (Ok(()), expected));
+        assert_eq!(summary.pictures.unwrap().usd_ticks, Some(7));
+    }
+    let stream = GPT.replace(r#"{"type":"image_generation.partial_image","#, preview);
+    let (_, text, _) = run(Family::Gpt, &stream, usize::MAX);
+    assert_eq!(text, stream.replace(r#""cost":1,"#, ""));
+    // Clients of this family read this cost.
+    let stream = GPT.replace(r#""usage":{"#, costs);
+    let (_, text, _) = run(Family::VideoA, &stream, usize::MAX);
+    assert!(
+        text.contains(r#""usage":{"cost_in_usd_ticks":7,"input_tokens":5"#),
+        "{text}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::needle::Needle;
 const COSTS: [&str; 8] = [
     "cost",
     "cost_details",
-    "cost_in_usd_ticks",
+    USD_TICKS,
     "estimated_cost",
     "is_byok",
     "response_cost",
@@ -16,17 +16,25 @@ const COSTS: [&str; 8] = [
     "upstream_inference_cost",
 ];
 
+/// The cost that video-A reports, which its clients read (`docs/api/images.md`, `docs/api/video-a.md`).
+pub(crate) const USD_TICKS: &str = "cost_in_usd_ticks";
+
 /// Each name in [`COSTS`] contains one of these words.
 static COST_NEEDLES: [Needle; 2] = [Needle::new("cost"), Needle::new("byok")];
 
 /// Whether a report has members that the client must not see.
-pub(super) fn has_costs(report: &str) -> bool {
+pub(crate) fn has_costs(report: &str) -> bool {
+    has_costs_besides(report, None)
+}
+
+/// Like [`has_costs`], for a protocol whose clients read the cost with the name `shown`.
+pub(crate) fn has_costs_besides(report: &str, shown: Option<&str>) -> bool {
     if !may_have_costs(report.as_bytes()) {
         return false;
     }
     let mut found = false;
     // The text has been checked already.
-    let _ = each(report, |name, _| found |= !is_shown(name));
+    let _ = each(report, |name, _| found |= !is_shown(name, shown));
     found
 }
 
@@ -37,10 +45,19 @@ fn may_have_costs(report: &[u8]) -> bool {
     has_escapes || COST_NEEDLES.iter().any(|needle| needle.is_in(report))
 }
 
-pub(super) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
+/// The report without its costs.
+pub(crate) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
+    without_costs_besides(report, None)
+}
+
+/// Like [`without_costs`], for a protocol whose clients read the cost with the name `shown`.
+pub(crate) fn without_costs_besides(
+    report: &str,
+    shown: Option<&str>,
+) -> Result<Vec<u8>, SyntaxError> {
     let mut out = vec![b'{'];
     each(report, |name, value| {
-        if is_shown(name) {
+        if is_shown(name, shown) {
             if out.len() > 1 {
                 out.push(b',');
             }
@@ -64,8 +81,9 @@ fn each<'a>(report: &'a str, mut note: impl FnMut(Text<'a>, Raw<'a>)) -> Result<
     })
 }
 
-fn is_shown(name: Text<'_>) -> bool {
-    !COSTS.contains(&&*name.decode_lossy())
+fn is_shown(name: Text<'_>, shown: Option<&str>) -> bool {
+    let name = &*name.decode_lossy();
+    !COSTS.contains(&name) || shown == Some(name)
 }
 
 #[cfg(test)]
@@ -102,5 +120,18 @@ mod tests {
                 assert_eq!(without_costs(report).unwrap(), shown.as_bytes());
             }
         }
+    }
+
+    #[test]
+    fn one_protocol_shows_one_cost() {
+        let shown = Some(USD_TICKS);
+        let ticks = r#"{"cost_in_usd_ticks":4}"#;
+        assert!(has_costs(ticks) && !has_costs_besides(ticks, shown));
+        let both = r#"{"cost_in_usd_ticks":4,"cost":1}"#;
+        assert!(has_costs_besides(both, shown));
+        assert_eq!(
+            without_costs_besides(both, shown).unwrap(),
+            ticks.as_bytes()
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The answer layout of Messages: where answers and events hold identity, usage, output and the end.
 
+use super::response::stop::CATEGORIES;
 use super::usage::read_usage;
 use crate::answer_layout::{AnswerLayout, MemberSet, Output, StreamEnd, fill_index};
 use crate::count::Counter;
@@ -116,15 +117,6 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
     }
     Ok(())
 }
-
-/// The known categories of a refusal, which clients may see.
-const CATEGORIES: [&str; 5] = [
-    "bio",
-    "cyber",
-    "frontier_llm",
-    "general_harms",
-    "reasoning_extraction",
-];
 
 /// Cleans the details of a refusal, except for a known category. The explanation in them is the
 /// vendor's text and may identify the vendor.

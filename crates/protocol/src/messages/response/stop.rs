@@ -4,7 +4,16 @@ use crate::canon::Stop;
 use crate::json::Raw;
 use crate::json::write::Object;
 use crate::messages::fields::Fields;
-use crate::scrub::{Names, explain};
+use crate::scrub::{Names, explain, explain_code};
+
+/// The known categories of a refusal, which clients may see.
+pub(in crate::messages) const CATEGORIES: [&str; 5] = [
+    "bio",
+    "cyber",
+    "frontier_llm",
+    "general_harms",
+    "reasoning_extraction",
+];
 
 /// Collects the members that describe the end of an answer.
 #[derive(Debug, Default)]
@@ -40,8 +49,8 @@ impl Ending {
             Some("pause_turn") => Stop::Paused,
             Some("model_context_window_exceeded") => Stop::ContextFull,
             Some("refusal") => {
-                let category = self.category;
-                // This is the vendor's text, and it may identify the vendor.
+                // These are the vendor's texts, and they may identify the vendor.
+                let category = self.category.filter(|category| is_shown(category));
                 let explanation = self.explanation.as_deref();
                 let explanation = explanation.and_then(|text| explain(text, Names::default()));
                 return (Stop::Refusal { category }, explanation);
@@ -52,6 +61,11 @@ impl Ending {
         };
         (stop, None)
     }
+}
+
+/// Whether clients may see the category of a refusal: a known one, or one of plain words.
+fn is_shown(category: &str) -> bool {
+    CATEGORIES.contains(&category) || explain_code(category, Names::default()).is_some()
 }
 
 /// Writes the members that describe the end.
@@ -88,4 +102,28 @@ pub(in crate::messages) fn write(it: &mut Object<'_>, stop: &Stop) {
                 .null("explanation");
         }),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Cursor;
+
+    #[test]
+    fn a_refusal_shows_a_known_category_or_plain_words() {
+        for (category, is_shown) in CATEGORIES.map(|known| (known, true)).into_iter().chain([
+            ("content_policy", true),
+            ("acme_zork_7", false),
+            ("anthropic_policy", false),
+            ("see https://policy.acme.xyz", false),
+        ]) {
+            let details = format!(r#"{{"category":"{category}","explanation":"Zork says no"}}"#);
+            let mut ending = Ending::default();
+            for (name, value) in [("stop_reason", "\"refusal\""), ("stop_details", &details)] {
+                ending.note(name, Cursor::new(value).value().unwrap());
+            }
+            let category = is_shown.then(|| category.to_owned());
+            assert_eq!(ending.stop(false).0, Stop::Refusal { category });
+        }
+    }
 }

@@ -79,7 +79,8 @@ fn any_answer() -> impl Strategy<Value = Response> {
         1 => Just(Stop::Length),
         1 => Just(Stop::ContextFull),
         1 => Just(Stop::Paused),
-        1 => prop::option::of("[a-z]{3}").prop_map(|category| Stop::Refusal { category }),
+        1 => prop::option::of(prop::sample::select(vec!["bio", "cyber", "frontier_llm"]))
+            .prop_map(|category| Stop::Refusal { category: category.map(str::to_owned) }),
     ];
     (prop::collection::vec(any_block(), 0..6), stop, any_usage()).prop_map(
         |(blocks, stop, usage)| {

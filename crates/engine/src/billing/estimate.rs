@@ -53,9 +53,9 @@ impl Estimate {
         };
         let output_bound = ledger::bound_meter(&bound, 0).output;
         let worst = WorstCase {
-            image_input_tokens: 0,
-            input_tokens: most_input(&head.input, profile),
-            output_tokens: match output_possible {
+            image_input: 0,
+            input: most_input(&head.input, profile),
+            output: match output_possible {
                 Some(possible) if !keeps_output_limit => possible,
                 _ => output_bound,
             },
@@ -67,7 +67,7 @@ impl Estimate {
         }
         Self {
             reserved,
-            tokens_possible: possible_input(worst.input_tokens, profile)
+            tokens_possible: possible_input(worst.input, profile)
                 .saturating_add(output_possible.unwrap_or(output_bound)),
             worst: Some(worst),
             output_bound,
@@ -92,9 +92,9 @@ impl Estimate {
             context_fill: input_tokens.saturating_sub(input.tokens),
             // The request may contain many inputs, and each of them may fill the context.
             worst: Some(WorstCase {
-                image_input_tokens: 0,
-                input_tokens: most,
-                output_tokens: 0,
+                image_input: 0,
+                input: most,
+                output: 0,
             }),
             tokens_possible: possible_input(most, profile),
             metering: Metering::Tokens {
@@ -144,9 +144,9 @@ impl Estimate {
         Self {
             reserved: metering.bound(&prompt, &model.price),
             worst: Some(WorstCase {
-                image_input_tokens: metering.source_tokens.saturating_mul(SOURCE_FIDELITY_MAX),
-                input_tokens: prompt_tokens_max,
-                output_tokens: 0,
+                image_input: metering.source_tokens.saturating_mul(SOURCE_FIDELITY_MAX),
+                input: prompt_tokens_max,
+                output: 0,
             }),
             tokens_possible: context
                 .max(prompt_tokens_max)
@@ -193,14 +193,14 @@ impl Estimate {
         };
         let image_price = price.unit_price(PriceKey::ImageInput);
         if image_price.or(price.unit_price(PriceKey::Input)).is_some() {
-            most.image_input = most.image_input.max(worst.image_input_tokens);
+            most.image_input = most.image_input.max(worst.image_input);
         }
         // Text may have no price if pictures are billed one by one.
         if price.unit_price(PriceKey::Input).is_some() {
-            *input = (*input).max(worst.input_tokens);
+            *input = (*input).max(worst.input);
         }
         if price.unit_price(PriceKey::Output).is_some() {
-            most.output = most.output.max(worst.output_tokens);
+            most.output = most.output.max(worst.output);
         }
         let most = ledger::hold_of(price, &most)?;
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
@@ -235,10 +235,10 @@ impl Estimate {
 /// The maximum number of tokens that a call may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorstCase {
-    pub(crate) input_tokens: u64,
+    pub(crate) input: u64,
     /// The tokens of the source pictures of a picture.
-    pub(crate) image_input_tokens: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) image_input: u64,
+    pub(crate) output: u64,
 }
 
 /// How many times the usual tokens a source picture takes at the highest fidelity (16,384 instead of 1,600).

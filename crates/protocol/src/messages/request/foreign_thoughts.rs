@@ -4,10 +4,11 @@
 //! thinking blocks with signatures that the gateway wrapped, or without a signature if the model
 //! gave none. A Messages upstream would refuse them.
 //!
-//! Some compatible engines never sign their thoughts, so they lose their own ones too. Nothing in a
-//! request tells them apart, and the two losses differ: an engine that signs nothing checks
-//! nothing and can answer without its earlier thoughts, but a vendor that checks signatures would
-//! refuse every later turn of the conversation.
+//! Some compatible engines never sign their own thoughts, and nothing in a request tells these
+//! apart. Such an engine needs only the thoughts of the answer that it has not finished: those that
+//! came after the last words of the user, between calls of tools. So thoughts without a signature
+//! stay there. A vendor that checks signatures would refuse that answer with or without them, but
+//! no later one.
 
 use std::ops::Range;
 
@@ -27,24 +28,43 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
         return edits;
     }
     let mut list = List::default();
+    let mut history = Vec::new();
     // The caller has validated the JSON. If `messages` is not a list, there is nothing to remove.
     let _ = each_item(messages, |message| {
         let [role, content] = members(message, ["role", "content"])?;
-        let blocks = match content {
-            Some(content) if content.shape() == Shape::Array => {
-                blocks(content, is_text(role, "assistant"))?
-            }
-            _ => List::default(),
-        };
+        let content = content.filter(|content| content.shape() == Shape::Array);
+        history.push((message, role, content));
+        Ok(())
+    });
+    let last_words = history
+        .iter()
+        .rposition(|(_, role, content)| is_text(*role, "user") && !content.is_some_and(is_results));
+    for (at, (message, role, content)) in history.into_iter().enumerate() {
+        let is_finished = last_words.is_some_and(|last| at < last);
+        let blocks = content
+            .and_then(|content| blocks(content, is_finished && is_text(role, "assistant")).ok())
+            .unwrap_or_default();
         let says_something = blocks.kept.is_empty() || blocks.kept.contains(&true);
         if says_something {
             edits.extend(blocks.edits());
         }
         list.push(message, says_something);
-        Ok(())
-    });
+    }
     edits.extend(list.edits());
     edits
+}
+
+/// Whether the content of a message is results of tools and nothing else.
+fn is_results(content: Raw<'_>) -> bool {
+    let mut any = false;
+    let mut all = true;
+    let _ = each_item(content, |block| {
+        let [kind] = members(block, ["type"])?;
+        any = true;
+        all &= is_text(kind, "tool_result");
+        Ok(())
+    });
+    any && all
 }
 
 /// The items of a list, and which of them are kept.
@@ -68,12 +88,12 @@ impl List {
 }
 
 /// The blocks of one message's content.
-fn blocks(content: Raw<'_>, by_assistant: bool) -> Result<List, SyntaxError> {
+fn blocks(content: Raw<'_>, removes_unsigned: bool) -> Result<List, SyntaxError> {
     let mut list = List::default();
     each_item(content, |block| {
         let [kind, signature] = members(block, ["type", "signature"])?;
         let is_removed = is_text(kind, "thinking")
-            && (is_foreign(signature) || by_assistant && is_missing(signature));
+            && (is_foreign(signature) || removes_unsigned && is_missing(signature));
         list.push(block, !is_removed);
         Ok(())
     })?;

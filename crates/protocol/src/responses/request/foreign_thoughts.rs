@@ -30,19 +30,19 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
     let walked = Cursor::new(input.text()).array(|cursor| {
         let item = Item::read(cursor.value()?.moved(input.span().start))?;
         spans.push(item.raw.span());
-        kept.push(match item.fate(public_model) {
-            Fate::Unwrapped(place, opaque) => {
+        kept.push(match item.treatment(public_model) {
+            Treatment::Unwrapped(place, opaque) => {
                 let mut text = Vec::new();
                 write_string(&mut text, &opaque.text);
                 edits.push(Edit::replace(place, text));
                 true
             }
-            Fate::Foreign => false,
-            Fate::Unreadable => {
+            Treatment::Foreign => false,
+            Treatment::Unreadable => {
                 lost_reasoning = true;
                 false
             }
-            Fate::Kept => {
+            Treatment::Kept => {
                 lost_reasoning &= !item.is("reasoning");
                 if lost_reasoning && item.can_lose_id() {
                     item.cut_id(&mut edits)?;
@@ -59,7 +59,7 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
 }
 
 /// What becomes of an item.
-enum Fate {
+enum Treatment {
     Kept,
     /// The value at this place is replaced by the one that the model made.
     Unwrapped(Range<usize>, Opaque),
@@ -111,19 +111,19 @@ impl<'a> Item<'a> {
         text.is_some_and(|text| text.is(kind))
     }
 
-    fn fate(&self, public_model: &str) -> Fate {
+    fn treatment(&self, public_model: &str) -> Treatment {
         if let Some((place, opaque)) = self.wrapped() {
             let own = opaque.model.is_empty() || *opaque.model == *public_model;
             return match opaque.origin {
-                Dialect::Responses if own => Fate::Unwrapped(place, opaque),
-                _ => Fate::Foreign,
+                Dialect::Responses if own => Treatment::Unwrapped(place, opaque),
+                _ => Treatment::Foreign,
             };
         }
         // Engines that do not encrypt their reasoning send it as plain content, and read it back.
         if self.is("reasoning") && !is_filled(self.encrypted) && !is_filled(self.content) {
-            return Fate::Unreadable;
+            return Treatment::Unreadable;
         }
-        Fate::Kept
+        Treatment::Kept
     }
 
     fn wrapped(&self) -> Option<(Range<usize>, Opaque)> {

@@ -300,6 +300,12 @@ fn thoughts_without_a_signature_are_not_sent() {
             if is_sent { &*lone } else { gone },
             "{signature}"
         );
+        // An engine that signs nothing may need the thoughts of the answer that it has not finished.
+        let results =
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1"}]}"#;
+        let unfinished = body("assistant", &[thought, call])
+            .replace(r#"{"role":"user","content":"So?"}"#, results);
+        assert_eq!(sent(&unfinished), unfinished, "{signature}");
         // Thoughts of users are mistakes, which the upstream explains.
         let of_user = body("user", &[thought, text]);
         assert_eq!(sent(&of_user), of_user, "{signature}");

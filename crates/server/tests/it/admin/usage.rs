@@ -178,13 +178,13 @@ async fn the_charge_of_a_task_counts_in_usage_and_makes_no_second_call() {
     videos::wait_for_end(&gateway, &key, &done).await;
     let refused = videos::create(&gateway, &key, &videos::video_body("[refuse]")).await;
     videos::wait_for_end(&gateway, &key, &refused).await;
-    let charged = gateway.usage(&key).await;
-    assert!(charged > 0);
+    let charged = gateway.usage(&key).await.to_string();
+    assert_ne!(charged, "0");
     for by in ["model,channel", "key,endpoint", "wallet,model"] {
         let row = eventually("the charge", async || {
             let report = admin.get(&format!("/usage?by={by}")).await;
             let rows = report["data"].as_array().unwrap();
-            let is_charged = |row: &&Value| row["charge_micro"] == charged.to_string();
+            let is_charged = |row: &&Value| row["charge_micro"] == *charged;
             let row = rows.iter().find(is_charged)?;
             // The creations are in the same row as the charge.
             assert_eq!(rows.len(), 1, "{report}");

@@ -459,8 +459,19 @@ async fn no_answer_tells_who_gave_it() {
         "data": [{ "object": "embedding", "index": 0, "embedding": [1.0], "id": code, "model": NAME }] });
     let heard =
         json!({ "id": code, "text": "hi", "duration": 1.0, "model": NAME, "request_id": code });
+    let pictures = json!({ "id": code, "created": 1, "model": NAME, "request_id": code,
+        "data": [{ "b64_json": "iVBORw0KGgo=", "id": code },
+            { "error": { "code": code, "message": planted.text, "request_id": code, "details": [{ "host": code }] } }],
+        "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "cost_details": { "provider": code } } });
+    let timed =
+        json!({ "id": code, "audio": "AAAA", "model": NAME, "request_id": code, "server": code });
     let requests = requests(&key);
-    for (at, body) in [(3, vectors.to_string()), (6, heard.to_string())] {
+    for (at, body) in [
+        (0, pictures.to_string()),
+        (3, vectors.to_string()),
+        (5, timed.to_string()),
+        (6, heard.to_string()),
+    ] {
         canned.answers(200, "application/json", &body);
         let answer = gateway.send(&requests[at]).await.ok();
         planted.assert_hidden(&body, &answer);

@@ -9,6 +9,12 @@ const BUTTONS = [
   ['settings', 'Create token', 'owner', '/tokens'], ['alerts', 'Add webhook', 'operator', '/alerts'], ['playground', 'Send', 'operator', '/models'],
 ];
 
+/** An address that opens a form, its title, the lowest role that may use it, and the resource that it needs. */
+const FORMS = [
+  ['wallets?create=1', 'Create a wallet', 'operator', '/wallets'], ['keys?create=1', 'Create a key', 'operator', '/keys'],
+  ['channels?add=1', 'Add a channel', 'owner', '/config'], ['settings?tab=tokens&create=1', 'Create an admin token', 'owner', '/tokens'],
+];
+
 export async function access(stage, check) {
   await check('access: a wrong token is refused with a sentence', async () => {
     const window = await openWindow(stage.browser, { hosts: stage.hosts });
@@ -34,9 +40,11 @@ export async function access(stage, check) {
     const window = await openWindow(stage.browser, { hosts: stage.hosts });
     window.allow('401');
     await signIn(stage, window.page, stage.tokens.viewer);
+    await window.page.evaluate(() => sessionStorage.setItem('payer', 'key_of_another_user'));
     await window.page.getByRole('button', { name: 'viewer' }).click();
     await window.page.getByRole('button', { name: 'Sign out' }).click();
     await window.page.getByLabel('Admin token').waitFor();
+    assert(await window.page.evaluate(() => sessionStorage.length) === 0, 'the browser tab keeps the key that pays');
     await window.page.reload();
     await window.page.getByLabel('Admin token').waitFor();
     assertNoProblems(window);
@@ -60,6 +68,13 @@ export async function access(stage, check) {
         const shown = await window.page.getByRole('button', { name, exact: true }).count() > 0;
         const wanted = ROLES.indexOf(role) >= ROLES.indexOf(least);
         assert(shown === wanted, `${page}: “${name}” is ${shown ? '' : 'not '}there`);
+      }
+      for (const [address, title, least] of FORMS.filter(([, , , resource]) => stage.serves(resource))) {
+        await window.page.goto('about:blank');
+        await window.page.goto(`${stage.origin}/#/${address}`);
+        await settled(window.page);
+        if (ROLES.indexOf(role) >= ROLES.indexOf(least)) await window.page.getByRole('dialog', { name: title }).waitFor();
+        else assert(!await window.page.locator('dialog').count(), `${address} opens a form`);
       }
       assertNoProblems(window);
       await window.close();

@@ -45,6 +45,23 @@ export async function play(stage, check) {
       assertNoProblems(window);
     });
   }
+  await check('play: while a call runs, Ctrl-Enter sends no other', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${stage.origin}/#/playground?model=sim/chat`);
+    await settled(page);
+    let sent = 0;
+    let answer;
+    const held = new Promise((resolve) => { answer = resolve; });
+    await page.route('**/admin/v1/play/**', async (route) => { sent += 1; await held; await route.continue(); });
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('button', { name: 'Stop' }).waitFor();
+    await page.getByLabel('Prompt').press('Control+Enter');
+    answer();
+    await page.getByText('ended after').waitFor();
+    assert(sent === 1, `${sent} calls were sent`);
+    await page.unroute('**/admin/v1/play/**');
+    assertNoProblems(window);
+  });
   await check('play: a picture is shown', async () => {
     await page.goto('about:blank');
     await page.goto(`${stage.origin}/#/playground`);

@@ -137,11 +137,22 @@ export async function vendor(stage, check) {
     await dialog.getByRole('button', { name: 'Type its models' }).click();
     await dialog.getByLabel('Search the models').fill('large-model');
     await dialog.getByRole('button', { name: 'Add large-model' }).click();
+    // What was typed in stays if the account changes, and goes with the vendor, as does the key.
+    await dialog.getByRole('textbox', { name: /^Key for a trial/ }).fill(KEY);
+    await dialog.getByRole('button', { name: 'See its models' }).waitFor();
+    assert(await dialog.getByRole('checkbox', { name: 'large-model' }).isChecked(), 'the model is gone');
     const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'PUT'), dialog.getByRole('button', { name: 'Save channel' }).click()]);
     const { channels } = request.postDataJSON();
     const saved = channels.find(({ name }) => name === 'named');
     assert(JSON.stringify(saved.credential) === '{"env":"OPENAI_API_KEY"}', JSON.stringify(saved));
+    assert(!request.postData().includes(KEY), 'the key for a trial is saved');
     await dialog.locator('.field .problem', { hasText: 'may not be named' }).waitFor();
+    await dialog.getByLabel('Vendor').selectOption('sim');
+    assert(await place.inputValue() === 'none', `the place is ${await place.inputValue()}`);
+    assert(await dialog.getByRole('button', { name: 'See its models' }).isEnabled(), 'a vendor without a key cannot be asked');
+    await dialog.getByLabel('Vendor').selectOption('openai');
+    assert(await dialog.getByRole('textbox', { name: /^Key for a trial/ }).inputValue() === '', 'the key is kept for another vendor');
+    assert(!await dialog.getByRole('checkbox').count(), 'a model of another vendor is kept');
     await page.unroute(isConfig);
     window.allow();
     assertNoProblems(window);

@@ -60,11 +60,15 @@ function Shortcuts({ close }) {
 
 const READY_MS = 30_000;
 
-/** Whether the gateway is ready: as the session said at first, then as it says from time to time. */
-function useReady(first) {
+/** Whether the gateway is ready: as the session said at first, then as it says from time to time. `end` is called if the session has ended. */
+function useReady(first, end) {
   const [ready, setReady] = useState(first);
   useEffect(() => {
-    const look = () => document.hidden || get('/session').then((now) => setReady(now.ready), () => setReady(false));
+    const failed = ({ status }) => {
+      if (status === 401) end();
+      else if (!status || status >= 500) setReady(false);
+    };
+    const look = () => document.hidden || get('/session').then((now) => setReady(now.ready), failed);
     const timer = setInterval(look, READY_MS);
     return () => clearInterval(timer);
   }, []);
@@ -88,12 +92,12 @@ function Page({ route }) {
   return html`<${module.View} rest=${route.rest} query=${route.query} />`;
 }
 
-function Shell({ session, signOut }) {
+function Shell({ session, signOut, end }) {
   const route = useRoute();
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const [connected, setConnected] = useState(true);
-  const ready = useReady(session.ready);
+  const ready = useReady(session.ready, end);
   const listeners = useMemo(() => new Set(), []);
   const subscribe = useCallback((listener) => { listeners.add(listener); return () => listeners.delete(listener); }, []);
   const live = useMemo(() => ({ subscribe, connected }), [connected]);
@@ -101,9 +105,13 @@ function Shell({ session, signOut }) {
   useEffect(() => {
     const press = (event) => {
       const typing = event.target.closest('input, textarea, select');
+      // The palette leads to another page, so it must not open above a form or a secret that is shown once.
+      const isCovered = document.querySelector('dialog[open]');
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
-        setPalette(true);
+        if (!isCovered) setPalette(true);
+      } else if (isCovered) {
+        return;
       } else if (event.key === '?' && !typing) {
         setHelp(true);
       } else if (event.key === '/' && !typing) {
@@ -153,22 +161,27 @@ function App() {
     setCsrf(answer.csrf);
     setSession({ ...answer, can: (role) => covers(answer.role, role) });
   };
-  const resume = () => get('/session').then(begin, (failure) => (failure.status === 401 ? setSession(null) : setError(failure)));
+  // The browser tab keeps nothing for the next user, such as the key that pays in the playground.
+  const end = () => {
+    sessionStorage.clear();
+    setCsrf(null);
+    setSession(null);
+  };
+  const resume = () => get('/session').then(begin, (failure) => (failure.status === 401 ? end() : setError(failure)));
   useEffect(() => {
-    whenSignedOut(() => setSession(null));
+    whenSignedOut(end);
     // A sign-in link opens a new session, even if someone is signed in.
-    if (read().page === 'sign-in') setSession(null);
+    if (read().page === 'sign-in') end();
     else resume();
   }, []);
   const signOut = async () => {
     await remove('/session').catch(() => null);
-    setCsrf(null);
-    setSession(null);
+    end();
   };
   if (error) return html`<div class="page"><${Problem} error=${error} retry=${() => { setError(null); resume(); }} /></div>`;
   if (session === undefined) return null;
   if (session === null) return html`<${SignIn} begin=${begin} />`;
-  return html`<${Shell} session=${session} signOut=${signOut} />`;
+  return html`<${Shell} session=${session} signOut=${signOut} end=${end} />`;
 }
 
 applyTheme(theme());

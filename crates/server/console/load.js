@@ -33,10 +33,10 @@ export function useLoad(fetchValue, depends, { every } = {}) {
 /** The maximum number of times that a search without results is continued before the page shows an empty list. */
 const CONTINUED_MAX = 20;
 
-/** One page. A long search may answer without rows but with a cursor to continue. */
-async function fetchPage(path, query) {
+/** The first page with a row that `fits`. A long search may answer without rows but with a cursor to continue. */
+export async function fetchPage(path, query, fits = () => true) {
   let page = await get(path, query);
-  for (let times = 0; !page.data.length && page.next_cursor && times < CONTINUED_MAX; times += 1) {
+  for (let times = 0; !page.data.some(fits) && page.next_cursor && times < CONTINUED_MAX; times += 1) {
     page = await get(path, { ...query, cursor: page.next_cursor });
   }
   return page;

@@ -3,8 +3,9 @@
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { get } from '../api.js';
 import { ago, whenExactly } from '../format.js';
-import { useLoad } from '../load.js';
+import { fetchPage, useLoad } from '../load.js';
 import { Icon } from './icon.js';
+import { toast } from './toast.js';
 
 /** A button; `kind` is `primary`, `danger` or `plain`. */
 export function Button({ kind = '', icon, small, busy, children, ...rest }) {
@@ -31,7 +32,7 @@ const PICKER_ROWS = 50;
  */
 export function Picker({ path, label, hint, chosen, choose, title, fits = () => true }) {
   const [text, setText] = useState('');
-  const list = useLoad(() => get(path, { q: text.trim(), limit: PICKER_ROWS }), [path, text.trim()]);
+  const list = useLoad(() => fetchPage(path, { q: text.trim(), limit: PICKER_ROWS }, fits), [path, text.trim()]);
   const found = list.value?.data.filter(fits) ?? [];
   const isFound = found.some(({ id }) => id === chosen);
   // The chosen row is offered even if it is not among those found.
@@ -42,15 +43,19 @@ export function Picker({ path, label, hint, chosen, choose, title, fits = () => 
     else if (!chosen && !text && !list.value?.next_cursor && found.length === 1) choose(found[0].id);
   }, [chosen, isGone, list.value]);
   const rows = other.value && !isFound && other.value.id === chosen ? [other.value, ...found] : found;
-  const problem = (list.error ?? other.error)?.message ?? (list.value && !rows.length && (text ? 'Nothing has this name.' : 'There is none yet: create one first.'));
-  const isLong = list.value?.next_cursor || text;
+  const isMore = list.value?.next_cursor;
+  const problem = list.value && !rows.length && (isMore ? 'None was found so far: search for its name.' : text ? 'Nothing has this name.' : 'There is none yet: create one first.');
+  const isLong = isMore || text;
+  // A chosen row that is gone is no failure.
+  const failed = [list, other].find(({ error }) => error && error.status !== 404);
   // Enter in the search must not send the form around it.
   const press = (event) => { if (event.key === 'Enter') event.preventDefault(); };
   return html`<${Field} label=${label} hint=${hint} problem=${problem}>
     <select required value=${chosen} onChange=${(event) => choose(event.target.value)}>
       ${!chosen && html`<option value="" disabled>Choose…</option>`}${rows.map((row) => html`<option key=${row.id} value=${row.id}>${title(row)}</option>`)}</select>
     ${isLong && html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${press} placeholder="Search for others" aria-label="Search for others" />`}
-  <//>`;
+  <//>
+  ${failed && html`<div class="full-width"><${Problem} error=${failed.error} retry=${failed.reload} /></div>`}`;
 }
 
 /** A word with a colour: `good`, `warn`, `bad` or none. */
@@ -131,7 +136,12 @@ export function CopyButton({ text, label = 'Copy' }) {
   const [done, setDone] = useState(false);
   if (!navigator.clipboard) return null;
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      toast('The browser does not let this page copy. Select it and copy it by hand.', 'bad');
+      return;
+    }
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };

@@ -54,7 +54,8 @@ function Account({ presets, preset, places, channels, channel, change, error }) 
     const chosen = presets.find(({ name }) => name === event.target.value);
     // If the preset has no address, suggest the address of another channel with this preset.
     const address = chosen.base_url ? '' : channels.find((other) => other.preset === chosen.name)?.base_url ?? '';
-    change({ ...channel, preset: chosen.name, name: freeName(chosen.name, channels), base_url: address, account: {} });
+    // The key of one vendor must not be sent to another.
+    change({ ...FIRST, preset: chosen.name, name: freeName(chosen.name, channels), base_url: address });
   };
   const set = (member) => (event) => change({ ...channel, [member]: event.target.value });
   const setAccount = (name) => (event) => change({ ...channel, account: { ...channel.account, [name]: event.target.value } });
@@ -81,7 +82,11 @@ export function AddDialog({ channels, close, done }) {
   const presets = useLoad(() => getAll('/presets'), []);
   const config = useLoad(() => get('/config'), []);
   const [filled, setFilled] = useState(FIRST);
+  // The vendor's answer.
   const [found, setFound] = useState(null);
+  // The names that were typed in. With `isTyping`, they can be typed in without a list of the vendor.
+  const [typed, setTyped] = useState([]);
+  const [isTyping, setIsTyping] = useState(false);
   const [picked, setPicked] = useState(new Map());
   const [trial, setTrial] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -109,16 +114,21 @@ export function AddDialog({ channels, close, done }) {
     setError(null);
     // Where the key is kept does not change what the calls of the form answer.
     if (JSON.stringify(channelOf(next)) === JSON.stringify(proposed)) return;
-    // A changed account may have other models, so discard the results.
+    // A changed account may have other models, so discard what the vendor listed. What was typed in stays, unless the vendor is another.
+    const kept = next.preset === channel.preset ? typed : [];
+    setTyped(kept);
+    setIsTyping(kept.length > 0);
     setFound(null);
-    setPicked(new Map());
+    setPicked(new Map([...picked].filter(([id]) => kept.includes(id))));
     setTrial(null);
   };
+  const listed = found?.data ?? [];
+  const models = [...listed, ...typed.filter((name) => !listed.some(({ id }) => id === name)).map((name) => typedModel(name, proposed.name))];
   // Without the key there is nothing to ask the vendor with. The channel can be saved all the same.
   const isUntried = isNamed && preset?.credential && !proposed.credential;
   const look = () => attempt(async () => {
     if (isUntried) {
-      setFound({ ok: false, complete: false, data: [] });
+      setIsTyping(true);
       return;
     }
     const answer = await post('/channels/discover', proposed);
@@ -126,11 +136,11 @@ export function AddDialog({ channels, close, done }) {
     if (!answer.ok) throw new Error(`${answer.message} You can go on with the models below, or change the account.`);
   });
   const type = (name) => {
-    setFound({ ...found, data: [...found.data, typedModel(name, proposed.name)] });
+    setTyped([...typed, name]);
     setPicked(new Map(picked).set(name, {}));
     setTrial(null);
   };
-  const chosen = (found?.data ?? []).filter(({ id }) => picked.has(id)).map((model) => modelToSave(model, picked.get(model.id)));
+  const chosen = models.filter(({ id }) => picked.has(id)).map((model) => modelToSave(model, picked.get(model.id)));
   // There is no cheap trial call for pictures and videos.
   const small = chosen.find(({ entry }) => ['text', 'embedding'].includes(entry.kind));
   const tryOne = () => attempt(async () => {
@@ -143,17 +153,18 @@ export function AddDialog({ channels, close, done }) {
     toast(`Channel ${proposed.name} serves ${chosen.length} ${chosen.length === 1 ? 'model' : 'models'}.`);
     done();
   });
+  const isOpen = found || isTyping;
   return html`<${Dialog} title="Add a channel" className="wide" close=${close}>
     <div class="body">
       <${Account} presets=${presets.value ?? []} preset=${preset} places=${places} channels=${channels} channel=${channel} change=${change} error=${error} />
-      ${found && html`<${ModelPicker} models=${found.data} listed=${found.ok} complete=${found.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
+      ${isOpen && html`<${ModelPicker} models=${models} listed=${found?.ok} complete=${found?.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
       <${Trial} trial=${trial} />
       <${Problem} error=${error ?? presets.error ?? config.error} />
     </div>
     <footer>
       <${Button} onClick=${close}>Cancel<//>
-      ${!found ? html`<${Button} kind="primary" busy=${busy || !proposed.preset || !proposed.name || isNameless} onClick=${look}>${isUntried ? 'Type its models' : 'See its models'}<//>`
-        : html`<${Button} busy=${busy || !small || isUntried} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length || isNameless} onClick=${save}>Save channel<//>`}
+      ${!found && !(isTyping && isUntried) && html`<${Button} kind=${isOpen ? '' : 'primary'} busy=${busy || !proposed.preset || !proposed.name || isNameless} onClick=${look}>${isUntried ? 'Type its models' : 'See its models'}<//>`}
+      ${isOpen && html`<${Button} busy=${busy || !small || isUntried} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length || isNameless} onClick=${save}>Save channel<//>`}
     </footer>
   <//>`;
 }

@@ -82,6 +82,6 @@ export function View({ rest, query }) {
     ${rows.length ? html`<div class="channel-grid">${rows.map((channel) => html`<${ChannelCard} key=${channel.name} channel=${channel} session=${session} reload=${reload} />`)}</div>`
       : html`<${Card}>${rest[0] ? html`<${Empty} title="No such channel"><p>No channel has the name ${rest[0]}.</p><//>`
         : html`<${Empty} title="No channel yet"><p>Add one with a vendor's key, or write it into the configuration:</p><${Code} text=${'[[channel]]\nname = "main"\npreset = "openai"\ncredential = { env = "OPENAI_API_KEY" }'} /><//>`}<//>`}
-    ${query.add && html`<${AddDialog} channels=${value} close=${close} done=${() => { close(); reload(); }} />`}
+    ${query.add && session.can('owner') && html`<${AddDialog} channels=${value} close=${close} done=${() => { close(); reload(); }} />`}
   </div>`;
 }

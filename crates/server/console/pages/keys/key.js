@@ -66,7 +66,7 @@ export function KeyView({ id }) {
       <${LimitFields} row=${row} error=${failure} />`}<//>`}
     ${dialog === 'rotate' && html`<${FormDialog} title="Rotate the secret" action="Rotate" close=${close} send=${rotate}>
       <p>The key gets a new secret. Limits, usage and history stay with the key.</p>
-      <${Field} label="The old secret stops working"><select name="overlap" value="86400">${OVERLAPS.map(([seconds, text]) => html`<option key=${seconds} value=${seconds}>${text}</option>`)}</select><//><//>`}
+      <${Field} label="The old secret stops working"><select name="overlap">${OVERLAPS.map(([seconds, text]) => html`<option key=${seconds} value=${seconds} selected=${seconds === 86400}>${text}</option>`)}</select><//><//>`}
     ${dialog === 'disable' && html`<${FormDialog} title=${row.enabled ? 'Disable key' : 'Enable key'} action=${row.enabled ? 'Disable key' : 'Enable key'} danger=${row.enabled} close=${close} send=${() => change({ enabled: !row.enabled }, row.enabled ? 'The key is disabled.' : 'The key works again.')}>
       <p>${row.enabled ? 'Every call with this key is refused with 401 from now on. Calls that run now end and are charged. You can enable it again.' : 'Calls with this key are admitted again at once.'}</p><//>`}
     ${secret && html`<${NewSecret} title="The new secret" secret=${secret} close=${() => setSecret(null)} />`}

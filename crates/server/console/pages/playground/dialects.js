@@ -74,7 +74,7 @@ export const DIALECTS = {
   images: {
     title: 'Images', kinds: ['image'], path: () => '/v1/images/generations',
     body: ({ model, prompt }) => ({ model, prompt, n: 1 }),
-    read: (event) => ({ images: (event.data ?? []).map((image) => image.url ?? `data:image/png;base64,${image.b64_json}`), usage: event.usage }),
+    read: (event) => ({ images: (event.data ?? []).map((image) => text(image.url) || `data:image/png;base64,${image.b64_json}`), usage: event.usage }),
   },
   video: {
     title: 'Video', kinds: ['video'],

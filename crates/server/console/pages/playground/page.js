@@ -18,7 +18,7 @@ const number = (text) => (text.trim() === '' ? undefined : Number(text));
 /** The problem of a typed number. It must not be sent, because in JSON it would be null. */
 const problemOf = (text) => !Number.isFinite(number(text) ?? 0) && 'This is not a number.';
 
-/** The key that was chosen last in this browser tab. No other key is chosen for the user, because it pays. */
+/** The key that was chosen last in this browser tab, until the user signs out. No other key is chosen for the user, because it pays. */
 const PAYER = 'payer';
 
 /** Adds the call's journal row to its answer. */
@@ -67,7 +67,7 @@ const isUsable = ({ enabled }) => enabled;
 function Fields({ form, set, dialect, choices }) {
   const isText = dialect.kinds.includes('text');
   const change = (member) => (event) => set({ [member]: event.target.value });
-  const choosePayer = (key) => { sessionStorage.setItem(PAYER, key); set({ key }); };
+  const choosePayer = (key) => { if (key) sessionStorage.setItem(PAYER, key); set({ key }); };
   const option = ({ id, callable }) => html`<option key=${id} value=${id} disabled=${!callable}>${id}</option>`;
   return html`<div class="form">
     <${Field} label="Endpoint"><select value=${form.dialect} onChange=${change('dialect')}>${Object.entries(DIALECTS).map(([id, { title }]) => html`<option key=${id} value=${id}>${title}</option>`)}</select><//>
@@ -132,6 +132,8 @@ function useCalls() {
   const cancel = useRef(null);
   useEffect(() => () => cancel.current?.abort(), []);
   const send = (calls) => {
+    // Each call is paid, so an earlier one that still runs is stopped.
+    cancel.current?.abort();
     const mine = new AbortController();
     cancel.current = mine;
     setBusy(true);
@@ -147,7 +149,7 @@ function useCalls() {
         if (failure.name !== 'AbortError') setError(failure instanceof SyntaxError ? { message: `The body is not JSON: ${failure.message}` } : failure);
       }
       running -= 1;
-      if (!running) setBusy(false);
+      if (!running && cancel.current === mine) setBusy(false);
       if (outcome) keep(await withCall(outcome));
     };
     calls.forEach(one);
@@ -178,11 +180,16 @@ function Playground({ query }) {
   })));
   const isWrong = dialect.kinds.includes('text') && [form.outputMax, form.temperature].some(problemOf);
   const ready = chosen.length && form.key && !isWrong && (!dialect.takesFile || form.file);
-  const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready) { event.preventDefault(); send(); } };
+  const press = (event) => { if ((event.ctrlKey || event.metaKey) && event.key === 'Enter' && ready && !calls.busy) { event.preventDefault(); send(); } };
   const fields = html`<${Fields} form=${form} set=${set} dialect=${dialect} choices=${choices} />
     ${keys.value && !keys.value.data.length && html`<div class="warning">A call is paid by a key, and there is none. <a class="link" href="#/keys?create=1">Create a key</a></div>`}`;
-  // A change of the model or the key starts a new session.
-  if (dialect.isSession) return html`<div class="page"><${Realtime} key=${`${form.model} ${form.key}`} model=${form.model} keyId=${form.key} url=${session.public_url}>${fields}<${Problem} error=${models.error ?? keys.error} /><//></div>`;
+  // A change of the model or the key starts a new session. The fields stay, so that they keep their focus and what was searched.
+  if (dialect.isSession) {
+    return html`<div class="page"><div class="playground of-session">
+      <div class="stack">${fields}<${Problem} error=${models.error ?? keys.error} /></div>
+      <${Realtime} key=${`${form.model} ${form.key}`} model=${form.model} keyId=${form.key} url=${session.public_url} />
+    </div></div>`;
+  }
   const shown = json ?? JSON.stringify(bodyFor(form.model), null, 2);
   return html`<div class="page"><div class="playground" onKeyDown=${press}>
     <div class="stack">

@@ -97,8 +97,8 @@ function Events({ events }) {
   return html`<div class="events" tabindex="0" role="region" aria-label="Raw events">${events.map(({ at, data, isOurs }, index) => html`<div key=${index}><span class="at">${isOurs ? '→' : '←'} ${index ? `+${duration(at - events[index - 1].at)}` : duration(at)}</span><span class="data">${data}</span></div>`)}</div>`;
 }
 
-/** The conversation beside the playground's form, and the controls below it. */
-export function Realtime({ model, keyId, url, children }) {
+/** The controls below the playground's form, and the conversation beside both. */
+export function Realtime({ model, keyId, url }) {
   const [instructions, setInstructions] = useState('');
   const [spoken, setSpoken] = useState(true);
   const [text, setText] = useState('');
@@ -107,22 +107,19 @@ export function Realtime({ model, keyId, url, children }) {
   const { state, talk, events, ended, call } = session;
   const isOpen = state === 'open';
   const send = (event) => { event.preventDefault(); if (text.trim() && isOpen) { session.say(text.trim()); setText(''); } };
-  return html`<div class="playground">
-    <div class="stack">
-      ${children}
-      <div class="form">
-        <${Field} label="Instructions" fullWidth><textarea rows="2" value=${instructions} disabled=${state !== 'closed'} onInput=${(event) => setInstructions(event.target.value)}></textarea><//>
-        <${Field} label="Answers"><select value=${spoken ? 'audio' : 'text'} disabled=${state !== 'closed'} onChange=${(event) => setSpoken(event.target.value === 'audio')}><option value="audio">spoken</option><option value="text">written</option></select><//>
-      </div>
-      <div class="row end">${state === 'closed' ? html`<${Button} kind="primary" icon="play" busy=${!model || !keyId} onClick=${session.open}>Connect<//>` : html`<${Button} onClick=${session.close}>Disconnect<//>`}</div>
+  return html`<div class="stack">
+    <div class="form">
+      <${Field} label="Instructions" fullWidth><textarea rows="2" value=${instructions} disabled=${state !== 'closed'} onInput=${(event) => setInstructions(event.target.value)}></textarea><//>
+      <${Field} label="Answers"><select value=${spoken ? 'audio' : 'text'} disabled=${state !== 'closed'} onChange=${(event) => setSpoken(event.target.value === 'audio')}><option value="audio">spoken</option><option value="text">written</option></select><//>
     </div>
-    <div class="stack">
-      <${Tabs} tabs=${[['talk', 'Conversation'], ['events', 'Events'], ['code', 'Code']]} chosen=${tab} choose=${setTab} />
-      ${tab === 'talk' && html`<${Card} title=${model} actions=${html`<${Badge} tone=${isOpen ? 'good' : ''}>${state}<//>`} pad=${false}>
-        <${Talk} talk=${talk} ended=${ended} call=${call} state=${state} />
-        <form class="body row wrap say" onSubmit=${send}><input class="grow" aria-label="Say something" placeholder="Say something" value=${text} disabled=${!isOpen} onInput=${(event) => setText(event.target.value)} /><${Button} type="submit" kind="primary" busy=${!isOpen || !text.trim()}>Say it<//>${isOpen && html`<${Microphone} hear=${session.hear} />`}</form><//>`}
-      ${tab === 'events' && html`<${Card} title=${model} pad=${false}><${Events} events=${events} /><//>`}
-      ${tab === 'code' && sessionCode(url, model).map(([name, code]) => html`<h3 key=${name}>${name}</h3><${Code} text=${code} />`)}
-    </div>
+    <div class="row end">${state === 'closed' ? html`<${Button} kind="primary" icon="play" busy=${!model || !keyId} onClick=${session.open}>Connect<//>` : html`<${Button} onClick=${session.close}>Disconnect<//>`}</div>
+  </div>
+  <div class="stack conversation">
+    <${Tabs} tabs=${[['talk', 'Conversation'], ['events', 'Events'], ['code', 'Code']]} chosen=${tab} choose=${setTab} />
+    ${tab === 'talk' && html`<${Card} title=${model} actions=${html`<${Badge} tone=${isOpen ? 'good' : ''}>${state}<//>`} pad=${false}>
+      <${Talk} talk=${talk} ended=${ended} call=${call} state=${state} />
+      <form class="body row wrap say" onSubmit=${send}><input class="grow" aria-label="Say something" placeholder="Say something" value=${text} disabled=${!isOpen} onInput=${(event) => setText(event.target.value)} /><${Button} type="submit" kind="primary" busy=${!isOpen || !text.trim()}>Say it<//>${isOpen && html`<${Microphone} hear=${session.hear} />`}</form><//>`}
+    ${tab === 'events' && html`<${Card} title=${model} pad=${false}><${Events} events=${events} /><//>`}
+    ${tab === 'code' && sessionCode(url, model).map(([name, code]) => html`<h3 key=${name}>${name}</h3><${Code} text=${code} />`)}
   </div>`;
 }

@@ -105,7 +105,7 @@ function Configuration() {
       <p class="muted">Credentials are not shown. An entry without one keeps the one it has.</p>
       <textarea rows="22" aria-label="Channels and models as JSON" spellcheck=${false} readonly=${!session.can('owner')} value=${shown} onInput=${(event) => { setText(event.target.value); setProblems(null); }}></textarea>
       ${problems && (problems.length ? html`<div class="problem-box">${problems.map((problem) => html`<div key=${problem}>${problem}</div>`)}</div>` : html`<div class="outcome">No problem was found.</div>`)}
-      <${Problem} error=${failure} />
+      <${Problem} error=${failure} /><${Problem} error=${error} retry=${reload} />
       ${failure?.code === 'version_conflict' && html`<div class="warning row wrap"><span class="grow">Somebody else has changed the configuration. Read it again to save your text over that change. Your text stays as it is, so add what it lacks first.</span><${Button} small onClick=${readAgain}>Read again<//></div>`}
       ${session.can('owner') && html`<div class="row end"><${Button} onClick=${check}>Check<//><${Button} kind="primary" busy=${text === null} onClick=${save}>Save<//></div>`}
     </div>

@@ -44,7 +44,7 @@ function CreateDialog({ close }) {
 
 function List({ query }) {
   const session = useSession();
-  const [creating, setCreating] = useState(Boolean(query.create));
+  const [creating, setCreating] = useState(Boolean(query.create) && session.can('operator'));
   const list = useList('/wallets', { q: query.q });
   return html`<div class="page">
     <div class="filters">

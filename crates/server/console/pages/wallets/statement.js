@@ -58,29 +58,34 @@ function JsonButton({ path, range, name }) {
   return html`<${Button} busy=${busy} onClick=${save}>${busy ? `${count(state.count)} entries…` : 'JSON'}<//><${Problem} error=${state.error} />`;
 }
 
+/** Balances and months of a range. */
+function Figures({ wallet, path, range }) {
+  // The balances change with each entry.
+  const { value, error, reload } = useLoad(() => get(path, { ...range, limit: 1 }), [path, wallet.balance_micro, wallet.gift_balance_micro, wallet.credit_used_micro]);
+  return html`<${Problem} error=${error} retry=${reload} />
+    ${!value ? !error && html`<${Skeleton} lines=${6} />` : html`
+      <${Card} title="Balance"><${Facts} rows=${[['Before the first day', `${credits(value.opening.balance)} credits`], ['After the last day', `${credits(value.closing.balance)} credits`]]} /><//>
+      ${value.months?.length ? html`<div class="columns">${[...value.months].reverse().map((month) => html`<${Month} key=${month.month} month=${month} />`)}</div>`
+        : html`<${Card}><${Empty} title="No entry in these days"><p>Choose other days, or top up the wallet.</p><//><//>`}`}`;
+}
+
 export function Statement({ wallet, query }) {
-  const today = dayInUtc(Date.now());
-  // By default the current month.
-  const from = query.from ?? today.replace(/\d\d$/, '01');
-  const to = query.to ?? today;
+  const to = query.to ?? dayInUtc(Date.now());
+  // By default from the first day of the month.
+  const from = query.from ?? to.replace(/\d\d$/, '01');
   // The range includes the last day.
   const range = { from: beginOf(from), to: beginOf(to) + DAY };
+  const isRange = range.from < range.to;
   const path = `/wallets/${wallet.id}/statement`;
-  // The balances change with each entry.
-  const { value, error, reload } = useLoad(() => get(path, { ...range, limit: 1 }), [path, from, to, wallet.balance_micro, wallet.gift_balance_micro, wallet.credit_used_micro]);
   const name = `${wallet.name}-${from}-${to}`;
   return html`<div class="stack">
     <div class="row wrap bottom-aligned">
       <${Field} label="From"><input type="date" value=${from} max=${to} onChange=${(event) => refine({ from: event.target.value })} /><//>
       <${Field} label="To"><input type="date" value=${to} min=${from} onChange=${(event) => refine({ to: event.target.value })} /><//>
       <span class="grow"></span>
-      <a class="button" href=${`/admin/v1${withQuery(path, { ...range, format: 'csv' })}`} download=${`${name}.csv`}>CSV</a><${JsonButton} path=${path} range=${range} name=${`${name}.json`} />
+      ${isRange && html`<a class="button" href=${`/admin/v1${withQuery(path, { ...range, format: 'csv' })}`} download=${`${name}.csv`}>CSV</a><${JsonButton} key=${name} path=${path} range=${range} name=${`${name}.json`} />`}
     </div>
     <p class="muted">Days and months begin at midnight UTC.</p>
-    <${Problem} error=${error} retry=${reload} />
-    ${!value ? !error && html`<${Skeleton} lines=${6} />` : html`
-      <${Card} title="Balance"><${Facts} rows=${[['Before the first day', `${credits(value.opening.balance)} credits`], ['After the last day', `${credits(value.closing.balance)} credits`]]} /><//>
-      ${value.months?.length ? html`<div class="columns">${[...value.months].reverse().map((month) => html`<${Month} key=${month.month} month=${month} />`)}</div>`
-        : html`<${Card}><${Empty} title="No entry in these days"><p>Choose other days, or top up the wallet.</p><//><//>`}`}
+    ${isRange ? html`<${Figures} key=${name} wallet=${wallet} path=${path} range=${range} />` : html`<${Problem} error=${{ message: 'The first day is after the last one.' }} />`}
   </div>`;
 }

@@ -36,7 +36,7 @@ impl LimitOwner {
             }
             Self::Caller => Failure::new(
                 Code::ConcurrencyLimitExceeded,
-                "The large requests of this key or wallet already take all the memory they may.",
+                "The requests of this key or wallet already take all the memory they may.",
             ),
         }
         .retry_soon()

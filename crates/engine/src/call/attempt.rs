@@ -51,6 +51,8 @@ pub(crate) struct Attempt<'c> {
     route_breaker: Option<&'c RouteBreaker>,
     /// The request id of the call, for log lines.
     request_id: Option<RequestId>,
+    /// Whether the outcome may decide how often the channel is used.
+    counts: bool,
     is_reported: bool,
 }
 
@@ -61,6 +63,7 @@ impl<'c> Attempt<'c> {
             channel,
             route_breaker: None,
             request_id: None,
+            counts: true,
             is_reported: false,
         }
     }
@@ -74,10 +77,11 @@ impl<'c> Attempt<'c> {
         }
     }
 
-    /// An attempt that is not reported, because a free request must not decide how often the channel is used.
-    pub(crate) fn unreported(channel: &'c Channel) -> Self {
+    /// An attempt of a free request, which must not decide how often the channel is used. Its outcome is reported as
+    /// unknown, so that it does not block a probe either.
+    pub(crate) fn of_free_request(channel: &'c Channel) -> Self {
         Self {
-            is_reported: true,
+            counts: false,
             ..Self::on(channel)
         }
     }
@@ -95,6 +99,11 @@ impl<'c> Attempt<'c> {
     /// Reports the outcome of the attempt to the channel and the route. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.is_reported, true) {
+            let outcome = if self.counts {
+                outcome
+            } else {
+                CallOutcome::Unknown
+            };
             let now = Instant::now();
             self.channel.report(outcome, now);
             if let Some(route_breaker) = self.route_breaker {

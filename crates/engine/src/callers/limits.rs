@@ -138,7 +138,7 @@ impl Callers {
         self.wallets.lock().get_or_insert(wallet, || WalletUsage {
             small_bodies: self
                 .small_bodies
-                .part_of_caller(self.limits.key_bodies_bytes_max),
+                .part_of_caller(self.limits.wallet_bodies_bytes_max),
             large_bodies: self
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
@@ -166,7 +166,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The memory that small bodies of the caller's wallet may take: as much as large bodies of one key.
+    /// The memory that small bodies of the caller's wallet may take: as much as its large ones.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.share.wallet.small_bodies
     }

@@ -15,8 +15,9 @@ use upstream::{Socket, SocketStream, UpstreamStream};
 use super::limits::SessionLimits;
 use crate::memory_budget::{LimitOwner, MemoryShare};
 
-/// A message of up to this size takes no memory from the caller's share, like a small request body.
-const SMALL_BYTES_MAX: usize = 64 << 10;
+/// A message of up to 64 KiB takes no memory from the caller's share, like a small request body. The rest is for its
+/// head and for what is read beyond its end.
+const SMALL_BYTES_MAX: usize = (64 << 10) + (8 << 10);
 /// Large messages take memory in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
 /// The size of the head of a ping or pong. Those of clients are masked.
@@ -31,6 +32,13 @@ pub(super) enum Side {
 }
 
 impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Upstream,
+            Self::Upstream => Self::Client,
+        }
+    }
+
     fn control_head_bytes(self) -> u64 {
         match self {
             Self::Client => CLIENT_HEAD_BYTES,
@@ -75,11 +83,16 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
     /// Keeps a message until the hold covers it. No other message can be waiting, because nothing is read in the
     /// meantime.
     pub(super) fn park(&mut self, to: Side, message: Message) {
-        match to {
-            Side::Client => self.client.note_written(&message),
-            Side::Upstream => self.upstream.note_written(&message),
-        }
         self.parked = Some((to, message));
+    }
+
+    /// Charges the memory for sending a message, before it is metered: if there is none, it is not sent.
+    pub(super) fn charge_for(&mut self, to: Side, message: &Message) -> Result<(), LimitOwner> {
+        match to {
+            Side::Client => self.client.note_written(message),
+            Side::Upstream => self.upstream.note_written(message),
+        }
+        self.charge()
     }
 
     pub(super) fn is_parked(&self) -> bool {
@@ -123,9 +136,6 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SocketEvent> {
-        if let Err(owner) = self.charge() {
-            return Poll::Ready(SocketEvent::NoMemory(owner));
-        }
         let event = self.poll_sockets(cx);
         // An unfinished message is no event, but it takes memory.
         if let Err(owner) = self.charge() {

@@ -135,6 +135,12 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 
     fn take(&mut self, event: SocketEvent) -> Option<SessionEnd> {
+        if let SocketEvent::Message(from, message) = &event {
+            let charged = self.relay.charge_for(from.other(), message);
+            if let Err(owner) = charged {
+                return Some(SessionEnd::NoMemory(owner.failure()));
+            }
+        }
         match event {
             SocketEvent::Message(Side::Client, message) => self.on_client_message(message),
             SocketEvent::Message(Side::Upstream, message) => self.on_upstream_message(message),

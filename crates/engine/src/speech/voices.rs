@@ -68,7 +68,7 @@ async fn ask(
     route: &Route,
     progress: &Progress,
 ) -> Result<Bytes, RouteFailure> {
-    let mut attempt = Attempt::unreported(&route.channel).of_call(call.arrival.request_id);
+    let mut attempt = Attempt::of_free_request(&route.channel).of_call(call.arrival.request_id);
     let outgoing = UpstreamRequest {
         item: call.voice.as_deref().map(Into::into),
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use ledger::PriceCard;
 use protocol::video::{Outcome, RunningState};
 use store::{
-    Claim, ClaimRenewal, End, JournalRow, RunningTaskState, TaskEnd, TaskPollReport, TaskRow,
+    Basis, Claim, ClaimRenewal, End, JournalRow, RunningTaskState, TaskEnd, TaskPollReport, TaskRow,
 };
 
 use super::backoff;
@@ -107,7 +108,7 @@ impl Engine {
         let cost = self.cost_card_of(row);
         // The hold of a task reserves no tokens.
         let end = bill.end(row.price_version, None, cost.as_deref());
-        let late = late_charge(row, &end);
+        let late = late_charge(row, &end, &card);
         if self.end_if_claimed(row, outcome, end).await {
             bill.count(&late.model, &card, self.metrics());
             self.journal_late_charge(late);
@@ -140,7 +141,7 @@ impl Engine {
 }
 
 /// What the charge of a task adds to the usage of its creation, which was journaled without it.
-fn late_charge(row: &TaskRow, end: &End) -> JournalRow {
+fn late_charge(row: &TaskRow, end: &End, card: &PriceCard) -> JournalRow {
     let mut late = JournalRow {
         at: clock::now(),
         wallet: Some(row.wallet),
@@ -156,10 +157,15 @@ fn late_charge(row: &TaskRow, end: &End) -> JournalRow {
         charge,
         meter,
         cost,
+        basis,
         ..
     } = end
     {
-        late.charge = *charge;
+        late.charge = match (basis, ledger::hold_of(card, &row.bound)) {
+            // The ledger charges our own count up to the hold.
+            (Basis::Counted, Ok(held)) => held.min(*charge),
+            _ => *charge,
+        };
         late.meter = Some(meter.clone());
         late.cost = cost.as_deref().map(|cost| cost.amount);
     }

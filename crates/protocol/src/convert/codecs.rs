@@ -114,12 +114,14 @@ impl Reader {
         }
     }
 
-    /// Whether the usage reports so far are interim. Only Messages reports usage at the start of an
-    /// answer; in the other dialects the last report of a complete answer is final.
+    /// Whether the usage reports so far are interim. Messages reports usage at the start of an answer,
+    /// and Interactions after each step; in the other dialects the last report of a complete answer
+    /// is final.
     pub(super) fn has_only_interim_usage(&self) -> bool {
         match self {
             Self::Messages(reader) => reader.has_only_interim_usage(),
-            Self::Chat(_) | Self::Responses(_) | Self::Generate(_) | Self::Interactions(_) => false,
+            Self::Interactions(reader) => reader.has_only_interim_usage(),
+            Self::Chat(_) | Self::Responses(_) | Self::Generate(_) => false,
         }
     }
 }

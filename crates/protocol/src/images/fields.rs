@@ -96,7 +96,8 @@ impl<'a> Fields<'a> {
                     let base = form_field::base(&part.name)?;
                     form_field::refuse_file(part, &base, is_read)?;
                     // The content of a file is not checked, but its field name is.
-                    if part.file_name.is_none() {
+                    // Nor is a picture, which may be large.
+                    if part.file_name.is_none() && !form::is_picture(&part.name) {
                         form_field::check(&part.name, &part.text())?;
                     }
                     let is_list = form::is_source(&part.name) || part.name.ends_with("[]");

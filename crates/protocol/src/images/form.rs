@@ -8,7 +8,7 @@ use super::sequence::{LIMIT_FIELDS, OPTIONS};
 use crate::canon::{Dropped, base64, data_uri};
 use crate::guard::is_web_url;
 use crate::json::{Cursor, Integer, Shape, write_string};
-use crate::multipart::{Form, Part};
+use crate::multipart::{Form, Part, list_name};
 use crate::request_head;
 
 /// Fields that are integers in JSON and text in a form.
@@ -23,12 +23,13 @@ pub(super) fn sources(form: &Form) -> impl Iterator<Item = &Part> {
     form.parts.iter().filter(|part| is_source(&part.name))
 }
 
+/// Whether a field holds a picture: a source or the mask.
+pub(super) fn is_picture(name: &str) -> bool {
+    is_source(name) || list_name(name) == "mask"
+}
+
 pub(super) fn is_source(name: &str) -> bool {
-    let (list, index) = name
-        .strip_suffix(']')
-        .and_then(|name| name.split_once('['))
-        .unwrap_or((name, ""));
-    matches!(list, "image" | "images") && index.bytes().all(|byte| byte.is_ascii_digit())
+    matches!(list_name(name), "image" | "images")
 }
 
 /// Whether a source image is a URL or data URI in a text field. Some upstreams accept only files

@@ -91,6 +91,14 @@ impl Part {
     }
 }
 
+/// The name of a list without the index of one of its items: `image` for `image[]` and `image[0]`.
+pub(crate) fn list_name(field: &str) -> &str {
+    match field.strip_suffix(']').and_then(|it| it.split_once('[')) {
+        Some((list, index)) if index.bytes().all(|byte| byte.is_ascii_digit()) => list,
+        _ => field,
+    }
+}
+
 /// A whole form, its parts in the order of the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {

@@ -8,5 +8,6 @@ mod disposition;
 mod form;
 mod reader;
 
+pub(crate) use form::list_name;
 pub use form::{Form, Part};
 pub use reader::{FormError, Reader, boundary_of};

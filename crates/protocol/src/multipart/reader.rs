@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memmem::Finder;
 
 use super::disposition::parameter;
-use super::form::{Form, Part};
+use super::form::{Form, Part, list_name};
 use crate::failure::Failure;
 
 const BOUNDARY_BYTES_MAX: usize = 70;
@@ -13,8 +13,8 @@ const HEADERS_BYTES_MAX: usize = 8 << 10;
 const FILE_NAME_BYTES_MAX: usize = 255;
 const FIELD_BYTES_MAX: usize = 64 << 10;
 const PROMPT_BYTES_MAX: usize = 1 << 20;
-/// Fields that may hold a picture as a data URI. Only the limit of the whole body applies to them.
-const PICTURES: [&str; 4] = ["image", "image[]", "mask", "mask[]"];
+/// Fields that may hold a picture as a data URI, alone or in a list. Only the limit of the whole body applies to them.
+const PICTURES: [&str; 3] = ["image", "images", "mask"];
 
 /// An error in the body of a form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ impl From<FormError> for Failure {
 fn field_bytes_max(name: &str) -> usize {
     match name {
         "prompt" => PROMPT_BYTES_MAX,
-        _ if PICTURES.contains(&name) => usize::MAX,
+        _ if PICTURES.contains(&list_name(name)) => usize::MAX,
         _ => FIELD_BYTES_MAX,
     }
 }
@@ -88,6 +88,8 @@ pub struct Reader {
     /// Bytes that cannot be interpreted before more arrive: at most headers or a delimiter.
     held: Bytes,
     part: Part,
+    /// The number of bytes of `part` so far.
+    part_bytes: usize,
     form: Form,
 }
 
@@ -101,6 +103,7 @@ impl Reader {
             // The delimiter starts with a line end, which a boundary at the start of the body lacks.
             held: Bytes::from_static(b"\r\n"),
             part: Part::default(),
+            part_bytes: 0,
             form: Form::default(),
         }
     }
@@ -209,6 +212,7 @@ impl Reader {
         let head = rest.split_to(end + 4);
         let head = std::str::from_utf8(&head).map_err(|_| FormError::Headers)?;
         self.part = part_of(head)?;
+        self.part_bytes = 0;
         self.at = State::Data;
         Ok(true)
     }
@@ -232,11 +236,9 @@ impl Reader {
         if data.is_empty() {
             return Ok(());
         }
-        if self.part.file_name.is_none() {
-            let bytes_max = field_bytes_max(&self.part.name);
-            if self.part.len() + data.len() > bytes_max {
-                return Err(FormError::Field(self.part.name.clone()));
-            }
+        self.part_bytes = self.part_bytes.saturating_add(data.len());
+        if self.part.file_name.is_none() && self.part_bytes > field_bytes_max(&self.part.name) {
+            return Err(FormError::Field(self.part.name.clone()));
         }
         self.part.data.push(data);
         Ok(())

@@ -30,6 +30,8 @@ pub struct Reader {
     steps: VecDeque<OpenStep>,
     assembler: Assembler,
     calls: usize,
+    /// Whether the usage of the whole interaction was reported, and not only that of its steps.
+    has_final_usage: bool,
     ended: bool,
 }
 
@@ -51,6 +53,7 @@ impl Reader {
             steps: VecDeque::new(),
             assembler: Assembler::default(),
             calls: 0,
+            has_final_usage: false,
             ended: false,
         }
     }
@@ -65,6 +68,11 @@ impl Reader {
         let mut reader = Self::new(model);
         reader.started = true;
         reader.interaction(interaction, None, out)
+    }
+
+    /// Whether only the usage of steps was reported so far.
+    pub fn has_only_interim_usage(&self) -> bool {
+        !self.has_final_usage
     }
 
     /// Reads the next frame.
@@ -141,7 +149,9 @@ impl Reader {
             self.started = true;
             out.push(Event::Start);
         }
-        self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
+        let usage = usage.and_then(read_usage);
+        self.has_final_usage |= usage.is_some() && kind == "interaction.completed";
+        self.assembler.usage = usage.or(self.assembler.usage);
         match kind.as_ref() {
             "interaction.status_update" => {
                 status.map_or(Ok(()), |status| check_status(status, &self.model))?;
@@ -302,7 +312,9 @@ impl Reader {
                 },
             )?;
         }
-        self.assembler.usage = usage.and_then(read_usage).or(self.assembler.usage);
+        let usage = usage.and_then(read_usage);
+        self.has_final_usage |= usage.is_some();
+        self.assembler.usage = usage.or(self.assembler.usage);
         self.assembler.report(out);
         let blocked = failed || self.assembler.blocked;
         out.push(Event::Finish(match status.as_ref() {

@@ -36,9 +36,9 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
         history.push((message, role, content));
         Ok(())
     });
-    let last_words = history
-        .iter()
-        .rposition(|(_, role, content)| is_text(*role, "user") && !content.is_some_and(is_results));
+    let last_words = history.iter().rposition(|(_, role, content)| {
+        is_text(*role, "user") && !content.is_some_and(has_results)
+    });
     for (at, (message, role, content)) in history.into_iter().enumerate() {
         let is_finished = last_words.is_some_and(|last| at < last);
         let blocks = content
@@ -54,17 +54,16 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     edits
 }
 
-/// Whether the content of a message is results of tools and nothing else.
-fn is_results(content: Raw<'_>) -> bool {
+/// Whether a message answers calls of tools. Clients may add texts of their own, such as reminders.
+fn has_results(content: Raw<'_>) -> bool {
     let mut any = false;
-    let mut all = true;
+    // The caller has validated the JSON.
     let _ = each_item(content, |block| {
         let [kind] = members(block, ["type"])?;
-        any = true;
-        all &= is_text(kind, "tool_result");
+        any |= is_text(kind, "tool_result");
         Ok(())
     });
-    any && all
+    any
 }
 
 /// The items of a list, and which of them are kept.

@@ -301,8 +301,7 @@ fn thoughts_without_a_signature_are_not_sent() {
             "{signature}"
         );
         // An engine that signs nothing may need the thoughts of the answer that it has not finished.
-        let results =
-            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1"}]}"#;
+        let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1"},{"type":"text","text":"Go on."}]}"#;
         let unfinished = body("assistant", &[thought, call])
             .replace(r#"{"role":"user","content":"So?"}"#, results);
         assert_eq!(sent(&unfinished), unfinished, "{signature}");

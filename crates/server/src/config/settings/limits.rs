@@ -30,11 +30,11 @@ settings! {
         /// The memory of this node for request bodies, and for answers and events above 256 KiB. Answers of upstreams
         /// about tasks take at most half of it.
         pub body_memory_bytes: usize = positive("body_memory_bytes", 512 * MIB),
-        /// How much of that memory the request bodies above 64 KiB of one wallet may take. Memory is charged as bytes
-        /// arrive, and an eighth of all memory is reserved for smaller bodies.
+        /// How much of that memory the request bodies above 64 KiB of one wallet may take, and as much again its
+        /// smaller ones. Memory is charged as bytes arrive, and an eighth of all memory is reserved for smaller bodies.
         pub body_memory_wallet_bytes: usize = positive("body_memory_wallet_bytes", 192 * MIB),
         /// How much of that memory the request bodies above 64 KiB of one key may take, with the pictures that are
-        /// fetched for them, and also all smaller bodies of one wallet.
+        /// fetched for them, the memory of their conversion and the messages of its sessions.
         pub body_memory_key_bytes: usize = positive("body_memory_key_bytes", 128 * MIB),
         /// One buffered answer of an upstream on the text endpoints.
         pub answer_text_bytes: usize = positive("answer_text_bytes", 32 * MIB),

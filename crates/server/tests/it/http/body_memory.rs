@@ -141,7 +141,7 @@ async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
 #[tokio::test]
 async fn small_bodies_of_a_wallet_leave_room_for_others() {
     let (gateway, key) = GatewayBuilder::default()
-        .setting("limits", "body_memory_key_bytes = 300000")
+        .setting("limits", "body_memory_wallet_bytes = 300000")
         .funded()
         .await;
     let sibling = gateway.key("w", &[]).await;

@@ -166,5 +166,12 @@ mod tests {
         );
         drop(attempt);
         assert_eq!(channel.state(|| now), BreakerState::Probe);
+
+        // A free request neither keeps the channel from its probe nor ends its rest.
+        let mut free = Attempt::of_free_request(&channel);
+        let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
+        assert!(left.is_err());
+        free.report(CallOutcome::Served);
+        assert_eq!(channel.state(|| now), BreakerState::Probe);
     }
 }

@@ -89,6 +89,34 @@ fn an_answer_without_usage_shows_the_charged_count() {
 
 /// A Messages stream knows its output only at the end. Some engines report usage only at the start.
 #[test]
+fn usage_of_a_step_is_not_that_of_the_interaction() {
+    let usage = |output: u64| {
+        format!(",\"usage\":{{\"total_input_tokens\":9,\"total_output_tokens\":{output}}}")
+    };
+    for (of_step, of_all, expected) in [
+        (usage(1), usage(3), Some(3)),
+        (String::new(), usage(3), Some(3)),
+        (usage(1), String::new(), None),
+    ] {
+        let stream = format!(
+            "data: {{\"event_type\":\"interaction.created\",\"interaction\":{{\"id\":\"x\"}}}}\n\n\
+             data: {{\"event_type\":\"step.start\",\"index\":0,\"step\":{{\"type\":\"model_output\"}}}}\n\n\
+             data: {{\"event_type\":\"step.delta\",\"index\":0,\"delta\":{{\"type\":\"text\",\"text\":\"one two three four five six\"}}}}\n\n\
+             data: {{\"event_type\":\"step.stop\",\"index\":0{of_step}}}\n\n\
+             data: {{\"event_type\":\"interaction.completed\",\"interaction\":{{\"id\":\"x\",\"status\":\"completed\"{of_all}}}}}\n\n"
+        );
+        let mut transcoder = Transcoder::new(Dialect::Interactions, Dialect::Chat, context());
+        let (_, result) = push(&mut transcoder, &stream);
+        assert_eq!(result, Ok(()), "{stream}");
+        let summary = transcoder.summary();
+        assert_eq!(summary.usage.map(|usage| usage.output), expected);
+        if expected.is_none() {
+            assert!((6..=8).contains(&summary.counted(40).output));
+        }
+    }
+}
+
+#[test]
 fn usage_at_the_start_of_a_message_is_never_final() {
     let stream = |start: &str, end: &str| {
         format!(

@@ -396,7 +396,10 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(database: &TestDatabase
     database.tamper_journal(&format!(
         "DELETE FROM usage_totals WHERE grain > 5; DROP TABLE usage_long_steps; {}
          DELETE FROM refinery_schema_history WHERE version >= {}",
-        database.sql_for("DROP TABLE usage_pending;", "ALTER TABLE tasks DROP COLUMN endpoint;"),
+        database.sql_for(
+            "DROP TABLE usage_pending;",
+            "ALTER TABLE tasks DROP COLUMN endpoint;"
+        ),
         database.sql_for("4", "13")
     ));
     let store = kept(database);

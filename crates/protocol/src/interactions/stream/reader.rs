@@ -30,7 +30,8 @@ pub struct Reader {
     steps: VecDeque<OpenStep>,
     assembler: Assembler,
     calls: usize,
-    /// Whether the usage of the whole interaction was reported, and not only that of its steps.
+    /// Whether usage was reported before the end, and whether that of the whole interaction was.
+    has_usage_of_steps: bool,
     has_final_usage: bool,
     ended: bool,
 }
@@ -53,6 +54,7 @@ impl Reader {
             steps: VecDeque::new(),
             assembler: Assembler::default(),
             calls: 0,
+            has_usage_of_steps: false,
             has_final_usage: false,
             ended: false,
         }
@@ -72,7 +74,7 @@ impl Reader {
 
     /// Whether only the usage of steps was reported so far.
     pub fn has_only_interim_usage(&self) -> bool {
-        !self.has_final_usage
+        self.has_usage_of_steps && !self.has_final_usage
     }
 
     /// Reads the next frame.
@@ -150,7 +152,11 @@ impl Reader {
             out.push(Event::Start);
         }
         let usage = usage.and_then(read_usage);
-        self.has_final_usage |= usage.is_some() && kind == "interaction.completed";
+        if usage.is_some() {
+            let is_final = kind == "interaction.completed";
+            self.has_final_usage |= is_final;
+            self.has_usage_of_steps |= !is_final;
+        }
         self.assembler.usage = usage.or(self.assembler.usage);
         match kind.as_ref() {
             "interaction.status_update" => {

@@ -30,10 +30,16 @@ pub struct Reader {
     steps: VecDeque<OpenStep>,
     assembler: Assembler,
     calls: usize,
-    /// Whether usage was reported before the end, and whether that of the whole interaction was.
-    has_usage_of_steps: bool,
-    has_final_usage: bool,
+    reported_usage: ReportedUsage,
     ended: bool,
+}
+
+/// How much of the interaction the reported usage covers. A wider report replaces a narrower one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ReportedUsage {
+    Nothing,
+    SingleSteps,
+    WholeInteraction,
 }
 
 /// A step, and those of its pieces that are not passed on yet.
@@ -54,8 +60,7 @@ impl Reader {
             steps: VecDeque::new(),
             assembler: Assembler::default(),
             calls: 0,
-            has_usage_of_steps: false,
-            has_final_usage: false,
+            reported_usage: ReportedUsage::Nothing,
             ended: false,
         }
     }
@@ -74,7 +79,7 @@ impl Reader {
 
     /// Whether only the usage of steps was reported so far.
     pub fn has_only_interim_usage(&self) -> bool {
-        self.has_usage_of_steps && !self.has_final_usage
+        self.reported_usage == ReportedUsage::SingleSteps
     }
 
     /// Reads the next frame.
@@ -153,9 +158,11 @@ impl Reader {
         }
         let usage = usage.and_then(read_usage);
         if usage.is_some() {
-            let is_final = kind == "interaction.completed";
-            self.has_final_usage |= is_final;
-            self.has_usage_of_steps |= !is_final;
+            let covered = match kind.as_ref() {
+                "interaction.completed" => ReportedUsage::WholeInteraction,
+                _ => ReportedUsage::SingleSteps,
+            };
+            self.reported_usage = self.reported_usage.max(covered);
         }
         self.assembler.usage = usage.or(self.assembler.usage);
         match kind.as_ref() {
@@ -319,7 +326,9 @@ impl Reader {
             )?;
         }
         let usage = usage.and_then(read_usage);
-        self.has_final_usage |= usage.is_some();
+        if usage.is_some() {
+            self.reported_usage = ReportedUsage::WholeInteraction;
+        }
         self.assembler.usage = usage.or(self.assembler.usage);
         self.assembler.report(out);
         let blocked = failed || self.assembler.blocked;

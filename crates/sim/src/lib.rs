@@ -67,6 +67,7 @@ mod percent;
 mod picture;
 mod predict;
 mod protocol;
+pub mod raster;
 mod reply;
 mod responses;
 mod seal;

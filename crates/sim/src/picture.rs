@@ -1,20 +1,13 @@
 //! Creates small PNG pictures whose colours depend on the given words.
 
+use crate::raster::uncompressed_png;
 use crate::seed::Seed;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use image::{ExtendedColorType, ImageEncoder};
 
-/// Creates a picture of this size. The same words always give the same picture.
+/// Creates a picture of this size. The same words always give the same picture. The file is not compressed: its length
+/// depends only on the size of the picture, and a fault at a byte position affects all pictures of that size in the same
+/// place.
 pub(crate) fn png(width: u32, height: u32, words: &str) -> Vec<u8> {
-    let mut picture = Vec::new();
-    // Without compression, the length of the file depends only on the size of the picture. A fault at a byte position
-    // then affects all pictures of that size in the same place.
-    let compression = CompressionType::Uncompressed;
-    let encoder = PngEncoder::new_with_quality(&mut picture, compression, FilterType::NoFilter);
-    let stripes = stripes(width, height, words);
-    // Writing to memory cannot fail, and the number of pixels matches the size.
-    let _ = encoder.write_image(&stripes, width, height, ExtendedColorType::Rgb8);
-    picture
+    uncompressed_png(width, height, &stripes(width, height, words))
 }
 
 /// The pixels of horizontal stripes. Each stripe is one row of one colour.
@@ -34,8 +27,8 @@ mod tests {
     #[test]
     fn a_picture_has_its_size_and_depends_on_the_words() {
         let picture = png(16, 9, "a cat");
-        let decoded = image::load_from_memory(&picture).unwrap();
-        assert_eq!((decoded.width(), decoded.height()), (16, 9));
+        let decoded = crate::raster::decode(&picture).unwrap();
+        assert_eq!(decoded.dimensions(), (16, 9));
         assert_eq!(picture, png(16, 9, "a cat"));
         let other = png(16, 9, "a dog");
         assert_ne!(picture, other);

@@ -18,7 +18,6 @@
 
 mod answer;
 mod call;
-mod codec;
 mod family;
 mod form;
 mod painting;

@@ -1,7 +1,7 @@
 //! Draws scenes on a new background or on existing pictures.
 
 use super::scene::{Scene, SceneItem};
-use image::{Rgba, RgbaImage, imageops};
+use crate::raster::{Raster, Rgba};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Background<'a> {
@@ -9,9 +9,9 @@ pub(super) enum Background<'a> {
     Transparent,
     /// An existing picture. It stays unchanged where the mask is not fully transparent.
     Picture {
-        source: &'a RgbaImage,
-        mask: Option<&'a RgbaImage>,
-        others: &'a [RgbaImage],
+        source: &'a Raster,
+        mask: Option<&'a Raster>,
+        others: &'a [Raster],
     },
 }
 
@@ -21,16 +21,16 @@ pub(super) fn paint(
     (width, height): (u32, u32),
     background: Background<'_>,
     block: u32,
-) -> RgbaImage {
+) -> Raster {
     let block = block.max(1);
     let mut picture = match background {
         Background::Picture { source, others, .. } => composed(source, others, width, height),
-        Background::Coloured | Background::Transparent => RgbaImage::new(width, height),
+        Background::Coloured | Background::Transparent => Raster::filled(width, height, [0; 4]),
     };
     let mask = match background {
         Background::Picture {
             mask: Some(mask), ..
-        } => Some(scaled(mask, width, height)),
+        } => Some(mask.scaled(width, height)),
         _ => None,
     };
     for y in (0..height).step_by(block as usize) {
@@ -49,11 +49,9 @@ pub(super) fn paint(
             };
             for y in y..(y + block).min(height) {
                 for x in x..(x + block).min(width) {
-                    let may = mask
-                        .as_ref()
-                        .is_none_or(|mask| mask.get_pixel(x, y)[3] == 0);
+                    let may = mask.as_ref().is_none_or(|mask| mask.pixel(x, y)[3] == 0);
                     if may {
-                        picture.put_pixel(x, y, paint);
+                        picture.set_pixel(x, y, paint);
                     }
                 }
             }
@@ -79,26 +77,22 @@ fn item_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&Sc
 }
 
 /// The first picture at the requested size, with the other pictures small in its corner.
-fn composed(source: &RgbaImage, others: &[RgbaImage], width: u32, height: u32) -> RgbaImage {
-    let mut picture = scaled(source, width, height);
+fn composed(source: &Raster, others: &[Raster], width: u32, height: u32) -> Raster {
+    let mut picture = source.scaled(width, height);
     let (side, tall) = ((width / 5).max(1), (height / 5).max(1));
     for (place, other) in (1_u32..).zip(others) {
-        let small = scaled(other, side, tall);
-        let x = i64::from(width) - i64::from(side * place);
-        imageops::replace(&mut picture, &small, x, i64::from(height - tall));
+        let small = other.scaled(side, tall);
+        // Only so many fit beside each other.
+        let Some(left) = width.checked_sub(side * place) else {
+            break;
+        };
+        picture.put(&small, left, height.saturating_sub(tall));
     }
     picture
 }
 
-fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
-    if picture.dimensions() == (width, height) {
-        return picture.clone();
-    }
-    imageops::resize(picture, width, height, imageops::FilterType::Nearest)
-}
-
-fn opaque([red, green, blue]: [u8; 3]) -> Rgba<u8> {
-    Rgba([red, green, blue, 255])
+fn opaque([red, green, blue]: [u8; 3]) -> Rgba {
+    [red, green, blue, 255]
 }
 
 #[cfg(test)]
@@ -111,11 +105,11 @@ mod tests {
     fn a_picture_shows_what_it_claims() {
         let scene = Scene::of("a red circle and a green square on a blue background", 0);
         let picture = paint(&scene, SIZE, Background::Coloured, 1);
-        assert_eq!(picture.get_pixel(15, 20).0, [220, 40, 40, 255]);
-        assert_eq!(picture.get_pixel(45, 20).0, [40, 160, 60, 255]);
-        assert_eq!(picture.get_pixel(0, 0).0, [40, 80, 210, 255]);
+        assert_eq!(picture.pixel(15, 20), [220, 40, 40, 255]);
+        assert_eq!(picture.pixel(45, 20), [40, 160, 60, 255]);
+        assert_eq!(picture.pixel(0, 0), [40, 80, 210, 255]);
         let clear = paint(&scene, SIZE, Background::Transparent, 1);
-        assert_eq!(clear.get_pixel(0, 0)[3], 0);
+        assert_eq!(clear.pixel(0, 0)[3], 0);
     }
 
     #[test]
@@ -124,7 +118,7 @@ mod tests {
         let whole = paint(&scene, SIZE, Background::Coloured, 1);
         let differing = |block| {
             let preview = paint(&scene, SIZE, Background::Coloured, block);
-            let pixels = preview.pixels().zip(whole.pixels());
+            let pixels = preview.pixels().iter().zip(whole.pixels());
             pixels.filter(|(one, other)| one != other).count()
         };
         assert!(differing(16) > differing(4));
@@ -133,26 +127,26 @@ mod tests {
 
     #[test]
     fn an_edit_changes_what_the_mask_leaves_open() {
-        let source = RgbaImage::from_pixel(60, 40, Rgba([1, 2, 3, 255]));
-        let mut mask = RgbaImage::from_pixel(60, 40, Rgba([0, 0, 0, 255]));
+        let source = Raster::filled(60, 40, [1, 2, 3, 255]);
+        let mut mask = Raster::filled(60, 40, [0, 0, 0, 255]);
         for y in 0..40 {
             for x in 0..30 {
-                mask.put_pixel(x, y, Rgba([0, 0, 0, 0]));
+                mask.set_pixel(x, y, [0; 4]);
             }
         }
         let scene = Scene::of("a yellow star", 0);
-        let others = [RgbaImage::from_pixel(9, 9, Rgba([9, 9, 9, 255]))];
+        let others = [Raster::filled(9, 9, [9, 9, 9, 255])];
         let background = |mask| Background::Picture {
             source: &source,
             mask,
             others: &others,
         };
         let edited = paint(&scene, SIZE, background(Some(&mask)), 1);
-        assert_ne!(edited.get_pixel(0, 0), source.get_pixel(0, 0));
-        assert_eq!(edited.get_pixel(31, 20), source.get_pixel(31, 20));
-        assert_eq!(edited.get_pixel(59, 39).0, [9, 9, 9, 255]);
+        assert_ne!(edited.pixel(0, 0), source.pixel(0, 0));
+        assert_eq!(edited.pixel(31, 20), source.pixel(31, 20));
+        assert_eq!(edited.pixel(59, 39), [9, 9, 9, 255]);
         let free = paint(&scene, SIZE, background(None), 1);
-        assert_eq!(free.get_pixel(30, 20).0, [245, 210, 50, 255]);
-        assert_eq!(free.get_pixel(0, 0), source.get_pixel(0, 0));
+        assert_eq!(free.pixel(30, 20), [245, 210, 50, 255]);
+        assert_eq!(free.pixel(0, 0), source.pixel(0, 0));
     }
 }

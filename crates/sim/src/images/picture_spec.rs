@@ -1,10 +1,9 @@
 //! Describes the pictures that a request asks for, and draws them.
 
-use super::codec::{Format, encode};
 use super::family::Family;
 use super::painting::{Background, paint};
 use super::scene::Scene;
-use image::RgbaImage;
+use crate::raster::{Format, Raster, encode};
 
 /// The number of blocks along the shorter side of the coarsest preview.
 const COARSEST_BLOCKS: u32 = 8;
@@ -28,8 +27,8 @@ pub(super) struct PictureSpec {
     pub(super) stream: bool,
     pub(super) as_url: bool,
     pub(super) layers: bool,
-    pub(super) sources: Vec<RgbaImage>,
-    pub(super) mask: Option<RgbaImage>,
+    pub(super) sources: Vec<Raster>,
+    pub(super) mask: Option<Raster>,
 }
 
 impl PictureSpec {

@@ -1,13 +1,12 @@
 //! Reads a request and applies the vendors' checks.
 
-use super::codec::{Format, decode};
 use super::family::Family;
 use super::form::Form;
 use super::picture_spec::PictureSpec;
 use crate::call_context::CallContext;
 use crate::catalog;
 use crate::openai::{Member, Refusal};
-use image::RgbaImage;
+use crate::raster::{Format, Raster, decode};
 use serde_json::Value;
 
 const SIDE_MAX: u32 = 4096;
@@ -58,7 +57,7 @@ pub(super) fn read(
         .text
         .chunks
         .and_then(|it| i64::try_from(it).ok());
-    let own_size = sources.first().map(RgbaImage::dimensions);
+    let own_size = sources.first().map(Raster::dimensions);
     let format = top.one_of("output_format", &Format::NAMES)?;
     let background = top.one_of("background", &["transparent", "opaque", "auto"])?;
     if background == Some("transparent") && format == Some("jpeg") {
@@ -184,7 +183,7 @@ fn size(top: &Member<'_>, family: Family, own: Option<(u32, u32)>) -> Result<(u3
         })
 }
 
-type GivenPictures = (Vec<RgbaImage>, Option<RgbaImage>);
+type GivenPictures = (Vec<Raster>, Option<Raster>);
 
 fn pictures(
     top: &Member<'_>,
@@ -221,7 +220,7 @@ fn pictures(
 }
 
 /// Reads a picture in the form that the family accepts.
-fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal> {
+fn linked(item: &Value, name: &str, family: Family) -> Result<Raster, Refusal> {
     let url = match family {
         Family::Gpt => item.get("image_url"),
         Family::VideoA => item.get("url"),
@@ -243,7 +242,7 @@ fn linked(item: &Value, name: &str, family: Family) -> Result<RgbaImage, Refusal
     opened(&bytes.unwrap_or_default(), name)
 }
 
-fn opened(bytes: &[u8], name: &str) -> Result<RgbaImage, Refusal> {
+fn opened(bytes: &[u8], name: &str) -> Result<Raster, Refusal> {
     decode(bytes).ok_or_else(|| {
         Refusal::invalid("Invalid image file or mode for image 1, please check your image file.")
             .param(name)

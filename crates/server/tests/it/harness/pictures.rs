@@ -1,9 +1,7 @@
 //! Pictures and forms for tests, produced without the gateway's code.
 
-use std::io::Cursor;
-
-use image::{ImageFormat, Rgba, RgbaImage};
 use serde_json::Value;
+use sim::raster::{self, Format, Raster, Rgba};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -41,21 +39,17 @@ pub(crate) fn bytes_of(base64: &Value) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn decoded(bytes: &[u8]) -> RgbaImage {
-    image::load_from_memory(bytes).unwrap().into_rgba8()
+pub(crate) fn decoded(bytes: &[u8]) -> Raster {
+    raster::decode(bytes).unwrap()
 }
 
-pub(crate) fn encoded(picture: &RgbaImage) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    picture
-        .write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)
-        .unwrap();
-    bytes
+pub(crate) fn encoded(picture: &Raster) -> Vec<u8> {
+    raster::encode(picture, Format::Png, 100)
 }
 
 /// A PNG image of one colour.
-pub(crate) fn png(width: u32, height: u32, colour: [u8; 4]) -> Vec<u8> {
-    encoded(&RgbaImage::from_pixel(width, height, Rgba(colour)))
+pub(crate) fn png(width: u32, height: u32, colour: Rgba) -> Vec<u8> {
+    encoded(&Raster::filled(width, height, colour))
 }
 
 /// A PNG image of exactly this many bytes. The padding is in a chunk that decoders skip.

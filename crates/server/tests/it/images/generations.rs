@@ -1,7 +1,7 @@
 //! Image generations for every model family.
 
-use image::RgbaImage;
 use serde_json::{Value, json};
+use sim::raster::Raster;
 
 use super::edits::edit;
 use crate::harness::pictures::{base64, bytes_of, decoded, form, png};
@@ -80,7 +80,7 @@ fn ask(model: &str, more: &Value) -> Value {
     )
 }
 
-pub(super) fn picture_of(answer: &Answer) -> RgbaImage {
+pub(super) fn picture_of(answer: &Answer) -> Raster {
     decoded(&bytes_of(&answer.json()["data"][0]["b64_json"]))
 }
 
@@ -110,7 +110,7 @@ async fn a_picture_shows_what_was_asked_for_at_its_size_and_in_its_format() {
         let picture = decoded(&bytes);
         assert_eq!(picture.dimensions(), (64, 48));
         let near = |x: u32, y: u32, colour: [u8; 3]| {
-            let found = picture.get_pixel(x, y).0;
+            let found = picture.pixel(x, y);
             let near = found.iter().zip(colour).all(|(a, b)| a.abs_diff(b) < 30);
             assert!(near, "{format} at {x},{y}: {found:?}");
         };

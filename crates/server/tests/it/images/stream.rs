@@ -54,7 +54,7 @@ async fn previews_sharpen_and_the_result_carries_usage() {
     let whole = picture(&events[2]);
     let differing = |event: &Event| {
         let preview = picture(event);
-        let pixels = preview.pixels().zip(whole.pixels());
+        let pixels = preview.pixels().iter().zip(whole.pixels());
         pixels.filter(|(one, other)| one != other).count()
     };
     assert!(differing(&events[0]) > differing(&events[1]));

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 from unittest import mock
 
@@ -281,6 +282,20 @@ esac
             self.assertEqual(release.recorded_before(profile, other), profile.resolve())
             with self.assertRaises(SystemExit):
                 release.recorded_before(folder, other)
+
+
+class Profiles(unittest.TestCase):
+    """What we ship is optimised fully, whatever the quicker profiles leave out."""
+
+    def test_the_shipped_program_inherits_no_exception(self):
+        profiles = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
+        self.assertEqual(profiles["dist"]["inherits"], "dev")
+        self.assertEqual(profiles["dist"]["opt-level"], 3)
+        self.assertFalse(profiles["dist"]["debug-assertions"])
+        self.assertFalse(profiles["dist"]["overflow-checks"])
+        self.assertNotIn("package", profiles["dist"])
+        for name, settings in profiles["dev"]["package"].items():
+            self.assertIn(settings, [{"opt-level": 3}, {"debug": False}], name)
 
 
 class BillOfMaterials(unittest.TestCase):

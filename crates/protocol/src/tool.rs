@@ -95,6 +95,30 @@ impl Tool {
     }
 }
 
+/// The tool with this type is a shell of the client, or one of the upstream if it has an environment there.
+pub(crate) const SHELL: &str = "shell";
+pub(crate) const ENVIRONMENT: &str = "environment";
+
+/// Whether the environment of a shell is a container of the upstream.
+pub(crate) fn is_hosted_environment(environment: Raw<'_>) -> bool {
+    if environment.shape() != Shape::Object {
+        return !environment.is_null();
+    }
+    // If there are two types, servers differ in which one they read.
+    let (mut is_local, mut is_other) = (false, false);
+    // The caller has validated the JSON.
+    let _ = Cursor::new(environment.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("type") {
+            let says_local = value.string().is_some_and(|kind| kind.is("local"));
+            is_local |= says_local;
+            is_other |= !says_local;
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    is_other || !is_local
+}
+
 /// The built-in tools that a request offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tools(u8);
@@ -131,19 +155,40 @@ impl Tools {
         Ok(Self::of_types(list))
     }
 
-    fn of_types(list: Raw<'_>) -> Self {
+    /// Reads a list of tools, which are identified by their `type`.
+    pub(crate) fn of_types(list: Raw<'_>) -> Self {
         let mut tools = Self::default();
-        each_member(list, |name, value| {
-            if name == "type" {
-                let tool = value
-                    .string()
-                    .and_then(|word| Tool::of(&word.decode_lossy()));
-                if let Some(tool) = tool {
-                    tools.add(tool);
-                }
+        // The caller has validated the JSON.
+        let _ = Cursor::new(list.text()).array(|cursor| {
+            if cursor.shape()? != Shape::Object {
+                return cursor.value().map(drop);
             }
+            let (mut is_shell, mut is_hosted) = (false, false);
+            cursor.object(|cursor, name| {
+                let value = cursor.value()?;
+                if name.is("type") {
+                    let word = value.string().map(|word| word.decode_lossy());
+                    let word = word.as_deref().unwrap_or_default();
+                    if let Some(tool) = Tool::of(word) {
+                        tools.add(tool);
+                    }
+                    is_shell |= word == SHELL;
+                } else if name.is(ENVIRONMENT) {
+                    is_hosted |= is_hosted_environment(value);
+                }
+                Ok::<(), SyntaxError>(())
+            })?;
+            if is_shell && is_hosted {
+                tools.add(Tool::CodeExecution);
+            }
+            Ok::<(), SyntaxError>(())
         });
         tools
+    }
+
+    /// Adds all tools of another set.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0 |= other.0;
     }
 
     /// Reads the tools of a request, each identified by the name of a member, as in `{"googleSearch": {}}`.
@@ -332,6 +377,37 @@ mod tests {
             }
         }
         assert!(Tools::in_field(" [] ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_shell_in_a_container_of_the_upstream_is_a_built_in_tool() {
+        for (tool, expected) in [
+            (r#"{"type":"shell"}"#, &[][..]),
+            (r#"{"type":"shell","environment":null}"#, &[]),
+            (
+                r#"{"environment":{"skills":[],"type":"local"},"type":"shell"}"#,
+                &[],
+            ),
+            (
+                r#"{"type":"shell","environment":{"type":"container_auto"}}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"environment":{"t\u0079pe":"container_reference"},"type":"sh\u0065ll"}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"type":"shell","environment":{"type":"local","type":"container_auto"}}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"type":"function","environment":{"type":"container_auto"}}"#,
+                &[],
+            ),
+        ] {
+            let found = read(Tools::by_type, &format!("[{tool}]")).unwrap();
+            assert_eq!(found, expected, "{tool}");
+        }
     }
 
     #[test]

@@ -67,10 +67,12 @@ impl Tool {
 
     /// The tool for a vendor's name: `web_search_20260318`, `googleSearch`, `code_interpreter`.
     pub fn of(word: &str) -> Option<Self> {
-        // Dates and versions follow the name.
-        let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-        Some(match name.strip_suffix("_preview").unwrap_or(name) {
+        // Routers put their own name before those of their tools.
+        let word = word.rsplit(':').next().unwrap_or(word);
+        Some(match without_version(word) {
             "web_search"
+            | "web_search_premium"
+            | "browser_search"
             | "google_search"
             | "googleSearch"
             | "google_search_retrieval"
@@ -78,7 +80,7 @@ impl Tool {
             | "enterprise_web_search"
             | "enterpriseWebSearch"
             | "live_search" => Self::WebSearch,
-            "web_fetch" | "url_context" | "urlContext" => Self::WebFetch,
+            "web_fetch" | "url_context" | "urlContext" | "visit_website" => Self::WebFetch,
             "code_execution"
             | "codeExecution"
             | "code_interpreter"
@@ -88,11 +90,40 @@ impl Tool {
             | "collections_search" => Self::FileSearch,
             "image_generation" | "image_gen" => Self::ImageGeneration,
             "maps" | "google_maps" | "googleMaps" => Self::Maps,
-            "mcp" | "mcp_server" | "mcp_server_tool" | "mcpServers" => Self::Mcp,
+            "mcp" | "mcp_server" | "mcp_server_tool" | "mcp_toolset" | "mcpServers" => Self::Mcp,
             "x_search" => Self::XSearch,
             _ => return None,
         })
     }
+}
+
+/// Types and names of tools that the client runs, without dates and versions. They cost only tokens.
+const RUN_BY_CLIENT: [&str; 19] = [
+    "apply_patch",
+    "bash",
+    "browser",
+    "computer",
+    "computerUse",
+    "computer_use",
+    "custom",
+    "function",
+    "functionDeclarations",
+    "function_declarations",
+    "local_shell",
+    "memory",
+    "namespace",
+    "programmatic_tool_calling",
+    "shell",
+    "text_editor",
+    "tool_search",
+    "tool_search_tool_bm",
+    "tool_search_tool_regex",
+];
+
+/// A type of tool without the date or version after it.
+fn without_version(word: &str) -> &str {
+    let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    name.strip_suffix("_preview").unwrap_or(name)
 }
 
 /// The tool with this type is a shell of the client, or one of the upstream if it has an environment there.
@@ -121,12 +152,34 @@ pub(crate) fn is_hosted_environment(environment: Raw<'_>) -> bool {
 
 /// The built-in tools that a request offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tools(u8);
+pub struct Tools(u16);
+
+/// The bit of tools that an upstream may run and that we do not know.
+const UNKNOWN: u16 = 1 << COUNT;
 
 impl Tools {
     /// Adds a tool.
     pub fn add(&mut self, tool: Tool) {
         self.0 |= 1 << tool as u8;
+    }
+
+    /// Adds a tool that has no name here, and so no price.
+    pub(crate) fn add_unknown(&mut self) {
+        self.0 |= UNKNOWN;
+    }
+
+    /// Adds the tool with this type or name, unless the client runs it.
+    fn add_named(&mut self, word: &str) {
+        match Tool::of(word) {
+            Some(tool) => self.add(tool),
+            None if RUN_BY_CLIENT.contains(&without_version(word)) => {}
+            None => self.add_unknown(),
+        }
+    }
+
+    /// Whether there is a tool that an upstream may run and that we do not know.
+    pub fn has_unknown(self) -> bool {
+        self.0 & UNKNOWN != 0
     }
 
     /// Whether there are no tools.
@@ -136,7 +189,7 @@ impl Tools {
 
     /// The tools in the set.
     pub fn iter(self) -> impl Iterator<Item = Tool> {
-        let has = move |tool: &Tool| self.0 & (1 << *tool as u8) != 0;
+        let has = move |tool: &Tool| self.0 & (1 << (*tool as u8)) != 0;
         Tool::ALL.into_iter().filter(has)
     }
 
@@ -167,11 +220,12 @@ impl Tools {
             cursor.object(|cursor, name| {
                 let value = cursor.value()?;
                 if name.is("type") {
+                    if value.is_null() {
+                        return Ok(());
+                    }
                     let word = value.string().map(|word| word.decode_lossy());
                     let word = word.as_deref().unwrap_or_default();
-                    if let Some(tool) = Tool::of(word) {
-                        tools.add(tool);
-                    }
+                    tools.add_named(word);
                     is_shell |= word == SHELL;
                 } else if name.is(ENVIRONMENT) {
                     is_hosted |= is_hosted_environment(value);
@@ -186,6 +240,14 @@ impl Tools {
         tools
     }
 
+    /// Adds the plugins of a router, such as its own search.
+    pub(crate) fn add_plugins(&mut self, members: &Members<'_>) -> Result<(), Failure> {
+        if members.get("plugins")?.is_some_and(|list| !list.is_empty()) {
+            self.add_unknown();
+        }
+        Ok(())
+    }
+
     /// Adds all tools of another set.
     pub(crate) fn extend(&mut self, other: Self) {
         self.0 |= other.0;
@@ -196,8 +258,8 @@ impl Tools {
         let mut tools = Self::default();
         if let Some(list) = list(members)? {
             each_member(list, |name, value| {
-                if let Some(tool) = Tool::of(name).filter(|_| !value.is_null()) {
-                    tools.add(tool);
+                if !value.is_null() {
+                    tools.add_named(name);
                 }
             });
         }
@@ -377,6 +439,50 @@ mod tests {
             }
         }
         assert!(Tools::in_field(" [] ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn tools_that_we_do_not_know_are_noticed() {
+        for (how, tools, is_unknown) in [
+            (
+                Tools::by_type as Read,
+                r#"[{"type":"builtin_function"}]"#,
+                true,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"type":"web_search"},{"type":"fusion_20270101"}]"#,
+                true,
+            ),
+            (Tools::by_type, r#"[{"type":"openrouter:shell"}]"#, true),
+            (Tools::by_type, r#"[{"type":7}]"#, true),
+            (
+                Tools::by_type,
+                r#"[{"type":"bash_20250124"},{"type":"tool_search_tool_bm25_20251119"}]"#,
+                false,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"name":"f","input_schema":{}},{"type":null},{"type":"custom"}]"#,
+                false,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"type":"computer_use_preview"},{"type":"shell"}]"#,
+                false,
+            ),
+            (
+                Tools::by_name,
+                r#"[{"functionDeclarations":[]},{"computer_use":{}},{"x":null}]"#,
+                false,
+            ),
+            (Tools::by_name, r#"[{"parallelAiSearch":{}}]"#, true),
+        ] {
+            let body = format!(r#"{{"tools":{tools}}}"#);
+            let members = Members::read_text(&body, Spelling::One).unwrap();
+            assert_eq!(how(&members).unwrap().has_unknown(), is_unknown, "{tools}");
+        }
+        assert_eq!(Tool::of("openrouter:web_search"), Some(Tool::WebSearch));
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
     no_thread(&members)?;
     passing.refuse_stored(Dialect::Messages, &members)?;
     guard::routing(&members)?;
+    guard::preset(&members)?;
     guard::service_tier(&members)?;
     guard::tier(&members, "speed")?;
     no_region(&members)?;
@@ -145,6 +146,7 @@ fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     {
         tools.add(Tool::Mcp);
     }
+    tools.add_plugins(members)?;
     Ok(tools)
 }
 

@@ -36,9 +36,11 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::refuse_reference(&members, "prompt")?;
     passing.refuse_stored(Dialect::Responses, &members)?;
     guard::routing(&members)?;
+    guard::preset(&members)?;
     guard::service_tier(&members)?;
     let mut tools = Tools::by_type(&members)?;
     tools.extend(input(&members)?);
+    tools.add_plugins(&members)?;
 
     let model_span = members.get("model")?.map(|value| value.span());
     let limit = members.integer("max_output_tokens")?;

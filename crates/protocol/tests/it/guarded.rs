@@ -7,7 +7,7 @@ use protocol::{Dialect, Failure, Tool};
 use crate::bodies::same_decisions;
 
 /// Members that a client must not set or that affect its bill, in each place where they can occur.
-const GUARDED: [&str; 46] = [
+const GUARDED: [&str; 51] = [
     r#""provider":{"order":["x"]}"#,
     r#""routing":"x""#,
     r#""route":"fallback""#,
@@ -19,6 +19,11 @@ const GUARDED: [&str; 46] = [
     r#""serviceTier":"priority""#,
     r#""speed":"fast""#,
     r#""inference_geo":"us""#,
+    r#""providerOptions":{"gateway":{"models":["a"]}}"#,
+    r#""preset":"p""#,
+    r#""plugins":[{"id":"web"}]"#,
+    r#""enable_search":true"#,
+    r#""generationConfig":{"routingConfig":{"manualMode":{"modelName":"m"}}}"#,
     r#""store":true"#,
     r#""background":true"#,
     r#""deferred":true"#,

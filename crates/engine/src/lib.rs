@@ -57,7 +57,7 @@ pub use probe::{ModelsAnswer, ProbeOutcome, ask_for_models};
 pub use route::{RouteLimits, RouteOrder, Routing};
 pub use session::{OpenSession, SessionCall, SessionKind, SessionLimits};
 pub use settings::{Commit, Settings};
-pub use speech::{SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
+pub use speech::{SpeechCall, TranscriptCall, Upload, VoiceForm, VoicesCall};
 pub use task::{ListQuery, TaskSettings, VideoCall, VideoEndpoint, video_protocols};
 pub use telemetry::{SampleRatio, TelemetrySettings, TraceContext, TraceId, Traceparent};
 pub use text::request::{TextCall, TextPath};

@@ -49,6 +49,11 @@ impl MemoryBudget {
         Self::of(bytes, None, LimitOwner::Node)
     }
 
+    /// Creates a budget of one wallet that is a part of no other.
+    pub(crate) fn of_caller(bytes: usize) -> Self {
+        Self::of(bytes, None, LimitOwner::Caller)
+    }
+
     /// Creates a part of this budget with at most `bytes`, for one kind of work. Its charges count against both.
     pub(crate) fn part(&self, bytes: usize) -> Self {
         Self::of(bytes, Some(self.clone()), LimitOwner::Node)

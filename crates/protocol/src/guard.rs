@@ -33,7 +33,25 @@ pub(crate) fn routing(members: &Members<'_>) -> Result<(), Failure> {
             return Err(Failure::routing_not_supported(name));
         }
     }
+    // A router reads other models, the order of vendors and tiers from it.
+    let is_options = |name: &str| {
+        ["providerOptions", "provider_options"]
+            .iter()
+            .any(|it| name.eq_ignore_ascii_case(it))
+    };
+    let mut named = members.iter().filter(|member| is_options(&member.name));
+    if named.any(|member| !member.value.is_null()) {
+        return Err(Failure::routing_not_supported("providerOptions"));
+    }
     Ok(())
+}
+
+/// Refuses a preset, by which some vendors choose the model and its tools.
+pub(crate) fn preset(members: &Members<'_>) -> Result<(), Failure> {
+    match members.get("preset")? {
+        Some(_) => Err(Failure::routing_not_supported("preset")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses paid service tiers, and values that are not strings.
@@ -253,6 +271,15 @@ mod tests {
             (
                 r#"{"fall\u0062acks":0}"#,
                 Some((Code::RoutingNotSupported, "fallbacks")),
+            ),
+            (r#"{"providerOptions":null}"#, None),
+            (
+                r#"{"providerOptions":{"gateway":{"models":["a"]}}}"#,
+                Some((Code::RoutingNotSupported, "providerOptions")),
+            ),
+            (
+                r#"{"provider\u005foptions":{}}"#,
+                Some((Code::RoutingNotSupported, "providerOptions")),
             ),
             (
                 r#"{"Provider":{}}"#,

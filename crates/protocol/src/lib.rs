@@ -51,4 +51,4 @@ pub use profile::{
     AllowedValues, BuiltInProfile, Kind, OutputLimit, Profile, References, Thinking,
 };
 pub use tool::{Tool, ToolCalls, Tools};
-pub use usage::Usage;
+pub use usage::{Compaction, Usage};

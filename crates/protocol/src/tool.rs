@@ -67,10 +67,12 @@ impl Tool {
 
     /// The tool for a vendor's name: `web_search_20260318`, `googleSearch`, `code_interpreter`.
     pub fn of(word: &str) -> Option<Self> {
-        // Dates and versions follow the name.
-        let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-        Some(match name.strip_suffix("_preview").unwrap_or(name) {
+        // Routers put their own name before those of their tools.
+        let word = word.rsplit(':').next().unwrap_or(word);
+        Some(match without_version(word) {
             "web_search"
+            | "web_search_premium"
+            | "browser_search"
             | "google_search"
             | "googleSearch"
             | "google_search_retrieval"
@@ -78,7 +80,7 @@ impl Tool {
             | "enterprise_web_search"
             | "enterpriseWebSearch"
             | "live_search" => Self::WebSearch,
-            "web_fetch" | "url_context" | "urlContext" => Self::WebFetch,
+            "web_fetch" | "url_context" | "urlContext" | "visit_website" => Self::WebFetch,
             "code_execution"
             | "codeExecution"
             | "code_interpreter"
@@ -88,21 +90,96 @@ impl Tool {
             | "collections_search" => Self::FileSearch,
             "image_generation" | "image_gen" => Self::ImageGeneration,
             "maps" | "google_maps" | "googleMaps" => Self::Maps,
-            "mcp" | "mcp_server" | "mcp_server_tool" | "mcpServers" => Self::Mcp,
+            "mcp" | "mcp_server" | "mcp_server_tool" | "mcp_toolset" | "mcpServers" => Self::Mcp,
             "x_search" => Self::XSearch,
             _ => return None,
         })
     }
 }
 
+/// Types and names of tools that the client runs, without dates and versions. They cost only tokens.
+const RUN_BY_CLIENT: [&str; 19] = [
+    "apply_patch",
+    "bash",
+    "browser",
+    "computer",
+    "computerUse",
+    "computer_use",
+    "custom",
+    "function",
+    "functionDeclarations",
+    "function_declarations",
+    "local_shell",
+    "memory",
+    "namespace",
+    "programmatic_tool_calling",
+    "shell",
+    "text_editor",
+    "tool_search",
+    "tool_search_tool_bm",
+    "tool_search_tool_regex",
+];
+
+/// A type of tool without the date or version after it.
+fn without_version(word: &str) -> &str {
+    let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    name.strip_suffix("_preview").unwrap_or(name)
+}
+
+/// The tool with this type is a shell of the client, or one of the upstream if it has an environment there.
+pub(crate) const SHELL: &str = "shell";
+pub(crate) const ENVIRONMENT: &str = "environment";
+
+/// Whether the environment of a shell is a container of the upstream.
+pub(crate) fn is_hosted_environment(environment: Raw<'_>) -> bool {
+    if environment.shape() != Shape::Object {
+        return !environment.is_null();
+    }
+    // If there are two types, servers differ in which one they read.
+    let (mut is_local, mut is_other) = (false, false);
+    // The caller has validated the JSON.
+    let _ = Cursor::new(environment.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("type") {
+            let says_local = value.string().is_some_and(|kind| kind.is("local"));
+            is_local |= says_local;
+            is_other |= !says_local;
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    is_other || !is_local
+}
+
 /// The built-in tools that a request offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tools(u8);
+pub struct Tools(u16);
+
+/// The bit of tools that an upstream may run and that we do not know.
+const UNKNOWN: u16 = 1 << COUNT;
 
 impl Tools {
     /// Adds a tool.
     pub fn add(&mut self, tool: Tool) {
         self.0 |= 1 << tool as u8;
+    }
+
+    /// Adds a tool that has no name here, and so no price.
+    pub(crate) fn add_unknown(&mut self) {
+        self.0 |= UNKNOWN;
+    }
+
+    /// Adds the tool with this type or name, unless the client runs it.
+    fn add_named(&mut self, word: &str) {
+        match Tool::of(word) {
+            Some(tool) => self.add(tool),
+            None if RUN_BY_CLIENT.contains(&without_version(word)) => {}
+            None => self.add_unknown(),
+        }
+    }
+
+    /// Whether there is a tool that an upstream may run and that we do not know.
+    pub fn has_unknown(self) -> bool {
+        self.0 & UNKNOWN != 0
     }
 
     /// Whether there are no tools.
@@ -112,7 +189,7 @@ impl Tools {
 
     /// The tools in the set.
     pub fn iter(self) -> impl Iterator<Item = Tool> {
-        let has = move |tool: &Tool| self.0 & (1 << *tool as u8) != 0;
+        let has = move |tool: &Tool| self.0 & (1 << (*tool as u8)) != 0;
         Tool::ALL.into_iter().filter(has)
     }
 
@@ -131,19 +208,49 @@ impl Tools {
         Ok(Self::of_types(list))
     }
 
-    fn of_types(list: Raw<'_>) -> Self {
+    /// Reads a list of tools, which are identified by their `type`.
+    pub(crate) fn of_types(list: Raw<'_>) -> Self {
         let mut tools = Self::default();
-        each_member(list, |name, value| {
-            if name == "type" {
-                let tool = value
-                    .string()
-                    .and_then(|word| Tool::of(&word.decode_lossy()));
-                if let Some(tool) = tool {
-                    tools.add(tool);
-                }
+        // The caller has validated the JSON.
+        let _ = Cursor::new(list.text()).array(|cursor| {
+            if cursor.shape()? != Shape::Object {
+                return cursor.value().map(drop);
             }
+            let (mut is_shell, mut is_hosted) = (false, false);
+            cursor.object(|cursor, name| {
+                let value = cursor.value()?;
+                if name.is("type") {
+                    if value.is_null() {
+                        return Ok(());
+                    }
+                    let word = value.string().map(|word| word.decode_lossy());
+                    let word = word.as_deref().unwrap_or_default();
+                    tools.add_named(word);
+                    is_shell |= word == SHELL;
+                } else if name.is(ENVIRONMENT) {
+                    is_hosted |= is_hosted_environment(value);
+                }
+                Ok::<(), SyntaxError>(())
+            })?;
+            if is_shell && is_hosted {
+                tools.add(Tool::CodeExecution);
+            }
+            Ok::<(), SyntaxError>(())
         });
         tools
+    }
+
+    /// Adds the plugins of a router, such as its own search.
+    pub(crate) fn add_plugins(&mut self, members: &Members<'_>) -> Result<(), Failure> {
+        if members.get("plugins")?.is_some_and(|list| !list.is_empty()) {
+            self.add_unknown();
+        }
+        Ok(())
+    }
+
+    /// Adds all tools of another set.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0 |= other.0;
     }
 
     /// Reads the tools of a request, each identified by the name of a member, as in `{"googleSearch": {}}`.
@@ -151,8 +258,8 @@ impl Tools {
         let mut tools = Self::default();
         if let Some(list) = list(members)? {
             each_member(list, |name, value| {
-                if let Some(tool) = Tool::of(name).filter(|_| !value.is_null()) {
-                    tools.add(tool);
+                if !value.is_null() {
+                    tools.add_named(name);
                 }
             });
         }
@@ -332,6 +439,81 @@ mod tests {
             }
         }
         assert!(Tools::in_field(" [] ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn tools_that_we_do_not_know_are_noticed() {
+        for (how, tools, is_unknown) in [
+            (
+                Tools::by_type as Read,
+                r#"[{"type":"builtin_function"}]"#,
+                true,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"type":"web_search"},{"type":"fusion_20270101"}]"#,
+                true,
+            ),
+            (Tools::by_type, r#"[{"type":"openrouter:shell"}]"#, true),
+            (Tools::by_type, r#"[{"type":7}]"#, true),
+            (
+                Tools::by_type,
+                r#"[{"type":"bash_20250124"},{"type":"tool_search_tool_bm25_20251119"}]"#,
+                false,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"name":"f","input_schema":{}},{"type":null},{"type":"custom"}]"#,
+                false,
+            ),
+            (
+                Tools::by_type,
+                r#"[{"type":"computer_use_preview"},{"type":"shell"}]"#,
+                false,
+            ),
+            (
+                Tools::by_name,
+                r#"[{"functionDeclarations":[]},{"computer_use":{}},{"x":null}]"#,
+                false,
+            ),
+            (Tools::by_name, r#"[{"parallelAiSearch":{}}]"#, true),
+        ] {
+            let body = format!(r#"{{"tools":{tools}}}"#);
+            let members = Members::read_text(&body, Spelling::One).unwrap();
+            assert_eq!(how(&members).unwrap().has_unknown(), is_unknown, "{tools}");
+        }
+        assert_eq!(Tool::of("openrouter:web_search"), Some(Tool::WebSearch));
+    }
+
+    #[test]
+    fn a_shell_in_a_container_of_the_upstream_is_a_built_in_tool() {
+        for (tool, expected) in [
+            (r#"{"type":"shell"}"#, &[][..]),
+            (r#"{"type":"shell","environment":null}"#, &[]),
+            (
+                r#"{"environment":{"skills":[],"type":"local"},"type":"shell"}"#,
+                &[],
+            ),
+            (
+                r#"{"type":"shell","environment":{"type":"container_auto"}}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"environment":{"t\u0079pe":"container_reference"},"type":"sh\u0065ll"}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"type":"shell","environment":{"type":"local","type":"container_auto"}}"#,
+                &["code_execution"],
+            ),
+            (
+                r#"{"type":"function","environment":{"type":"container_auto"}}"#,
+                &[],
+            ),
+        ] {
+            let found = read(Tools::by_type, &format!("[{tool}]")).unwrap();
+            assert_eq!(found, expected, "{tool}");
+        }
     }
 
     #[test]

@@ -34,6 +34,47 @@ pub struct Usage {
     pub audio_output: u64,
     /// Calls of built-in tools, if the report counts them.
     pub tools: ToolCalls,
+    /// What it took to shorten the conversation before the answer. It is billed with the other counts, which do not
+    /// include it, and is not shown on converted routes, which cannot ask for it.
+    pub compaction: Compaction,
+}
+
+/// Token counts of the summaries by which an upstream shortens a conversation during a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compaction {
+    pub input: u64,
+    pub cached_input: u64,
+    pub cache_write: u64,
+    pub cache_write_1h: u64,
+    pub output: u64,
+}
+
+impl Compaction {
+    /// All tokens.
+    fn total(&self) -> u64 {
+        [
+            self.input,
+            self.cached_input,
+            self.cache_write,
+            self.cache_write_1h,
+            self.output,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// Adds the counts of one more summary.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in [
+            (&mut self.input, other.input),
+            (&mut self.cached_input, other.cached_input),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.cache_write_1h, other.cache_write_1h),
+            (&mut self.output, other.output),
+        ] {
+            *count = count.saturating_add(more);
+        }
+    }
 }
 
 impl Usage {
@@ -82,14 +123,14 @@ impl Usage {
     /// Whether one response can have used this much.
     pub(crate) fn is_believable(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 22;
-        self.total() <= TOKENS_MAX
+        self.total().saturating_add(self.compaction.total()) <= TOKENS_MAX
     }
 
     /// Whether the report is within the limits of every model. To judge a larger report, our own
     /// count is needed.
     pub(crate) fn is_small(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 14;
-        self.total() <= TOKENS_MAX
+        self.total().saturating_add(self.compaction.total()) <= TOKENS_MAX
     }
 }
 
@@ -137,6 +178,7 @@ impl From<InclusiveCounts> for Usage {
             reasoning: report.reasoning.min(output),
             output,
             tools: report.tools,
+            compaction: Compaction::default(),
         }
     }
 }

@@ -268,12 +268,16 @@ fn tools_of(summary: &AnswerSummary) -> Meter {
 /// we have seen are used instead.
 fn meter_of(usage: &Usage, summary: &ToolCalls) -> Meter {
     let tools = usage.tools.or(summary);
+    // The same model has written the summaries, at the same prices.
+    let compaction = &usage.compaction;
     Meter {
-        input: usage.input,
-        cached_input: usage.cached_input,
-        cache_write: usage.cache_write,
-        cache_write_1h: usage.cache_write_1h,
-        output: usage.output,
+        input: usage.input.saturating_add(compaction.input),
+        cached_input: usage.cached_input.saturating_add(compaction.cached_input),
+        cache_write: usage.cache_write.saturating_add(compaction.cache_write),
+        cache_write_1h: usage
+            .cache_write_1h
+            .saturating_add(compaction.cache_write_1h),
+        output: usage.output.saturating_add(compaction.output),
         image_input: usage.image_input,
         image_output: usage.image_output,
         audio_input: usage.audio_input,

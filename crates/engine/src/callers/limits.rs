@@ -1,5 +1,5 @@
-//! Limits how much of this node one key and its wallet may use: requests in flight, memory for large bodies, and token
-//! counts.
+//! Limits how much of this node one key and its wallet may use: requests in flight, memory for large bodies, disk space
+//! for uploads, and token counts.
 //!
 //! The ledger limits what a key may spend. These limits keep one caller from crowding out all others, whether or not it
 //! can pay.
@@ -25,6 +25,8 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// The maximum memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
+    /// The maximum disk space for uploads of all keys of one wallet.
+    pub wallet_uploads_bytes_max: usize,
     /// The maximum number of token counts and lists of voices per minute of one key. The key's own rate limit applies if it is lower.
     pub token_counts_per_minute: u32,
 }
@@ -35,6 +37,7 @@ impl Default for CallerLimits {
             key_in_flight_max: 2_500,
             key_bodies_bytes_max: 128 << 20,
             wallet_bodies_bytes_max: 192 << 20,
+            wallet_uploads_bytes_max: 2 << 30,
             token_counts_per_minute: 600,
         }
     }
@@ -77,6 +80,7 @@ impl KeyUsage {
 pub(super) struct WalletUsage {
     small_bodies: MemoryBudget,
     large_bodies: MemoryBudget,
+    uploads: MemoryBudget,
     pub(super) funds_seen: Mutex<Option<Instant>>,
 }
 
@@ -142,6 +146,7 @@ impl Callers {
             large_bodies: self
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
+            uploads: MemoryBudget::of_caller(self.limits.wallet_uploads_bytes_max),
             funds_seen: Mutex::new(None),
         })
     }
@@ -169,6 +174,11 @@ impl Caller {
     /// The memory that small bodies of the caller's wallet may take: as much as its large ones.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.share.wallet.small_bodies
+    }
+
+    /// The disk space that uploads of the caller's wallet may take.
+    pub fn uploads(&self) -> &MemoryBudget {
+        &self.share.wallet.uploads
     }
 
     /// The memory that large bodies of this caller may take.

@@ -6,5 +6,5 @@ mod transcript;
 mod voices;
 
 pub use synthesis::{SpeechCall, VoiceForm};
-pub use transcript::TranscriptCall;
+pub use transcript::{TranscriptCall, Upload};
 pub use voices::VoicesCall;

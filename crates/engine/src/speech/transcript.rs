@@ -35,8 +35,16 @@ pub struct TranscriptCall {
     /// The size limit of the file.
     pub file_bytes_max: u64,
     /// The file, if it is too large for memory.
-    pub spool: Option<SpoolFile>,
+    pub upload: Option<Upload>,
     /// The node memory that is charged for the form.
+    pub share: MemoryShare,
+}
+
+/// A file of a caller on the disk.
+#[derive(Debug)]
+pub struct Upload {
+    pub file: SpoolFile,
+    /// The disk space of the caller that is charged for the file.
     pub share: MemoryShare,
 }
 
@@ -73,7 +81,7 @@ fn prepare(
         kind: TranscriptRequest {
             transcript,
             key: call.arrival.key.clone(),
-            spool: call.spool,
+            upload: call.upload,
             _share: call.share,
         },
         plan,
@@ -83,7 +91,7 @@ fn prepare(
 struct TranscriptRequest {
     transcript: Transcript,
     key: KeyHead,
-    spool: Option<SpoolFile>,
+    upload: Option<Upload>,
     _share: MemoryShare,
 }
 
@@ -106,9 +114,9 @@ impl CallKind for TranscriptRequest {
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let form = self.transcript.form(&route.model);
         let (mut pieces, after) = form.write_around(&boundary);
-        let spooled = self.spool.clone().map(|spool| SpooledPart {
+        let spooled = self.upload.as_ref().map(|upload| SpooledPart {
             at: pieces.len(),
-            spool,
+            spool: upload.file.clone(),
         });
         pieces.extend(after);
         Ok(Encoded {

@@ -63,9 +63,15 @@ fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(BuiltInProfile::NativeImage))
 }
 
-/// Refuses built-in tools that the model has no price for. Converted text requests need no such check, because the
+/// Refuses built-in tools that the model has no price for, and tools that nobody knows the price of. Converted text requests need no such check, because the
 /// conversion drops built-in tools.
 pub(crate) fn refuse_unpriced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
+    if offered.has_unknown() {
+        let id = &model.id;
+        let message =
+            format!("The model `{id}` is offered here only with tools that have a price.");
+        return Err(Failure::unsupported_parameter("tools", message));
+    }
     let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
     match offered.iter().find(unpriced) {
         None => Ok(()),

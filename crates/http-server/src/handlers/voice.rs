@@ -51,12 +51,12 @@ pub(super) async fn transcript(
         .body(file_bytes_max.saturating_add(FIELDS_BYTES));
     let (account, media) = (context.memory_account(caller), context.engine().media());
     let read = body::read_spooled_form(body, reader, "file", limits, account, media);
-    let (fields, spool, share) = read.await?;
+    let (fields, upload, share) = read.await?;
     let call = TranscriptCall {
         arrival: context.arrival(caller),
         form,
         fields,
-        spool,
+        upload,
         file_bytes_max: u64::try_from(file_bytes_max).unwrap_or(u64::MAX),
         share,
     };

@@ -8,8 +8,8 @@ use bytes::{Bytes, BytesMut};
 use engine::MemoryShare;
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
-use protocol::Failure;
 use protocol::multipart::{self, Form};
+use protocol::{Code, Failure};
 use store::{Media, MediaError, Upload};
 use tokio::time::{Instant, timeout_at};
 use upstream::SpoolFile;
@@ -94,7 +94,8 @@ pub(crate) async fn read_form(
     Ok((reader.finish()?, charge.into_share()))
 }
 
-/// Reads a form, and writes its file of this name to disk if the file is large.
+/// Reads a form, and writes its file of this name to disk if the file is large. The disk space is charged to the wallet, so
+/// that one caller leaves room for the others, and for media.
 pub(crate) async fn read_spooled_form(
     mut body: Incoming,
     mut reader: multipart::Reader,
@@ -102,12 +103,13 @@ pub(crate) async fn read_spooled_form(
     limits: BodyLimits,
     account: MemoryAccount<'_>,
     media: &Media,
-) -> Result<(Form, Option<SpoolFile>, MemoryShare), Failure> {
+) -> Result<(Form, Option<engine::Upload>, MemoryShare), Failure> {
     let length = announced_length(&body, limits)?;
     let mut charge = BodyCharge::begin(account, length, SPOOLED_FROM_BYTES).await?;
     let mut waiting = None;
     let mut received = 0;
     let mut upload: Option<Upload> = None;
+    let mut disk = account.caller.uploads().share();
     while let Some(piece) = next_piece(&mut body, limits, &mut waiting).await? {
         received += piece.len();
         if received > limits.bytes_max {
@@ -118,7 +120,9 @@ pub(crate) async fn read_spooled_form(
             None => SPOOLED_FROM_BYTES,
             Some(_) => SPOOL_PIECE_BYTES,
         };
-        if reader.file_bytes(name) > held_max {
+        let file_bytes = reader.file_bytes(name);
+        if file_bytes > held_max {
+            charge_disk(&mut disk, file_bytes)?;
             let open = match upload.take() {
                 Some(open) => open,
                 None => media.upload().await.map_err(spool_failed)?,
@@ -132,15 +136,24 @@ pub(crate) async fn read_spooled_form(
         charge.cover(held).await?;
         charge.release_beyond(held);
     }
-    let spool = match upload {
+    let upload = match upload {
         Some(open) => {
+            charge_disk(&mut disk, reader.file_bytes(name))?;
             let whole = open.write(reader.drain(name)).await.map_err(spool_failed)?;
             let bytes = whole.bytes();
-            Some(SpoolFile::new(whole.into_file(), bytes))
+            let file = SpoolFile::new(whole.into_file(), bytes);
+            Some(engine::Upload { file, share: disk })
         }
         None => None,
     };
-    Ok((reader.finish()?, spool, charge.into_share()))
+    Ok((reader.finish()?, upload, charge.into_share()))
+}
+
+fn charge_disk(disk: &mut MemoryShare, bytes: usize) -> Result<(), Failure> {
+    disk.try_grow(bytes).map_err(|_| {
+        let message = "The uploads of this wallet already take all the disk space they may.";
+        Failure::new(Code::ConcurrencyLimitExceeded, message).retry_soon()
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]

@@ -41,6 +41,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::refuse_storing(&members, "store")?;
     passing.refuse_stored(Dialect::Chat, &members)?;
     guard::routing(&members)?;
+    guard::preset(&members)?;
     guard::service_tier(&members)?;
 
     let stream = members.boolean("stream")?.unwrap_or(false);
@@ -139,6 +140,16 @@ fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
             tools.add(Tool::WebSearch);
         }
     }
+    if members
+        .get("enable_search")?
+        .is_some_and(|value| value.boolean() != Some(false))
+    {
+        tools.add(Tool::WebSearch);
+    }
+    if members.get("compound_custom")?.is_some() {
+        tools.add_unknown();
+    }
+    tools.add_plugins(members)?;
     Ok(tools)
 }
 

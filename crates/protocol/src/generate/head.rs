@@ -16,6 +16,16 @@ const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     text: &["system_instruction", "tools", "generation_config"],
 };
 
+/// Members of `generationConfig` by which the vendor chooses another model than the one in the path.
+const ROUTING: [(&str, &str); 3] = [
+    ("routing_config", "generationConfig.routingConfig"),
+    ("model_config", "generationConfig.modelConfig"),
+    (
+        "model_selection_config",
+        "generationConfig.modelSelectionConfig",
+    ),
+];
+
 /// Reads the head of a request. The path names the model and says whether the answer is streamed.
 /// Members that the gateway reads must have the right type. The upstream checks their ranges.
 pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
@@ -45,6 +55,11 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     let mut choices = 1;
     if let Some(config) = members.object("generation_config")? {
         let config = Members::nested(config, "generationConfig.", Spelling::SnakeOrCamel)?;
+        for (name, path) in ROUTING {
+            if config.get(name)?.is_some() {
+                return Err(Failure::routing_not_supported(path));
+            }
+        }
         output_tokens_max = guard::output_limit(config.integer("max_output_tokens")?);
         choices = config
             .integer("candidate_count")?

@@ -16,8 +16,18 @@ const NUMBERS_MAX: usize = 32;
 const WRAPPED_LINE_CHARS_MIN: usize = 40;
 /// The maximum length of a data URI's head, which ends at its comma.
 const URI_HEAD_CHARS_MAX: usize = 128;
-/// Members whose values are secrets of the client.
-const SECRET: [&str; 1] = ["callback_url"];
+/// Members whose values are secrets of the client: where it wants to be called, and what opens its own tool servers.
+const SECRET: [&str; 7] = [
+    "access_token",
+    "api_key",
+    "apikey",
+    "authorization",
+    "authorization_token",
+    "callback_url",
+    "x-api-key",
+];
+/// A member with headers for a tool server. Any of them may be a credential.
+const HEADERS: &str = "headers";
 
 /// The body without bulk data, at most `bytes_max` bytes long.
 pub fn redact(body: &[u8], bytes_max: usize) -> String {
@@ -25,6 +35,7 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(bytes_max).min(4096));
     let mut rest: &str = &text;
     let mut key = "";
+    let mut is_in_headers = false;
     while out.len() <= bytes_max {
         let Some(at) = memchr::memchr2(b'"', b'[', rest.as_bytes()) else {
             put_runs(&mut out, rest, bytes_max);
@@ -32,6 +43,7 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
         };
         let (before, found) = rest.split_at(at);
         put_runs(&mut out, before, bytes_max);
+        is_in_headers &= !before.contains('}');
         if let Some(inside) = found.strip_prefix('"') {
             let (string, after) = inside.split_at(string_length(inside.as_bytes()));
             let is_key = after
@@ -40,8 +52,9 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
             out.push('"');
             if is_key {
                 key = string;
+                is_in_headers |= key == HEADERS;
                 put_runs(&mut out, string, bytes_max);
-            } else if SECRET.contains(&key) {
+            } else if is_in_headers || SECRET.iter().any(|it| key.eq_ignore_ascii_case(it)) {
                 out.push_str("<hidden>");
             } else {
                 put_string(&mut out, string, bytes_max);
@@ -263,6 +276,35 @@ mod tests {
             ),
         ] {
             assert_eq!(redact(body.as_bytes(), 10_000), redacted);
+        }
+    }
+
+    /// K4: what opens the client's own servers is not kept.
+    #[test]
+    fn credentials_of_the_client_are_hidden() {
+        for (body, expected) in [
+            (
+                r#"{"tools":[{"type":"mcp","authorization":"s-1","server_label":"a"}]}"#,
+                r#"{"tools":[{"type":"mcp","authorization":"<hidden>","server_label":"a"}]}"#,
+            ),
+            (
+                r#"{"mcp_servers":[{"authorization_token" : "s-1"}],"x":["y"]}"#,
+                r#"{"mcp_servers":[{"authorization_token" : "<hidden>"}],"x":["y"]}"#,
+            ),
+            (
+                r#"{"headers":{"X-Own":"s-1","Cookie":"s-2"},"name":"f"}"#,
+                r#"{"headers":{"X-Own":"<hidden>","Cookie":"<hidden>"},"name":"f"}"#,
+            ),
+            (
+                r#"{"environment":{"API_Key":"s-1"},"n":1,"content":"the api_key"}"#,
+                r#"{"environment":{"API_Key":"<hidden>"},"n":1,"content":"the api_key"}"#,
+            ),
+            (
+                r#"{"headers":{},"properties":{"api_key":{"type":"string"}}}"#,
+                r#"{"headers":{},"properties":{"api_key":{"type":"string"}}}"#,
+            ),
+        ] {
+            assert_eq!(redact(body.as_bytes(), 1_000), expected);
         }
     }
 

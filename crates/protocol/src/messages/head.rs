@@ -5,7 +5,7 @@ use super::request::foreign_thoughts::remove_thoughts;
 use crate::dialect::Dialect;
 use crate::failure::{Detail, Failure};
 use crate::guard;
-use crate::json::{Integer, Members, Raw, Shape, Spelling};
+use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::request_head::Head;
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::{Tool, Tools};
@@ -59,8 +59,10 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
     no_thread(&members)?;
     passing.refuse_stored(Dialect::Messages, &members)?;
     guard::routing(&members)?;
+    guard::preset(&members)?;
     guard::service_tier(&members)?;
     guard::tier(&members, "speed")?;
+    no_region(&members)?;
 
     let model_span = members.get("model")?.map(|value| value.span());
     let mut edits = remove_thoughts(messages);
@@ -102,6 +104,18 @@ fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
     guard::refuse_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
 
+/// Refuses to choose the region in which the model runs. The vendor charges more for some, and where a call runs is a
+/// matter of its route.
+fn no_region(members: &Members<'_>) -> Result<(), Failure> {
+    const NAME: &str = "inference_geo";
+    match members.get(NAME)? {
+        Some(region) if !region.string().is_some_and(|it| it.is("global")) => {
+            Err(Failure::routing_not_supported(NAME))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The sampling members that some models refuse (`docs/api/messages.md`).
 fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
     let mut set = Vec::new();
@@ -122,6 +136,9 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
 }
 
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
+    if let Some(list) = members.array("tools")? {
+        no_advisor(list)?;
+    }
     let mut tools = Tools::by_type(members)?;
     if members
         .get("mcp_servers")?
@@ -129,7 +146,32 @@ fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     {
         tools.add(Tool::Mcp);
     }
+    tools.add_plugins(members)?;
     Ok(tools)
+}
+
+/// Refuses tools by which the upstream asks another model. The request names that model as the vendor does, so neither the
+/// catalog nor the models of the key apply to it, and its tokens have no price here.
+fn no_advisor(list: Raw<'_>) -> Result<(), Failure> {
+    let mut is_offered = false;
+    // The list has been validated.
+    let _ = Cursor::new(list.text()).array(|cursor| {
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            let kind = value.string().filter(|_| name.is("type"));
+            let is_advisor = kind.is_some_and(|it| it.decode_lossy().starts_with("advisor"));
+            is_offered |= is_advisor || name.is("model") && !value.is_null();
+            Ok::<(), SyntaxError>(())
+        })
+    });
+    if !is_offered {
+        return Ok(());
+    }
+    let message = "A tool must not name a model: only `model` chooses one.";
+    Err(Failure::unsupported_parameter("tools", message))
 }
 
 fn is_one(value: Raw<'_>) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
-use crate::usage::{Usage, count};
+use crate::usage::{Compaction, Usage, count};
 
 /// Reads a usage object. In a stream the first report has the input and the last one the output.
 /// Values of the last report replace those of the first. `before` is the report so far.
@@ -10,6 +10,8 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);
     let mut report = before.unwrap_or_default();
+    // A report without iterations says nothing about them.
+    let mut compaction = Some(report.compaction);
     let mut writes = None;
     let [mut short, mut long] = [None; 2];
     Cursor::new(usage.text())
@@ -37,6 +39,17 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
             if name.is("server_tool_use") {
                 return report.tools.read(cursor, "_requests");
             }
+            if name.is("iterations") && cursor.shape()? == Shape::Array {
+                compaction = Some(Compaction::default());
+                return cursor.array(|cursor| {
+                    let more = read_compaction(cursor.value()?);
+                    compaction = compaction.zip(more).map(|(mut sum, more)| {
+                        sum.add(&more);
+                        sum
+                    });
+                    Ok(())
+                });
+            }
             let value = cursor.value()?;
             if value.is_null() {
                 return Ok(());
@@ -55,9 +68,72 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
         .ok()?;
     report.input = input?;
     report.output = output?;
+    report.compaction = compaction?;
     note_writes(&mut report, writes, short, long);
     report.reasoning = report.reasoning.min(report.output);
     Some(report)
+}
+
+/// Reads one step of an answer that took several, and returns its counts if it shortened the conversation. The counts of
+/// all other steps are in the report itself. `None` if the counts cannot be used for billing.
+fn read_compaction(step: Raw<'_>) -> Option<Compaction> {
+    if step.shape() != Shape::Object {
+        return Some(Compaction::default());
+    }
+    let mut is_compaction = false;
+    let mut counts = Some(Compaction::default());
+    let mut writes = Some(0);
+    Cursor::new(step.text())
+        .object(|cursor, name| {
+            if name.is("cache_creation") && cursor.shape()? == Shape::Object {
+                return cursor.object(|cursor, name| {
+                    let value = cursor.value()?;
+                    if name.is("ephemeral_1h_input_tokens") {
+                        note(&mut counts, value, |counts, count| {
+                            counts.cache_write_1h = count;
+                        });
+                    }
+                    Ok(())
+                });
+            }
+            let value = cursor.value()?;
+            match &*name.decode_lossy() {
+                "type" => is_compaction = value.string().is_some_and(|it| it.is("compaction")),
+                "input_tokens" => note(&mut counts, value, |counts, count| {
+                    counts.input = count;
+                }),
+                "output_tokens" => note(&mut counts, value, |counts, count| {
+                    counts.output = count;
+                }),
+                "cache_read_input_tokens" => {
+                    note(&mut counts, value, |counts, count| {
+                        counts.cached_input = count;
+                    });
+                }
+                "cache_creation_input_tokens" if !value.is_null() => writes = count(value),
+                _ => {}
+            }
+            Ok::<(), SyntaxError>(())
+        })
+        .ok()?;
+    if !is_compaction {
+        return Some(Compaction::default());
+    }
+    let (mut counts, writes) = counts.zip(writes)?;
+    counts.cache_write_1h = counts.cache_write_1h.min(writes);
+    counts.cache_write = writes - counts.cache_write_1h;
+    Some(counts)
+}
+
+/// Notes one count, unless it is `null`. A count that cannot be used for billing makes all of them unusable.
+fn note(counts: &mut Option<Compaction>, value: Raw<'_>, set: impl FnOnce(&mut Compaction, u64)) {
+    if value.is_null() {
+        return;
+    }
+    *counts = counts.zip(count(value)).map(|(mut counts, count)| {
+        set(&mut counts, count);
+        counts
+    });
 }
 
 /// Splits cache writes by how long they are kept. The reported total takes precedence over the sum
@@ -142,6 +218,51 @@ mod tests {
             let usage = read(end, start).unwrap();
             let found = (usage.input, usage.cached_input, usage.output);
             assert_eq!(found, (input, cached, output), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_shortening_the_conversation_took_is_read_apart() {
+        let top = r#""input_tokens":23000,"output_tokens":1000"#;
+        let summary = r#"{"type":"compaction","input_tokens":180000,"output_tokens":3500,"cache_read_input_tokens":7,
+            "cache_creation_input_tokens":30,"cache_creation":{"ephemeral_1h_input_tokens":20}}"#;
+        let message = r#"{"type":"message","input_tokens":23000,"output_tokens":1000}"#;
+        let of = |steps: &str| format!(r#"{{{top},"iterations":{steps}}}"#);
+        let once = Compaction {
+            input: 180_000,
+            cached_input: 7,
+            cache_write: 10,
+            cache_write_1h: 20,
+            output: 3_500,
+        };
+        let mut twice = once;
+        twice.add(&once);
+        for (steps, expected) in [
+            ("null", Compaction::default()),
+            ("[]", Compaction::default()),
+            (&format!("[{message},7]"), Compaction::default()),
+            (&format!("[{summary},{message}]"), once),
+            (&format!("[{message},{summary},{summary}]"), twice),
+        ] {
+            let usage = read(&of(steps), None).unwrap();
+            assert_eq!(usage.compaction, expected, "{steps}");
+            assert_eq!((usage.input, usage.output), (23_000, 1_000), "{steps}");
+        }
+        // The end of a stream repeats what its start has said, or leaves it out.
+        let start = read(&of(&format!("[{summary}]")), None);
+        for end in [of(&format!("[{summary},{message}]")), format!("{{{top}}}")] {
+            assert_eq!(read(&end, start).unwrap().compaction, once, "{end}");
+        }
+        for step in [
+            r#"{"type":"compaction","input_tokens":-1}"#,
+            r#"{"output_tokens":1e3,"type":"compaction"}"#,
+            r#"{"type":"compaction","cache_creation_input_tokens":"1"}"#,
+        ] {
+            assert_eq!(
+                read(&of(&format!("[{step},{message}]")), None),
+                None,
+                "{step}"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use crate::json::members::normalized_name;
 use crate::json::{Cursor, Members, Shape, Text};
 
 /// Members that name a stored object, in lower case and without underscores.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "collectionids",
     "datastore",
     "fileid",
@@ -20,6 +20,8 @@ const NAMES: [&str; 10] = [
     "filesearchstorenames",
     "ragcorpora",
     "ragresources",
+    // A tunnel of the operator's account, which leads tools into a private network.
+    "tunnelid",
     "vectorstoreid",
     "vectorstoreids",
     "vertexaisearch",
@@ -46,7 +48,7 @@ pub(super) fn is_stored_name(name: &str) -> bool {
     if !first.is_ascii() || !last.is_ascii() || first == b'_' || last == b'_' {
         return is_known_name(name);
     }
-    let may_begin = matches!(first | 0x20, b'c' | b'd' | b'f' | b'r' | b'v');
+    let may_begin = matches!(first | 0x20, b'c' | b'd' | b'f' | b'r' | b't' | b'v');
     let may_end = matches!(last | 0x20, b'a' | b'd' | b'e' | b'h' | b's');
     may_begin && may_end && is_known_name(name)
 }
@@ -350,6 +352,25 @@ mod tests {
                 Interactions,
                 r#""tools":[{"type":"file_search","file_search_store_names":["a"]}]"#,
                 "tools[0].file_search_store_names",
+            ),
+        ] {
+            let expected = Some((Code::StatefulNotSupported, param.to_owned()));
+            assert_eq!(refused(dialect, member), expected, "{dialect} {member}");
+        }
+    }
+
+    #[test]
+    fn no_tool_reaches_the_network_of_the_operator() {
+        for (dialect, member, param) in [
+            (
+                Dialect::Responses,
+                r#""tools":[{"type":"mcp","server_label":"a","tunn\u0065l_id":"t"}]"#,
+                "tools[0].tunnel_id",
+            ),
+            (
+                Dialect::Responses,
+                r#""input":[{"type":"tool_search_output","tools":[{"type":"mcp","tunnel_id":"t"}]}]"#,
+                "input[0].tools[0].tunnel_id",
             ),
         ] {
             let expected = Some((Code::StatefulNotSupported, param.to_owned()));

@@ -36,8 +36,11 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::refuse_reference(&members, "prompt")?;
     passing.refuse_stored(Dialect::Responses, &members)?;
     guard::routing(&members)?;
+    guard::preset(&members)?;
     guard::service_tier(&members)?;
-    input(&members)?;
+    let mut tools = Tools::by_type(&members)?;
+    tools.extend(input(&members)?);
+    tools.add_plugins(&members)?;
 
     let model_span = members.get("model")?.map(|value| value.span());
     let limit = members.integer("max_output_tokens")?;
@@ -50,7 +53,6 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &[]));
     edits.extend(set_store_false(&members)?);
-    let tools = Tools::by_type(&members)?;
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
@@ -77,28 +79,30 @@ fn set_store_false(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     })
 }
 
-/// Refuses a request without input, and input that refers to a stored object.
-fn input(members: &Members<'_>) -> Result<(), Failure> {
+/// Refuses a request without input, and input that refers to a stored object. Returns the built-in tools that its items
+/// offer.
+fn input(members: &Members<'_>) -> Result<Tools, Failure> {
     let wrong = |why: &'static str| Err(Failure::invalid(why).param("input"));
     let Some(input) = members.get("input")? else {
         return wrong("`input` is required.");
     };
     match input.shape() {
         Shape::String | Shape::Array if input.is_empty() => wrong("`input` must not be empty."),
-        Shape::String => Ok(()),
-        Shape::Array => no_references(input),
+        Shape::String => Ok(Tools::default()),
+        Shape::Array => items(input),
         _ => wrong("`input` must be a string or an array."),
     }
 }
 
 /// Refuses references to stored items. The gateway stores none, and dropping them would change the
-/// conversation.
-fn no_references(input: Raw<'_>) -> Result<(), Failure> {
+/// conversation. Returns the tools of items that offer further ones: `additional_tools` and `tool_search_output`.
+fn items(input: Raw<'_>) -> Result<Tools, Failure> {
     let mut index = 0_usize;
     let mut found = None;
+    let mut tools = Tools::default();
     Cursor::new(input.text())
         .array(|cursor| {
-            if is_reference(cursor)? {
+            if is_reference(cursor, &mut tools)? {
                 found.get_or_insert(index);
             }
             index += 1;
@@ -111,11 +115,12 @@ fn no_references(input: Raw<'_>) -> Result<(), Failure> {
              with `store: false` and `include: [\"reasoning.encrypted_content\"]` clients do.",
         )
         .param(format!("input[{index}]"))),
-        None => Ok(()),
+        None => Ok(tools),
     }
 }
 
-fn is_reference(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+/// Whether an item is a reference to a stored one. Adds the tools that the item offers.
+fn is_reference(cursor: &mut Cursor<'_>, tools: &mut Tools) -> Result<bool, SyntaxError> {
     if cursor.shape()? != Shape::Object {
         cursor.value()?;
         return Ok(false);
@@ -132,6 +137,8 @@ fn is_reference(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
             typed = true;
         } else if name.is("id") {
             has_id |= !value.is_null();
+        } else if name.is("tools") && value.shape() == Shape::Array {
+            tools.extend(Tools::of_types(value));
         }
         Ok::<(), SyntaxError>(())
     })?;

@@ -81,6 +81,16 @@ fn generate_refusals() {
             "provider",
         ),
         (
+            r#""contents":[1],"generationConfig":{"routingConfig":{"manualMode":{"modelName":"m"}}}"#,
+            Code::RoutingNotSupported,
+            "generationConfig.routingConfig",
+        ),
+        (
+            r#""contents":[1],"generation_config":{"model_config":{}}"#,
+            Code::RoutingNotSupported,
+            "generationConfig.modelConfig",
+        ),
+        (
             r#""contents":[1],"serviceTier":"flex""#,
             Code::ServiceTierNotSupported,
             "service_tier",

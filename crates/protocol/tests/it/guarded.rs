@@ -7,7 +7,7 @@ use protocol::{Dialect, Failure, Tool};
 use crate::bodies::same_decisions;
 
 /// Members that a client must not set or that affect its bill, in each place where they can occur.
-const GUARDED: [&str; 42] = [
+const GUARDED: [&str; 51] = [
     r#""provider":{"order":["x"]}"#,
     r#""routing":"x""#,
     r#""route":"fallback""#,
@@ -18,6 +18,12 @@ const GUARDED: [&str; 42] = [
     r#""service_tier":"priority""#,
     r#""serviceTier":"priority""#,
     r#""speed":"fast""#,
+    r#""inference_geo":"us""#,
+    r#""providerOptions":{"gateway":{"models":["a"]}}"#,
+    r#""preset":"p""#,
+    r#""plugins":[{"id":"web"}]"#,
+    r#""enable_search":true"#,
+    r#""generationConfig":{"routingConfig":{"manualMode":{"modelName":"m"}}}"#,
     r#""store":true"#,
     r#""background":true"#,
     r#""deferred":true"#,
@@ -34,6 +40,9 @@ const GUARDED: [&str; 42] = [
     r#""generation_config":{"video_config":{}}"#,
     r#""tools":[{"type":"web_search_20260318"},{"type":"mcp"}]"#,
     r#""tools":[{"googleSearch":{}},{"url_context":{}}]"#,
+    r#""tools":[{"type":"advisor_20260301","model":"big"}]"#,
+    r#""tools":[{"type":"shell","environment":{"type":"container_auto"}}]"#,
+    r#""input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}]"#,
     r#""web_search_options":{}"#,
     r#""system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]"#,
     r#""mcp_servers":[{"url":"https://a.example"}]"#,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use protocol::canon::carrier::{self, IdPayload};
 use protocol::canon::{Dropped, Opaque};
 use protocol::native::{Head, read_head, without_stream_options, write_request};
-use protocol::{Code, Dialect, Failure};
+use protocol::{Code, Dialect, Failure, Tool};
 
 pub(crate) fn head(body: &str) -> Result<Head, Failure> {
     read_head(Dialect::Chat, &Bytes::copy_from_slice(body.as_bytes()))
@@ -512,4 +512,33 @@ fn a_generate_call_is_not_read_without_its_path() {
     let body = Bytes::from(with(""));
     let failure = read_head(Dialect::Generate, &body).unwrap_err();
     assert_eq!(failure.code, Code::NotFound);
+}
+
+/// Vendors that are routers themselves choose models and tools by these. Nothing in them has a price here.
+#[test]
+fn the_options_of_other_routers_choose_nothing() {
+    for (members, param) in [
+        (r#","preset":"high""#, "preset"),
+        (
+            r#","providerOptions":{"gateway":{"order":["x"]}}"#,
+            "providerOptions",
+        ),
+    ] {
+        let failure = head(&with(members)).unwrap_err();
+        assert_eq!(failure.code, Code::RoutingNotSupported, "{members}");
+        assert_eq!(failure.param.as_deref(), Some(param), "{members}");
+    }
+    assert!(head(&with(r#","preset":null,"providerOptions":null"#)).is_ok());
+    for (members, searches, is_unknown) in [
+        (r#","plugins":[{"id":"web"}]"#, false, true),
+        (r#","plugins":[]"#, false, false),
+        (r#","compound_custom":{}"#, false, true),
+        (r#","enable_search":true"#, true, false),
+        (r#","enable_search":false"#, false, false),
+    ] {
+        let tools = head(&with(members)).unwrap().tools;
+        assert_eq!(tools.has_unknown(), is_unknown, "{members}");
+        let found = tools.iter().any(|tool| tool == Tool::WebSearch);
+        assert_eq!(found, searches, "{members}");
+    }
 }

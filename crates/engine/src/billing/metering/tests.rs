@@ -1,5 +1,7 @@
 //! Tests of the usage that each kind of metering computes.
 
+use protocol::Compaction;
+
 use super::*;
 
 fn card(json: &str) -> PriceCard {
@@ -154,6 +156,39 @@ fn a_cost_of_nothing_is_not_told() {
         let meter = metering(None).reported(&summary(delivered, None, Some(0)), &price);
         assert_eq!(price.price(&meter.unwrap()).unwrap().get(), charge);
     }
+}
+
+/// What the upstream used to shorten the conversation is not part of its other counts.
+#[test]
+fn shortening_the_conversation_is_billed_with_the_answer() {
+    let metering = Metering::Tokens {
+        input_tokens: 100,
+        long_cache: false,
+    };
+    let usage = Usage {
+        input: 1_000,
+        cached_input: 1,
+        output: 10,
+        compaction: Compaction {
+            input: 100_000,
+            cached_input: 100,
+            cache_write: 2_000,
+            cache_write_1h: 3_000,
+            output: 500,
+        },
+        ..Usage::default()
+    };
+    let summary = AnswerSummary {
+        usage: Some(usage),
+        output_tokens_counted: 10,
+        ..AnswerSummary::default()
+    };
+    let price = card(
+        r#"{"input":"1","cached_input":"1","cache_write":"1","cache_write_1h":"2","output":"10"}"#,
+    );
+    let meter = metering.reported(&summary, &price).unwrap();
+    let charge = 101_000 + 101 + 2_000 + 2 * 3_000 + 10 * 510;
+    assert_eq!(price.price(&meter).unwrap().get(), charge);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Writes a request of the common form as a chat request for an upstream.
 
+use std::collections::HashSet;
+
 use super::write_turns::Messages;
 use crate::canon::{Dropped, Effort, Field, Format, Reasoning, Request, Target, ToolChoice};
 use crate::failure::Failure;
@@ -135,8 +137,9 @@ fn function_named(it: &mut Object<'_>, name: &str) {
 /// Refuses a choice of a tool that is not declared, because dropping the choice would change the
 /// meaning of the request.
 fn declared(request: &Request, names: &[String], dropped: &Dropped) -> Result<(), Failure> {
-    let is_declared = |name: &&String| request.tools.iter().any(|tool| tool.name == **name);
-    match names.iter().find(|name| !is_declared(name)) {
+    let tools = request.tools.iter().map(|tool| tool.name.as_str());
+    let declared: HashSet<&str> = tools.collect();
+    match names.iter().find(|name| !declared.contains(name.as_str())) {
         None => Ok(()),
         Some(name) => {
             let failure = Failure::invalid(format!("The tool `{name}` is not declared."));

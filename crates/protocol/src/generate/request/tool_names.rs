@@ -7,13 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
+/// A number that is appended may replace the letters after these. Names that begin with the same letters get their numbers
+/// from one count, so that no number is tried twice.
+const NAME_BYTES_KEPT: usize = 56;
 
 /// The client's tool names, and the names that replace them.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct ToolNames {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    /// The last number that was appended to make a name unique.
+    /// The last number that was appended to make a name unique, by the letters of the name that are kept.
     numbers: BTreeMap<String, u32>,
 }
 
@@ -26,7 +29,8 @@ impl ToolNames {
         let plain: String = name.chars().map(letter).take(NAME_BYTES_MAX).collect();
         let mut safe = plain.clone();
         while self.taken.contains(&safe) {
-            let number = self.numbers.entry(plain.clone()).or_insert(1);
+            let kept = plain.get(..NAME_BYTES_KEPT).unwrap_or(&plain);
+            let number = self.numbers.entry(kept.to_owned()).or_insert(1);
             *number += 1;
             let suffix = format!("_{number}");
             safe.clone_from(&plain);
@@ -38,10 +42,12 @@ impl ToolNames {
         safe
     }
 
-    /// The replaced names, each with the original.
+    /// The replaced names, each with the original, sorted.
     pub(in crate::generate) fn renamed(self) -> Vec<(String, String)> {
         let pairs = self.safe.into_iter().map(|(name, safe)| (safe, name));
-        pairs.filter(|(safe, name)| safe != name).collect()
+        let mut pairs: Vec<_> = pairs.filter(|(safe, name)| safe != name).collect();
+        pairs.sort_unstable();
+        pairs
     }
 }
 
@@ -53,10 +59,11 @@ fn letter(c: char) -> char {
     }
 }
 
-/// The client's name of a tool.
+/// The client's name of a tool. `renamed` is sorted.
 pub(in crate::generate) fn original<'a>(renamed: &'a [(String, String)], name: &'a str) -> &'a str {
-    let found = renamed.iter().find(|(safe, _)| safe == name);
-    found.map_or(name, |(_, original)| original)
+    let found = renamed.binary_search_by(|(safe, _)| safe.as_str().cmp(name));
+    let pair = found.ok().and_then(|place| renamed.get(place));
+    pair.map_or(name, |(_, original)| original)
 }
 
 #[cfg(test)]
@@ -82,5 +89,21 @@ mod tests {
         assert_eq!(original(&renamed, "a_b_c_2"), "a_b_c");
         assert_eq!(original(&renamed, "get_weather"), "get_weather");
         assert_eq!(original(&renamed, &long[..64]), long);
+    }
+
+    /// Many long names that differ only at their ends, each twice: every one needs another number.
+    #[test]
+    fn names_that_a_number_makes_alike_share_one_count() {
+        let mut names = ToolNames::default();
+        let start = "n".repeat(60);
+        let mut safe = BTreeSet::new();
+        for end in 0..500 {
+            for sign in ['_', '.'] {
+                safe.insert(names.safe(&format!("{start}{end:03}{sign}")));
+            }
+        }
+        assert_eq!(safe.len(), 1_000);
+        assert!(safe.iter().all(|name| name.len() <= NAME_BYTES_MAX));
+        assert_eq!(names.numbers.into_values().collect::<Vec<_>>(), [501]);
     }
 }

@@ -1,6 +1,8 @@
 //! Reads and writes tools and the tool choice.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::Hash;
 
 use super::schema;
 use crate::canon::{
@@ -108,7 +110,8 @@ impl<'a> UpstreamTools<'a> {
                 // This dialect cannot restrict the choice to a subset, so only the subset is
                 // declared.
                 if !matches!(request.tool_choice, Some(ToolChoice::Named(_))) {
-                    tools.retain(|tool| names.contains(&tool.name.as_str()));
+                    let allowed: HashSet<&str> = names.iter().copied().collect();
+                    tools.retain(|tool| allowed.contains(tool.name.as_str()));
                 }
                 match (calling, names.as_slice()) {
                     (ToolCalling::Must, [name]) => Choice::Named(name),
@@ -179,15 +182,17 @@ impl<'a> UpstreamTools<'a> {
 
 /// The names of all tools called in the conversation, without duplicates.
 fn called_tools<'a>(turns: &[MergedTurn<'a>]) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    for (_, part) in turns.iter().flat_map(|turn| &turn.parts) {
-        if let Part::ToolCall(call) = part
-            && !names.contains(&call.name.as_str())
-        {
-            names.push(&call.name);
-        }
-    }
-    names
+    let parts = turns.iter().flat_map(|turn| &turn.parts);
+    distinct(parts.filter_map(|(_, part)| match part {
+        Part::ToolCall(call) => Some(call.name.as_str()),
+        _ => None,
+    }))
+}
+
+/// The items without repetitions, in their order. A caller may send very many, so they are not compared one by one.
+fn distinct<T: Copy + Eq + Hash>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut known = HashSet::new();
+    items.filter(|item| known.insert(*item)).collect()
 }
 
 fn write_tool(it: &mut Object<'_>, tool: &Tool, schema: &str) {
@@ -245,4 +250,39 @@ fn with_object_type(schema: &str) -> Option<Cow<'_, str>> {
     let span = kind.span();
     let (before, after) = (schema.get(..span.start)?, schema.get(span.end..)?);
     has_object.then(|| format!(r#"{before}"object"{after}"#).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static COMPARISONS: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// A name that counts how often it is compared.
+    #[expect(
+        clippy::derived_hash_with_manual_eq,
+        reason = "equal names have equal hashes, as with the derived comparison"
+    )]
+    #[derive(Clone, Copy, Debug, Eq, Hash)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            COMPARISONS.set(COMPARISONS.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    #[test]
+    fn many_names_are_compared_with_few_others() {
+        let found = distinct([2, 1, 2, 3, 1].into_iter());
+        assert_eq!(found, [2, 1, 3]);
+        let found = distinct((0..10_000).map(Counted));
+        assert_eq!(found.len(), 10_000);
+        assert!(COMPARISONS.get() < 10_000, "{}", COMPARISONS.get());
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
-use crate::tool::{self, Tool, ToolCalls};
+use crate::tool::{self, ENVIRONMENT, SHELL, Tool, ToolCalls, is_hosted_environment};
 
 /// The evidence that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,7 @@ pub(in crate::responses) fn count_call(
         return;
     }
     let mut tool = None;
+    let (mut is_shell, mut is_hosted) = (false, false);
     let mut done = completion == Completion::ByPosition;
     let mut is_search = true;
     let read = Cursor::new(item.text()).object(|cursor, name| {
@@ -35,7 +36,9 @@ pub(in crate::responses) fn count_call(
                 let word = value.string().map(|word| word.decode_lossy());
                 let word = word.as_deref().and_then(|word| word.strip_suffix("_call"));
                 tool = word.and_then(Tool::of);
+                is_shell = word == Some(SHELL);
             }
+            ENVIRONMENT => is_hosted = is_hosted_environment(value),
             "status" => {
                 if let Some(status) = value.string() {
                     done = status.is("completed");
@@ -47,6 +50,7 @@ pub(in crate::responses) fn count_call(
         }
         Ok::<(), SyntaxError>(())
     });
+    let tool = tool.or((is_shell && is_hosted).then_some(Tool::CodeExecution));
     if let (Ok(()), Some(tool)) = (read, tool)
         && done
         && (tool != Tool::WebSearch || is_search)
@@ -147,6 +151,21 @@ mod tests {
                 r#"{"type":"file_search_call","status":"completed","queries":["a"]}"#,
                 ByPosition,
                 Some(Tool::FileSearch),
+            ),
+            (
+                r#"{"type":"shell_call","status":"completed","environment":{"type":"container_reference","container_id":"c"}}"#,
+                ByStatus,
+                Some(Tool::CodeExecution),
+            ),
+            (
+                r#"{"type":"shell_call","status":"completed","environment":{"type":"local"}}"#,
+                ByPosition,
+                None,
+            ),
+            (
+                r#"{"type":"shell_call","status":"completed","environment":null}"#,
+                ByPosition,
+                None,
             ),
             (
                 r#"{"type":"function_call","status":"completed","name":"web_search"}"#,

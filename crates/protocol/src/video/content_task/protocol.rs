@@ -67,8 +67,11 @@ impl CreationRequest for Request {
 
     fn tools(&self) -> Tools {
         let mut tools = Tools::default();
-        for tool in self.options.tools.iter().filter_map(|kind| Tool::of(kind)) {
-            tools.add(tool);
+        for kind in &self.options.tools {
+            match Tool::of(kind) {
+                Some(tool) => tools.add(tool),
+                None => tools.add_unknown(),
+            }
         }
         tools
     }

@@ -63,6 +63,10 @@ impl SessionRules {
                 let why = format!("The built-in tool `{name}` is not offered in sessions.");
                 return Err(Failure::unsupported_parameter(path, why));
             }
+            if offered.has_unknown() {
+                let why = "Sessions take only tools that the client runs.";
+                return Err(Failure::unsupported_parameter(path, why));
+            }
         }
         Ok(())
     }

@@ -138,6 +138,44 @@ fn what_the_contract_refuses_is_refused() {
     }
 }
 
+/// Neither has a price on the card of the model, and a key may be limited to certain models.
+#[test]
+fn only_the_service_chooses_regions_and_other_models() {
+    use Code::{RoutingNotSupported, UnsupportedParameter};
+    for (body, code, param) in [
+        (
+            with(r#","inference_geo":"us""#),
+            RoutingNotSupported,
+            Some("inference_geo"),
+        ),
+        (
+            with(r#","inference_geo":["global"]"#),
+            RoutingNotSupported,
+            Some("inference_geo"),
+        ),
+        (
+            with(r#","tools":[{"type":"advisor_20260301","name":"advisor","model":"big"}]"#),
+            UnsupportedParameter,
+            Some("tools"),
+        ),
+        (
+            with(r#","tools":[{"type":"\u0061dvisor_20270101"}]"#),
+            UnsupportedParameter,
+            Some("tools"),
+        ),
+        (
+            with(r#","tools":[{"name":"f","input_schema":{}},{"type":"x","mod\u0065l":"big"}]"#),
+            UnsupportedParameter,
+            Some("tools"),
+        ),
+    ] {
+        let failure = head(&body).expect_err(&body);
+        assert_eq!(failure.code, code, "{body}");
+        assert_eq!(failure.status(), 400, "{body}");
+        assert_eq!(failure.param.as_deref(), param, "{body}");
+    }
+}
+
 #[test]
 fn a_thread_is_refused_in_the_words_that_the_tool_runner_recovers_from() {
     for thread in [
@@ -162,6 +200,8 @@ fn nulls_and_free_tiers_pass() {
         r#","service_tier":"auto""#,
         r#","service_tier":"standard_only","speed":"standard""#,
         r#","container":"c_1","mcp_servers":[],"cache_control":{"type":"ephemeral"}"#,
+        r#","inference_geo":null"#,
+        r#","inference_geo":"global","tools":[{"name":"f","model":null,"input_schema":{"properties":{"model":{"type":"string"}}}}]"#,
     ] {
         assert_eq!(
             head(&with(member)).map(|head| head.sampling),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Head, read_head, write_request};
-use protocol::{Code, Dialect, Failure};
+use protocol::{Code, Dialect, Failure, Tool};
 
 fn head(body: &str) -> Result<Head, Failure> {
     read_head(Dialect::Responses, &Bytes::copy_from_slice(body.as_bytes()))
@@ -157,4 +157,32 @@ proptest! {
         );
         prop_assert_eq!(sent(&body), expected);
     }
+}
+
+/// Tools that come in the conversation are offered, priced and refused like those in `tools`.
+#[test]
+fn items_of_the_input_can_offer_tools() {
+    for (item, expected) in [
+        (
+            r#"{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"},{"type":"function","name":"f"}]}"#,
+            &[Tool::WebSearch][..],
+        ),
+        (
+            r#"{"t\u006fols":[{"type":"mcp","server_url":"https://a.example"}],"type":"tool_search_output","call_id":"c"}"#,
+            &[Tool::Mcp],
+        ),
+        (
+            r#"{"type":"tool_search_output","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}"#,
+            &[Tool::CodeExecution],
+        ),
+        (r#"{"type":"tool_search_output","tools":[]}"#, &[]),
+        (r#"{"role":"user","content":"tools: web_search"}"#, &[]),
+    ] {
+        let body = format!(r#"{{"model":"maker/m","input":["x",{item}]}}"#);
+        let tools: Vec<_> = head(&body).unwrap().tools.iter().collect();
+        assert_eq!(tools, expected, "{item}");
+    }
+    let body = r#"{"model":"maker/m","tools":[{"type":"image_generation"}],"input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}]}"#;
+    let tools: Vec<_> = head(body).unwrap().tools.iter().collect();
+    assert_eq!(tools, [Tool::WebSearch, Tool::ImageGeneration]);
 }

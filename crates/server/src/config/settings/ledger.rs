@@ -32,7 +32,7 @@ settings! {
         /// Whether requests that offer a built-in tool without a price (`price.tools` of the model) are refused,
         /// instead of being served and counted in a metric. Sessions then take no built-in tools. Tools: `web_search`, `web_fetch`,
         /// `code_execution`, `file_search`, `image_generation`, `maps`, `mcp`, `x_search`; vendors' own names
-        /// (`google_search`, `code_interpreter`) mean the same.
+        /// (`google_search`, `code_interpreter`) mean the same. Tools that we do not know are refused too.
         pub refuse_unpriced_tools: bool = flag("refuse_unpriced_tools", false),
         /// Whether realtime sessions are refused if their model has no `input` and `output` price for text
         /// tokens, instead of including text in the price of the minute.

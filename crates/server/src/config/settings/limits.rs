@@ -36,6 +36,9 @@ settings! {
         /// How much of that memory the request bodies above 64 KiB of one key may take, with the pictures that are
         /// fetched for them, the memory of their conversion and the messages of its sessions.
         pub body_memory_key_bytes: usize = positive("body_memory_key_bytes", 128 * MIB),
+        /// How much of the disk the uploads of one wallet may take at the same time. Audio above 1 MiB is on the disk until
+        /// its transcript is made.
+        pub upload_disk_wallet_bytes: usize = positive("upload_disk_wallet_bytes", 2048 * MIB),
         /// One buffered answer of an upstream on the text endpoints.
         pub answer_text_bytes: usize = positive("answer_text_bytes", 32 * MIB),
         /// One answer of an upstream with pictures or vectors.

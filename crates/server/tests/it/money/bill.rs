@@ -279,6 +279,15 @@ async fn a_tool_without_a_price_is_refused_where_the_operator_says_so() {
         let plain = dialect.call(&key.secret, "bill/unpriced", dialect.ask("hello"), false);
         gateway.send(&plain).await.ok();
     }
+    // Nobody knows what a tool costs that we do not know.
+    let mut unknown = Dialect::Chat.ask("hello");
+    unknown["tools"] =
+        json!([{ "type": "builtin_function", "function": { "name": "$web_search" } }]);
+    let unknown = Dialect::Chat.call(&key.secret, "bill/priced", unknown, false);
+    assert_eq!(
+        Dialect::Chat.failure(&gateway.send(&unknown).await),
+        (400, "unsupported_parameter".to_owned())
+    );
     assert_eq!(gateway.upstream_calls(), 9);
 }
 

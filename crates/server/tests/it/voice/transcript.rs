@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{GatewayBuilder, Key, Request, TestGateway};
+use crate::harness::{Connection, GatewayBuilder, Key, Request, TestGateway, eventually};
 
 const ENTRIES: &str = r#"
 [[model]]
@@ -260,4 +260,48 @@ async fn the_model_is_named_in_one_way_alone() {
     }
     assert_eq!(gateway.upstream_calls(), 0);
     assert_eq!(gateway.frozen(&key).await, 0);
+}
+
+/// Audio that is being uploaded is on the disk. What one wallet has there leaves room for the others.
+#[tokio::test]
+async fn uploads_of_a_wallet_leave_room_on_the_disk() {
+    let (gateway, key) = GatewayBuilder::default()
+        .setting("limits", "upload_disk_wallet_bytes = 3000000")
+        .entries(ENTRIES)
+        .funded()
+        .await;
+    let sibling = gateway.key("w", &[]).await;
+    gateway.wallet("other", &["--balance", "100"]).await;
+    let other = gateway.key("other", &[]).await;
+    let upload = |key: &Key| {
+        let parts = [("model", text("maker/ears")), ("file", wav(62_500))];
+        form(key, "/v1/stt", &parts)
+    };
+    gateway.send(&upload(&sibling)).await.ok();
+
+    let begin =
+        b"--b0\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n";
+    let mut stalled = Connection::open(gateway.address()).await;
+    let head = Request::post("/v1/stt")
+        .header("content-type", "multipart/form-data; boundary=b0")
+        .header("content-length", "3000000")
+        .bearer(&key.secret);
+    stalled.write(&head.head()).await;
+    stalled.write(begin).await;
+    stalled.write(&vec![0; 2_500_000]).await;
+    let refused = eventually("the wallet's limit", async || {
+        let answer = gateway.send(&upload(&sibling)).await;
+        (answer.status() == 429).then_some(answer)
+    })
+    .await;
+    let code = "concurrency_limit_exceeded".to_owned();
+    assert_eq!(refused.failure(), (429, code));
+    assert!(refused.header("retry-after").is_some());
+    gateway.send(&upload(&other)).await.ok();
+    drop(stalled);
+    eventually("room again", async || {
+        let answer = gateway.send(&upload(&sibling)).await;
+        (answer.status() == 200).then_some(())
+    })
+    .await;
 }

@@ -130,12 +130,14 @@ impl RouteFailure {
         );
         attempt.report(match error.kind {
             CallErrorKind::Credential => CallOutcome::CredentialRefused,
+            CallErrorKind::Unsignable => CallOutcome::Unknown,
             _ => CallOutcome::Failed,
         });
         match error.kind {
-            CallErrorKind::Connect | CallErrorKind::Credential | CallErrorKind::Broken => {
-                Self::try_next(Failure::upstream_error())
-            }
+            CallErrorKind::Connect
+            | CallErrorKind::Credential
+            | CallErrorKind::Broken
+            | CallErrorKind::Unsignable => Self::try_next(Failure::upstream_error()),
             CallErrorKind::Timeout(_) if error.sent == Sent::No => {
                 Self::try_next(Failure::upstream_timeout())
             }

@@ -297,7 +297,8 @@ impl FetchFailure {
                 CallErrorKind::Connect
                 | CallErrorKind::Credential
                 | CallErrorKind::Broken
-                | CallErrorKind::TooLarge => "its server gave no whole answer".to_owned(),
+                | CallErrorKind::TooLarge
+                | CallErrorKind::Unsignable => "its server gave no whole answer".to_owned(),
             },
             Self::Fetch(error) => error.to_string(),
         };

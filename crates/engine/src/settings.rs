@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ledger::Micro;
 use upstream::AddressPolicy;
 
 use crate::alert::AlertSettings;
@@ -28,6 +29,8 @@ pub struct Settings {
     /// The number of output tokens that the first hold of a text call covers, and by which the
     /// hold grows. 0 covers the whole output limit at once.
     pub output_reserve_tokens: u64,
+    /// How far below its credit line open calls may take a wallet, as in the settings of the store.
+    pub debt_limit: Micro,
     /// Whether the journal keeps redacted bodies.
     pub journal_bodies: bool,
     /// Whether a request that offers a built-in tool without a price is refused.
@@ -69,6 +72,7 @@ impl Default for Settings {
         Self {
             commit: Commit::BeforeAnswer,
             output_reserve_tokens: 4096,
+            debt_limit: store::Settings::DEBT_LIMIT,
             journal_bodies: false,
             refuse_unpriced_tools: false,
             refuse_unpriced_text: false,

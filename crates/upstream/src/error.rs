@@ -73,9 +73,11 @@ pub enum CallErrorKind {
     Timeout(TimeoutStage),
     /// The response is not valid HTTP, or it broke off.
     Broken,
-    /// The response exceeds its size limit, or the request body is in a file and therefore cannot
-    /// be signed.
+    /// The response exceeds its size limit.
     TooLarge,
+    /// Nothing was sent, because the request body is in a file and therefore cannot be signed. This
+    /// says nothing about the upstream.
+    Unsignable,
 }
 
 /// The error of a call that got no response or an incomplete one.
@@ -146,6 +148,7 @@ impl fmt::Display for CallError {
             }
             CallErrorKind::Broken => "the upstream's answer broke off or is not HTTP",
             CallErrorKind::TooLarge => "the upstream's answer is too large",
+            CallErrorKind::Unsignable => "the request is too large to be signed",
         })
     }
 }

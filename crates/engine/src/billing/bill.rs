@@ -2,6 +2,7 @@
 //!
 //! The bill is based on the upstream's usage report if that is plausible (N6), otherwise on our own count.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::{Meter, Micro, PriceCard};
@@ -32,13 +33,15 @@ impl Bill {
         model: &str,
     ) -> Option<Self> {
         match price.price(&meter) {
-            Ok(charge) if limits.allow(&meter, charge) => Some(Self {
-                meter,
-                basis: Basis::Reported,
-                charge,
-                is_missing: false,
-                is_malformed: false,
-            }),
+            Ok(charge) if limits.allow(&meter, without_tools(&meter, price, charge)) => {
+                Some(Self {
+                    meter,
+                    basis: Basis::Reported,
+                    charge,
+                    is_missing: false,
+                    is_malformed: false,
+                })
+            }
             Ok(_) => {
                 tracing::error!(
                     model,
@@ -89,6 +92,18 @@ impl Bill {
     }
 }
 
+/// The charge without calls of tools, whose number has a limit of its own.
+fn without_tools(meter: &Meter, price: &PriceCard, charge: Micro) -> Micro {
+    if meter.tools.is_empty() {
+        return charge;
+    }
+    let rest = Meter {
+        tools: BTreeMap::new(),
+        ..meter.clone()
+    };
+    price.price(&rest).unwrap_or(charge)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +134,7 @@ mod tests {
     #[test]
     fn only_a_plausible_report_is_billed() {
         let price: PriceCard = serde_json::from_str(r#"{"input":"1"}"#).unwrap();
-        let limits = UsageLimits::new(100, Micro::new(1));
+        let limits = UsageLimits::new(100, Micro::new(1), Micro::ZERO);
         let input = |input| Meter {
             input,
             ..Meter::default()

@@ -7,6 +7,7 @@ use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
 use crate::billing::metering::{Metering, PictureMetering};
+use crate::billing::usage_limits::UsageLimits;
 use crate::catalog::Model;
 
 /// The bounds of one call, and how it is metered.
@@ -179,6 +180,20 @@ impl Estimate {
         }
     }
 
+    /// The maximum that a plausible report of seconds or of a cost in dollars may charge beyond `hold`.
+    fn measured_exposure(&self, price: &PriceCard, hold: Micro, debt_limit: Micro) -> Micro {
+        let is_measured = match self.metering {
+            Metering::Transcript(_) => true,
+            Metering::Pictures(_) => price.unit_price(PriceKey::Usd).is_some(),
+            Metering::Tokens { .. } | Metering::Speech(_) | Metering::Session(_) => false,
+        };
+        if !is_measured {
+            return Micro::ZERO;
+        }
+        let most = UsageLimits::new(0, hold, debt_limit).measured_max(price);
+        most.checked_sub(hold).unwrap_or_default()
+    }
+
     /// The maximum that the call may cost beyond `hold`. Neither of the two includes tools, because nobody knows how
     /// many times a model uses them.
     fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
@@ -214,7 +229,11 @@ impl Estimate {
     }
 
     /// The reservation that the ledger is asked for.
-    pub(crate) fn reservation(&self, price: &PriceCard) -> Result<Reservation, PriceError> {
+    pub(crate) fn reservation(
+        &self,
+        price: &PriceCard,
+        debt_limit: Micro,
+    ) -> Result<Reservation, PriceError> {
         let without_tools = ledger::hold_of(price, &self.reserved)?;
         let hold = if self.tools.is_empty() {
             without_tools
@@ -225,7 +244,9 @@ impl Estimate {
         };
         Ok(Reservation {
             hold,
-            exposure: self.exposure(price, without_tools)?,
+            exposure: self
+                .exposure(price, without_tools)?
+                .max(self.measured_exposure(price, hold, debt_limit)),
             tokens: self.tokens(),
             counts_in_flight: true,
         })
@@ -325,7 +346,7 @@ mod tests {
         let profile: Profile = serde_json::from_value(profile.clone()).unwrap();
         let estimate = Estimate::text(&head, &profile, keeps_output_limit, 20);
         estimate
-            .reservation(&serde_json::from_str(card).unwrap())
+            .reservation(&serde_json::from_str(card).unwrap(), Micro::ZERO)
             .unwrap()
     }
 

@@ -3,20 +3,26 @@
 //! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the operator
 //! is told. Otherwise one absurd report could make a wallet's sums so large that no later charge fits.
 
-use ledger::{Meter, Micro};
+use ledger::{Meter, Micro, PriceCard, PriceKey};
 
-/// A report may state at most this many times the worst case of its call. A true report may exceed the context, because
-/// upstreams that run their own tools read each result as additional input.
-const FACTOR: i64 = 4;
+/// A report of tokens may state at most this many times the worst case of its call. A true report may exceed the context,
+/// because upstreams that run their own tools read each result as additional input.
+const TOKENS_FACTOR: u64 = 4;
+/// A report of seconds or of video tokens may cost at most this many times the hold, which covers the most that the
+/// request allows.
+const MEASURED_FACTOR: i64 = 2;
 /// The same factor for a cost in dollars. It is larger, because the hold is priced in another unit and predicts the
 /// cost less well.
-const COST_FACTOR: i64 = 100;
-/// The limits are computed from at least this amount, because a tiny hold does not show which amounts are absurd.
-const HOLD_LEAST: Micro = Micro::new(1_000_000);
+const COST_FACTOR: i64 = 4;
+/// A cost in dollars may always be this high, because a tiny hold does not show which costs are absurd.
+const COST_LEAST: Micro = Micro::new(1_000_000);
 /// The maximum number of calls of one built-in tool that an answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
 /// The maximum usage that an answer may report before its report counts as malformed.
+///
+/// What a report may cost beyond the hold is exposure (`docs/decisions/023`). It never exceeds the debt limit, so a
+/// wallet that covers the hold of a call is never too poor for its exposure while no other call is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
@@ -28,15 +34,24 @@ pub(crate) struct UsageLimits {
 
 impl UsageLimits {
     /// The limits of a call that can use at most `tokens` and has a hold of `hold`.
-    pub(crate) fn new(tokens: u64, hold: Micro) -> Self {
-        let times = |factor: i64| {
-            let hold = hold.max(HOLD_LEAST).get();
-            Micro::new(hold.saturating_mul(factor))
+    pub(crate) fn new(tokens: u64, hold: Micro, debt_limit: Micro) -> Self {
+        let bounded = |most: i64| {
+            let beyond = most.saturating_sub(hold.get()).min(debt_limit.get()).max(0);
+            Micro::new(hold.get().saturating_add(beyond))
         };
+        let times = |factor: i64| hold.get().saturating_mul(factor);
         Self {
-            tokens: tokens.saturating_mul(FACTOR.unsigned_abs()),
-            charge: times(FACTOR),
-            cost: times(COST_FACTOR),
+            tokens: tokens.saturating_mul(TOKENS_FACTOR),
+            charge: bounded(times(MEASURED_FACTOR)),
+            cost: bounded(times(COST_FACTOR).max(COST_LEAST.get())),
+        }
+    }
+
+    /// The most that a report of seconds, of video tokens or of a cost in dollars may cost at these prices.
+    pub(crate) fn measured_max(&self, price: &PriceCard) -> Micro {
+        match price.unit_price(PriceKey::Usd) {
+            Some(_) => self.charge.max(self.cost),
+            None => self.charge,
         }
     }
 
@@ -61,7 +76,7 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn a_report_beyond_what_a_call_can_use_is_not_believed() {
-        let limits = UsageLimits::new(1_000, Micro::new(2_000_000));
+        let limits = UsageLimits::new(1_000, Micro::new(2_000_000), Micro::MAX);
         let none = Meter::default;
         let tools = |calls| BTreeMap::from([("web_search".to_owned(), calls)]);
         for (meter, charge, is_plausible) in [
@@ -106,7 +121,7 @@ mod tests {
                     stt_seconds: 9,
                     ..none()
                 },
-                8_000_000,
+                4_000_000,
                 true,
             ),
             (
@@ -114,7 +129,7 @@ mod tests {
                     stt_seconds: 9,
                     ..none()
                 },
-                8_000_001,
+                4_000_001,
                 false,
             ),
             (
@@ -122,7 +137,7 @@ mod tests {
                     video_tokens: 9,
                     ..none()
                 },
-                8_000_001,
+                4_000_001,
                 false,
             ),
             (
@@ -130,7 +145,7 @@ mod tests {
                     video_seconds: 9,
                     ..none()
                 },
-                8_000_001,
+                4_000_001,
                 false,
             ),
             (
@@ -138,7 +153,7 @@ mod tests {
                     usd_ticks: 9,
                     ..none()
                 },
-                200_000_000,
+                8_000_000,
                 true,
             ),
             (
@@ -146,7 +161,7 @@ mod tests {
                     usd_ticks: 9,
                     ..none()
                 },
-                200_000_001,
+                8_000_001,
                 false,
             ),
             (
@@ -180,14 +195,35 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_of_next_to_nothing_makes_no_report_absurd() {
-        let limits = UsageLimits::new(0, Micro::ZERO);
+    fn a_hold_of_next_to_nothing_makes_no_cost_absurd() {
+        let limits = UsageLimits::new(0, Micro::ZERO, Micro::MAX);
         let ticks = Meter {
             usd_ticks: 1,
             ..Meter::default()
         };
-        assert!(limits.allow(&ticks, Micro::new(100_000_000)));
-        let most = UsageLimits::new(u64::MAX, Micro::MAX);
+        assert!(limits.allow(&ticks, COST_LEAST));
+        assert!(!limits.allow(&ticks, Micro::new(COST_LEAST.get() + 1)));
+        let most = UsageLimits::new(u64::MAX, Micro::MAX, Micro::MAX);
         assert!(most.allow(&ticks, Micro::MAX));
+    }
+
+    #[test]
+    fn a_report_costs_at_most_the_debt_limit_beyond_its_hold() {
+        let by_second = r#"{"video_second":"1"}"#;
+        let by_cost = r#"{"video_second":"1","usd":"1"}"#;
+        for (price, hold, debt_limit, most) in [
+            (by_second, 500, 1_000, 1_000),
+            (by_second, 500, 300, 800),
+            (by_second, 500, 0, 500),
+            (by_cost, 2_000_000, 10_000_000, 8_000_000),
+            (by_cost, 2_000_000, 1_000_000, 3_000_000),
+            (by_cost, 100, 10_000_000, 1_000_000),
+            (by_cost, 100, 50, 150),
+        ] {
+            let limits = UsageLimits::new(0, Micro::new(hold), Micro::new(debt_limit));
+            let price: PriceCard = serde_json::from_str(price).unwrap();
+            let found = limits.measured_max(&price);
+            assert_eq!(found, Micro::new(most), "{hold} {debt_limit}");
+        }
     }
 }

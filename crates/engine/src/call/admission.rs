@@ -104,7 +104,8 @@ impl Admission {
         fallbacks: Option<Reservation>,
         mut record: OpenRecord,
     ) -> Result<Box<Self>, RefusedAdmission> {
-        let own = match estimate.reservation(&model.price) {
+        let debt_limit = record.progress().engine().settings.debt_limit;
+        let own = match estimate.reservation(&model.price, debt_limit) {
             Ok(own) => own,
             Err(error) => {
                 return Err(RefusedAdmission {
@@ -131,7 +132,7 @@ impl Admission {
                     hold: admitted.hold,
                     held: ask,
                     surplus: ask.hold.checked_sub(own.hold).unwrap_or_default(),
-                    limits: UsageLimits::new(estimate.tokens_possible, own.hold),
+                    limits: UsageLimits::new(estimate.tokens_possible, own.hold, debt_limit),
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
@@ -160,10 +161,11 @@ impl Admission {
     pub(crate) fn fall_back(&mut self, model: &Arc<Model>, estimate: Estimate) {
         let before = std::mem::replace(&mut self.model, Arc::clone(model));
         self.update_record(|record| record.fall_back(&before.id, &model.id));
-        let own = estimate.reservation(&model.price);
+        let debt_limit = self.engine().settings.debt_limit;
+        let own = estimate.reservation(&model.price, debt_limit);
         let own = own.map_or(self.held.hold, |own| own.hold.min(self.held.hold));
         self.surplus = self.held.hold.checked_sub(own).unwrap_or_default();
-        self.limits = UsageLimits::new(estimate.tokens_possible, own);
+        self.limits = UsageLimits::new(estimate.tokens_possible, own, debt_limit);
         self.metering = estimate.metering;
         self.reserved_output = estimate.reserved.output;
         self.reserved_input = Meter {

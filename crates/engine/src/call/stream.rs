@@ -347,6 +347,7 @@ fn call_failure(error: &CallError) -> Failure {
         CallErrorKind::Connect
         | CallErrorKind::Credential
         | CallErrorKind::Broken
-        | CallErrorKind::TooLarge => Failure::upstream_error(),
+        | CallErrorKind::TooLarge
+        | CallErrorKind::Unsignable => Failure::upstream_error(),
     }
 }

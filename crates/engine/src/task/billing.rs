@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
+use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation};
 use protocol::video::{Outcome, ReportedUsage, UsageBound};
 use store::{Basis, TaskRow};
 
@@ -42,6 +42,25 @@ pub(super) fn held_for(card: &PriceCard, bound: &UsageBound) -> Result<(Meter, M
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
+/// The maximum usage of a task, and what its creation reserves. The hold covers what the request allows. A plausible
+/// report above it is booked in full (W6), and that is the exposure.
+pub(super) fn reservation_for(
+    card: &PriceCard,
+    bound: &UsageBound,
+    debt_limit: Micro,
+) -> Result<(Meter, Reservation), PriceError> {
+    let (bound, hold) = held_for(card, bound)?;
+    let most = UsageLimits::new(0, hold, debt_limit).measured_max(card);
+    let reservation = Reservation {
+        hold,
+        exposure: most.checked_sub(hold).unwrap_or_default(),
+        tokens: 0,
+        // The hold belongs to the task, so it does not count against the key's concurrency.
+        counts_in_flight: false,
+    };
+    Ok((bound, reservation))
+}
+
 /// How the hold of a task that has ended is closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TaskCharge {
@@ -57,6 +76,7 @@ pub(super) fn charge_of(
     model: &str,
     bound: &Meter,
     outcome: &Outcome,
+    debt_limit: Micro,
 ) -> TaskCharge {
     let used = outcome.used;
     let tier = || bound.video_tier.clone();
@@ -64,7 +84,7 @@ pub(super) fn charge_of(
         (PriceKey::Usd, used.usd_ticks),
         (PriceKey::VideoTokens, used.tokens),
     ];
-    let limits = limits_of(card, bound);
+    let limits = limits_of(card, bound, debt_limit);
     let mut is_missing = false;
     let mut is_malformed = false;
     for (key, quantity) in reported {
@@ -139,7 +159,7 @@ fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
 }
 
 /// The limits within which a report is plausible. The hold covers the more expensive way of billing.
-fn limits_of(card: &PriceCard, bound: &Meter) -> UsageLimits {
+fn limits_of(card: &PriceCard, bound: &Meter, debt_limit: Micro) -> UsageLimits {
     let ways = [
         (PriceKey::VideoSecond, bound.video_seconds),
         (PriceKey::VideoTokens, bound.video_tokens),
@@ -148,7 +168,7 @@ fn limits_of(card: &PriceCard, bound: &Meter) -> UsageLimits {
         let film = film(key, quantity, bound.video_tier.clone());
         ledger::hold_of(card, &film).unwrap_or_default()
     });
-    UsageLimits::new(0, holds[0].max(holds[1]))
+    UsageLimits::new(0, holds[0].max(holds[1]), debt_limit)
 }
 
 fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
@@ -209,6 +229,8 @@ impl Engine {
 mod tests {
     use super::*;
 
+    const DEBT_LIMIT: Micro = store::Settings::DEBT_LIMIT;
+
     fn card(json: &str) -> PriceCard {
         serde_json::from_str(json).unwrap()
     }
@@ -245,6 +267,45 @@ mod tests {
             assert_eq!((meter.video_seconds, meter.video_tokens), (10, 100_000));
         }
         assert!(held_for(&card(r#"{"usd":"2"}"#), &bound).is_err());
+    }
+
+    /// No report is charged more than its hold and exposure, so the debt limit counts whatever may be booked.
+    #[test]
+    fn hold_and_exposure_are_the_most_that_a_report_may_charge() {
+        let bound = UsageBound {
+            seconds: 8,
+            tokens: 50_000,
+            resolution: None,
+        };
+        for prices in [
+            r#"{"video_second":"0.05","usd":"2"}"#,
+            r#"{"video_second":"0.0001","usd":"2"}"#,
+            r#"{"video_second":"9","usd":"2"}"#,
+            r#"{"video_tokens":"3"}"#,
+            r#"{"video_tokens":"300"}"#,
+        ] {
+            for debt_limit in [0, 700_000, 10_000_000].map(Micro::new) {
+                let card = card(prices);
+                let (meter, ask) = reservation_for(&card, &bound, debt_limit).unwrap();
+                let most = ask.hold.checked_add(ask.exposure).unwrap();
+                assert!(ask.exposure <= debt_limit, "{prices} {debt_limit}");
+                let mut highest = Micro::ZERO;
+                for step in 0..2_000_u64 {
+                    let used = ReportedUsage {
+                        usd_ticks: Some(step * 200_000_000),
+                        tokens: Some(step * 500),
+                        ..ReportedUsage::default()
+                    };
+                    let outcome = outcome(true, used);
+                    match charge_of(&card, "a/film", &meter, &outcome, debt_limit) {
+                        TaskCharge::Bill(bill) => highest = highest.max(bill.charge),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                assert!(highest <= most, "{prices} {debt_limit}: {highest}");
+                assert!(highest >= ask.hold, "{prices} {debt_limit}: {highest}");
+            }
+        }
     }
 
     #[test]
@@ -295,8 +356,8 @@ mod tests {
             (searching, true, tokens(100_000), 320_000, reported),
             // The report is implausible, so the bound of the task is charged.
             (by_cost, true, ticks(u64::MAX / 2), 400_000, counted),
-            (by_cost, true, ticks(500_000_000_000), 100_000_000, reported),
-            (by_cost, true, ticks(500_000_000_001), 400_000, counted),
+            (by_cost, true, ticks(8_000_000_000), 1_600_000, reported),
+            (by_cost, true, ticks(8_000_000_001), 400_000, counted),
             (by_cost, false, ticks(u64::MAX / 2), 0, None),
             (by_second, true, absurd_seconds, 400_000, counted),
             (by_token, true, tokens(u64::MAX / 2), 150_000, counted),
@@ -308,7 +369,8 @@ mod tests {
                 ..Meter::default()
             };
             let outcome = outcome(is_success, used);
-            let found = match charge_of(&card(prices), "a/film", &bound, &outcome) {
+            let charged = charge_of(&card(prices), "a/film", &bound, &outcome, DEBT_LIMIT);
+            let found = match charged {
                 TaskCharge::Bill(bill) => {
                     assert_eq!(bill.is_missing, bill.basis == Basis::Counted);
                     (bill.charge.get(), Some(bill.basis))
@@ -338,8 +400,8 @@ mod tests {
                 ..ReportedUsage::default()
             };
             let card = card(r#"{"video_tokens":"3"}"#);
-            let TaskCharge::Bill(bill) = charge_of(&card, "a/film", &bound, &outcome(true, used))
-            else {
+            let charged = charge_of(&card, "a/film", &bound, &outcome(true, used), DEBT_LIMIT);
+            let TaskCharge::Bill(bill) = charged else {
                 panic!("{tokens:?}");
             };
             assert_eq!(bill.is_malformed, is_malformed, "{tokens:?}");

@@ -100,7 +100,8 @@ impl Engine {
             // The price card is in the store, which did not answer.
             return self.save_and_unclaim(row, TaskChanges::default()).await;
         };
-        let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome) {
+        let debt_limit = self.settings.debt_limit;
+        let bill = match billing::charge_of(&card, &row.model, &row.bound, &outcome, debt_limit) {
             TaskCharge::Nothing => return self.end(row, outcome, End::Released).await,
             TaskCharge::Unpriceable => return self.end(row, outcome, End::Abandoned).await,
             TaskCharge::Bill(bill) => bill,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Meter, Micro, Rates, Reservation};
+use ledger::{Meter, Rates, Reservation};
 use protocol::video::{CreationRequest, Draft, Task};
 use protocol::{ByteQueue, Failure, Kind, native};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
@@ -166,16 +166,9 @@ async fn prepare(
     let mut plan = RoutePlan::new(model, carries)?;
     plan.reserve(0, record)?;
     let bound = request.bound(&model.profile);
-    let (bound, hold) =
-        billing::held_for(&model.price, &bound).map_err(|error| unpriceable(model, &error))?;
-    // The hold belongs to the task, so it does not count against the key's concurrency.
-    let ask = Reservation {
-        hold,
-        // The hold covers the bound of the request. A plausible report above it is still booked in full (W6).
-        exposure: Micro::ZERO,
-        tokens: 0,
-        counts_in_flight: false,
-    };
+    let debt_limit = engine.settings.debt_limit;
+    let (bound, ask) = billing::reservation_for(&model.price, &bound, debt_limit)
+        .map_err(|error| unpriceable(model, &error))?;
     Ok(Prepared {
         wire_protocol,
         protocol,

@@ -83,6 +83,7 @@ impl Config {
         engine::Settings {
             commit: self.ledger.commit,
             output_reserve_tokens: self.ledger.output_reserve_tokens,
+            debt_limit: self.ledger.debt_limit,
             journal_bodies: self.journal.bodies,
             refuse_unpriced_tools: self.ledger.refuse_unpriced_tools,
             refuse_unpriced_text: self.ledger.refuse_unpriced_text,

@@ -45,7 +45,7 @@ impl Channel {
         let auth_deadline = (start + self.0.timeouts.connect).min(total);
         if call.spooled.is_some() && self.0.authorization.is_signature() {
             let why = "a body that is stored in a file cannot be signed";
-            return Err(CallError::because(Sent::No, CallErrorKind::TooLarge, why));
+            return Err(CallError::because(Sent::No, CallErrorKind::Unsignable, why));
         }
         let request_auth = self
             .0

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use upstream::CallErrorKind;
+use upstream::{
+    Account, CallErrorKind, Channel, ChannelSpec, Secret, Sent, SpoolFile, SpooledPart, Timeouts,
+    UpstreamRequest,
+};
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, call, call_with, upstream};
 
@@ -193,4 +196,39 @@ async fn bodies_of_all_sizes_pass_through_a_common_server() {
         () = client => {}
         () = server => {}
     }
+}
+
+/// A body in a file is not signed. Nothing is sent, and the error does not blame the upstream's answer.
+#[tokio::test]
+async fn a_body_in_a_file_is_not_signed() {
+    let settings = [("region", "us-east-1"), ("access_key_id", "ASIA4711")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+    let spec = ChannelSpec {
+        name: "cloud".to_owned(),
+        preset: "bedrock".parse().unwrap(),
+        base_url: None,
+        credential: Some(Secret::new("Signature")),
+        account: settings.into_iter().collect::<Account>(),
+        protocols: None,
+        private_network: false,
+        keeps_output_limit: None,
+        client_gone_drain: None,
+        counts_tokens: None,
+        sends_traceparent: false,
+    };
+    let channel = Channel::new(spec, Timeouts::default()).unwrap();
+    let spooled = SpooledPart {
+        at: 0,
+        spool: SpoolFile::new(tempfile::tempfile().unwrap(), 0),
+    };
+    let call = UpstreamRequest {
+        spooled: Some(spooled),
+        ..call("{}")
+    };
+    let error = channel.send(&call).await.unwrap_err();
+    assert_eq!(
+        (error.sent, error.kind),
+        (Sent::No, CallErrorKind::Unsignable)
+    );
+    assert_eq!(error.to_string(), "the request is too large to be signed");
 }

@@ -45,10 +45,12 @@ impl<K: CallKind> Call<K> {
         record: OpenRecord,
     ) -> Result<Box<Admission>, RefusedAdmission> {
         let (key, model) = (&self.arrival.key, self.plan.model());
+        let debt_limit = self.progress.engine().settings.debt_limit;
         let mut others: Option<Reservation> = None;
         // A fallback whose price cannot be computed for this call is left out.
         self.fallbacks.retain(|fallback| {
-            let ask = fallback.estimate.reservation(&fallback.plan.model().price);
+            let price = &fallback.plan.model().price;
+            let ask = fallback.estimate.reservation(price, debt_limit);
             if let Ok(ask) = &ask {
                 others = Some(others.map_or(*ask, |so_far| so_far.covering_both(ask)));
             }

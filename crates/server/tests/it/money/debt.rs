@@ -99,6 +99,56 @@ async fn three_nodes_stay_within_the_debt_limit() {
     assert_within_debt_limit(&gateway, &canned, &nodes).await;
 }
 
+/// Eight seconds hold 0.4 credits, and a plausible report in dollars may cost half a credit more, which is the debt limit.
+const VIDEO: &str = r#"
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "main", model = "sim-video" }]
+price = { video_second = "0.05", usd = "2" }
+profile = { base = "video-a" }
+"#;
+
+#[tokio::test]
+async fn many_tasks_at_once_stay_within_the_debt_limit() {
+    let gateway = GatewayBuilder::default()
+        .entries(VIDEO)
+        .setting("ledger", "debt_limit = \"0.5\"")
+        .start()
+        .await;
+    // A wallet that covers the hold of one task always gets it. Two credits cover five holds, but only two tasks that
+    // cost the most.
+    for (wallet, balance, admitted) in [("poor", "0.4", 1), ("other", "2", 2)] {
+        gateway.wallet(wallet, &["--balance", balance]).await;
+        let key = gateway.key(wallet, &[]).await;
+        let body = json!({ "model": "maker/film", "prompt": "a boat [polls=1000000]" });
+        let mut asked = JoinSet::new();
+        for _ in 0..20 {
+            let request = Request::post("/v1/videos/generations").json(&body);
+            let (node, request) = (gateway.address(), request.bearer(&key.secret));
+            asked.spawn(async move {
+                let mut connection = Connection::open(node).await;
+                connection.send(&request).await;
+                connection.answer().await
+            });
+        }
+        let answers = asked.join_all().await;
+        let refused = answers.iter().filter(|answer| answer.status() == 402);
+        let mut worst = 0;
+        for refused in refused {
+            assert_eq!(refused.failure().1, "insufficient_quota");
+            worst += usize::from(refused.text().contains("could cost at most"));
+        }
+        let created = answers.iter().filter(|answer| answer.status() == 200);
+        assert_eq!(created.count(), admitted, "{wallet}");
+        // The hold of a second task is not covered in the first case.
+        assert_eq!(worst, if admitted == 1 { 0 } else { 18 }, "{wallet}");
+        let shown = gateway.cli_json(&["wallet", "show", wallet]).await;
+        assert_eq!(micro(&shown, "exposed"), 500_000 * admitted as u64);
+    }
+    gateway.verify().await;
+}
+
 /// If an upstream respects the caller's output limit, that limit bounds the exposure.
 #[tokio::test]
 async fn a_limit_that_the_upstream_keeps_is_the_worst_case() {

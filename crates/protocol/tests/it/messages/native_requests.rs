@@ -254,8 +254,13 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
         ..IdPayload::default()
     };
     let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
-    let loaded = call(&carrier::encode("call_1", &carried));
+    let id = carrier::encode("call_1", &carried);
+    let loaded = call(&id);
     let with = body(&format!("{theirs},{loaded}"), text);
+    assert_eq!(sent(&with), body(&call("call_1"), text));
+    // Its own id may carry data as well.
+    let named = theirs.replacen('{', &format!(r#"{{"id":"{id}","#), 1);
+    let with = body(&format!("{named},{loaded}"), text);
     assert_eq!(sent(&with), body(&call("call_1"), text));
 }
 

@@ -64,7 +64,7 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
     guard::tier(&members, "speed")?;
 
     let model_span = members.get("model")?.map(|value| value.span());
-    let mut edits = remove_thoughts(messages);
+    let mut edits = remove_thoughts(messages, members.get("thinking")?);
     edits.extend(passing.remove_id_payloads());
     drop_inner_edits(&mut edits);
     edits.extend(guard::without_nulls(&members, body, &["thread"]));

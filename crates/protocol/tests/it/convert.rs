@@ -87,7 +87,6 @@ fn an_answer_without_usage_shows_the_charged_count() {
     assert!(text.contains("\"prompt_tokens\":40"), "{text}");
 }
 
-/// A Messages stream knows its output only at the end. Some engines report usage only at the start.
 #[test]
 fn usage_of_a_step_is_not_that_of_the_interaction() {
     let usage = |output: u64| {
@@ -116,6 +115,7 @@ fn usage_of_a_step_is_not_that_of_the_interaction() {
     }
 }
 
+/// A Messages stream knows its output only at the end. Some engines report usage only at the start.
 #[test]
 fn usage_at_the_start_of_a_message_is_never_final() {
     let stream = |start: &str, end: &str| {

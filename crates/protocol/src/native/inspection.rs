@@ -26,6 +26,8 @@ pub(super) struct Inspection<'a> {
     pub(super) usage: Option<Usage>,
     /// Whether there is a usage report that cannot be used for billing.
     pub(super) usage_malformed: bool,
+    /// Whether there is a usage report that says nothing about the output.
+    pub(super) usage_lacks_output: bool,
     /// An error instead of an answer.
     pub(super) error: Option<Raw<'a>>,
     pub(super) has_members: bool,
@@ -143,6 +145,8 @@ impl<'a> Inspection<'a> {
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
+                let has_output = layout.has_output;
+                self.usage_lacks_output = has_output.is_some_and(|has| !has(cursor.since(start)));
                 if output.hides_usage || costs::has_costs(cursor.since(start)) {
                     self.record_span(IdentityMember::Usage, start..cursor.position())?;
                 }

@@ -51,8 +51,16 @@ export async function vendor(stage, check) {
     await dialog.getByRole('button', { name: 'Try a call' }).click();
     await dialog.getByText('Nobody was charged').waitFor();
     await page.screenshot({ path: `${stage.pictures}/add-channel.png` });
-    await dialog.getByRole('button', { name: 'Save channel' }).click();
+    let answer;
+    const held = new Promise((resolve) => { answer = resolve; });
+    await page.route('**/config', async (route) => { if (route.request().method() === 'PUT') await held; await route.continue(); });
+    await Promise.all([page.waitForRequest((sent) => sent.method() === 'PUT' && sent.url().endsWith('/config')), dialog.getByRole('button', { name: 'Save channel' }).click()]);
+    for (const name of ['Cancel', 'Close']) assert(await dialog.getByRole('button', { name, exact: true }).isDisabled(), `“${name}” can be pressed`);
+    await page.keyboard.press('Escape');
+    assert(await dialog.isVisible(), 'the form that saves is gone');
+    answer();
     await page.getByText('Channel second serves 1 model.').waitFor();
+    await page.unroute('**/config');
     await page.getByRole('link', { name: 'second', exact: true }).waitFor();
     assertNoProblems(window);
   });

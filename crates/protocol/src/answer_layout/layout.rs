@@ -31,6 +31,9 @@ pub(crate) struct AnswerLayout {
     /// whose values stand for those that this report leaves out. Returns `None` if the report cannot be
     /// used for billing.
     pub(crate) read_usage: fn(&mut Cursor<'_>, Option<Usage>) -> Result<Option<Usage>, SyntaxError>,
+    /// Whether the value of `usage` has the output itself, in dialects whose later reports may leave it
+    /// out. A report without it is interim.
+    pub(crate) has_output: Option<fn(&str) -> bool>,
     /// Reads a member that contains output or describes the event. Returns `false`, without reading
     /// it, for every other member.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,

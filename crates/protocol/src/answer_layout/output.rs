@@ -59,6 +59,9 @@ pub(crate) struct Output {
     pub(crate) last_item: String,
     /// Whether usage is hidden from the client, because it did not ask for it.
     pub(crate) hides_usage: bool,
+    /// Whether we write the usage report that the client asked for, if the upstream gives none that can be used. The
+    /// client then gets no other.
+    pub(crate) owes_usage: bool,
     /// Whether a member of the current event or answer identifies the upstream.
     pub(crate) names_vendor: bool,
     /// Whether the current event is an error.

@@ -25,6 +25,8 @@ const WAVEFORM_START: &str = "UklGR";
 /// Limits for the depth of containers and of parts inside parts. No dialect nests media deeper.
 const LEVELS_MAX: usize = 12;
 const PARTS_MAX: usize = 4;
+/// The maximum number of media that are kept until the result of a tool ends. A result with more of them is text.
+pub(super) const RESULT_MEDIA_MAX: usize = 1_000;
 
 /// Follows a JSON value and finds the media in it.
 #[derive(Debug, Default)]
@@ -139,8 +141,7 @@ impl<'a> MediaFinder<'a> {
                 self.part_count = self.part_count.saturating_sub(1);
                 let part = self.parts.get(self.part_count)?;
                 if self.level() == Some(Level::Result) {
-                    self.result.note(part);
-                    return None;
+                    return self.result.note(part).map(EndedMedia::Part);
                 }
                 part.medium().map(EndedMedia::Part)
             }
@@ -484,10 +485,18 @@ enum Kind {
 }
 
 impl<'a> ToolResult<'a> {
-    /// Notes an item that is an object.
-    fn note(&mut self, item: &Part<'a>) {
+    /// Notes an item that is an object. Returns its medium if it is known to be text. Keeping it would take memory that
+    /// no budget covers.
+    fn note(&mut self, item: &Part<'a>) -> Option<Medium<'a>> {
         self.has_other_data |= !item.is_content();
-        self.media.extend(item.medium());
+        let mut medium = item.medium()?;
+        self.has_other_data |= self.media.len() >= RESULT_MEDIA_MAX;
+        if self.has_other_data {
+            medium.become_text();
+            return Some(medium);
+        }
+        self.media.push(medium);
+        None
     }
 
     /// The media of the whole result.

@@ -25,6 +25,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fixed: None,
     usage: "usageMetadata",
     read_usage: |cursor, _| cursor.value().map(read_usage),
+    has_output: None,
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

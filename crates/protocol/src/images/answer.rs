@@ -82,7 +82,7 @@ impl Request {
             complete("usage", seen.usage, Some(usage::NONE.to_vec()));
         }
         if let Some(usage) = seen.usage {
-            edits.extend(usage::shown(usage, family));
+            edits.extend(usage::shown(usage, family, public_model));
         }
         if !missing.is_empty() {
             edits.push(Edit::insert(seen.inside, missing));
@@ -354,6 +354,39 @@ mod tests {
         assert_eq!((pictures.delivered, pictures.usd_ticks), (1, Some(400)));
         let (text, _) = rewritten(&request(""), Family::VideoA, r#"{"data":[],"usage":{}}"#);
         assert!(text.contains(r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#));
+    }
+
+    #[test]
+    fn usage_does_not_tell_who_made_the_picture() {
+        for (family, usage, expected) in [
+            (
+                Family::Gpt,
+                r#"{"input_tokens":1,"provider":"acme","request_id":"r-7"}"#,
+                r#"{"input_tokens":1}"#,
+            ),
+            (
+                Family::Unknown,
+                r#"{"id":"r-7","cost":1,"model":"up","details":[{"host":"acme"}]}"#,
+                r#"{"model":"maker/m","details":[{}]}"#,
+            ),
+            (
+                Family::Content,
+                r#"{"provider":"acme"}"#,
+                r#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#,
+            ),
+            (
+                Family::VideoA,
+                r#"{"provider":"acme","cost_in_usd_ticks":4,"total_tokens":null}"#,
+                r#"{"input_tokens":0,"output_tokens":0,"cost_in_usd_ticks":4,"total_tokens":0}"#,
+            ),
+        ] {
+            let body = format!(r#"{{"created":1,"data":[],"usage":{usage}}}"#);
+            let body = Bytes::from(body);
+            let answer = request("").rewrite(family, &body, "maker/m", 1).unwrap();
+            let shown = answer.pieces.into_bytes();
+            let expected = format!(r#"{{"created":1,"data":[],"usage":{expected}}}"#);
+            assert_eq!(shown, expected, "{family:?}");
+        }
     }
 
     #[test]

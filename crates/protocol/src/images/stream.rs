@@ -182,7 +182,7 @@ impl Rewriter {
             edits.push(Edit::replace(shifted(model.span(), at), self.model.clone()));
         }
         let usage = event.usage.into_iter();
-        let usage = usage.flat_map(|usage| usage::shown(usage, self.family));
+        let usage = usage.flat_map(|usage| usage::shown(usage, self.family, &self.public_model));
         let rewritten = error.map(shown_error).into_iter().chain(usage);
         edits.extend(rewritten.map(|edit| Edit::replace(shifted(edit.span, at), edit.text)));
         self.rename(&event, &kind, frame, at, &mut edits);

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::family::Family;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
+use crate::scrub::strip;
 use crate::tool::ToolCalls;
 use crate::usage::costs::{self, USD_TICKS};
 use crate::usage::{InclusiveCounts, Usage, count};
@@ -85,25 +86,34 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     (reported.tokens.is_some() || reported.usd_ticks.is_some()).then_some(reported)
 }
 
-/// Makes a usage object one for clients: without what the call cost the operator, and with the totals that the
-/// upstreams of two families leave out.
-pub(super) fn shown(usage: Raw<'_>, family: Family) -> Vec<Edit> {
+/// Makes a usage object one for clients: without what the call cost the operator, without the upstream's identity, and
+/// with the totals that the upstreams of two families leave out.
+pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<Edit> {
     let totals = |usage: Raw<'_>| match family {
         Family::VideoA | Family::Content if usage.shape() == Shape::Object => complete(usage),
         _ => Vec::new(),
     };
     let ticks = (family == Family::VideoA).then_some(USD_TICKS);
-    if !costs::has_costs_besides(usage.text(), ticks) {
+    let has_costs = costs::has_costs_besides(usage.text(), ticks);
+    let identity = strip(usage, public_model);
+    if !has_costs && identity.is_empty() {
         return totals(usage);
     }
-    // The value has been read before, so there are no errors.
-    let left = Bytes::from(costs::without_costs_besides(usage.text(), ticks).unwrap_or_default());
-    let value = utf8(&left).and_then(|text| Cursor::new(text).value());
-    let edits = value.map(totals).unwrap_or_default();
-    vec![Edit::replace(
-        usage.span(),
-        patch::apply(&left, edits).to_vec(),
-    )]
+    let left = if has_costs {
+        Bytes::from(costs::without_costs_besides(usage.text(), ticks).unwrap_or_default())
+    } else {
+        Bytes::copy_from_slice(usage.text().as_bytes())
+    };
+    let left = edited(&left, |left| strip(left, public_model));
+    // The totals come last, because the comma after them depends on what is left.
+    let left = edited(&left, totals);
+    vec![Edit::replace(usage.span(), left.to_vec())]
+}
+
+/// Applies the edits of a value that has been read before, so there are no errors.
+fn edited(value: &Bytes, edits_of: impl FnOnce(Raw<'_>) -> Vec<Edit>) -> Bytes {
+    let read = utf8(value).and_then(|text| Cursor::new(text).value());
+    patch::apply(value, read.map(edits_of).unwrap_or_default())
 }
 
 /// Adds the totals that a usage object leaves out or sets to `null`. Reported values do not change.
@@ -215,14 +225,18 @@ mod tests {
                 r#"{"input_tokens":0,"total_tokens":9,"cost_in_usd_ticks":4,"output_tokens":9}"#,
             ),
         ] {
-            let edits = shown(Cursor::new(usage).value().unwrap(), family);
+            let edits = shown(Cursor::new(usage).value().unwrap(), family, "maker/m");
             let out = patch::apply(&usage.to_owned().into(), edits);
             assert_eq!(out, expected, "{family:?}");
         }
         let reported = read(Cursor::new(usage).value().unwrap()).unwrap();
         assert_eq!(reported.usd_ticks, Some(4));
         let only = r#"{"cost":1}"#;
-        let edits = shown(Cursor::new(only).value().unwrap(), Family::Content);
+        let edits = shown(
+            Cursor::new(only).value().unwrap(),
+            Family::Content,
+            "maker/m",
+        );
         assert_eq!(patch::apply(&only.to_owned().into(), edits), NONE);
     }
 

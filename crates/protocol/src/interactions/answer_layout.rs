@@ -26,6 +26,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fixed: None,
     usage: "usage",
     read_usage: |cursor, _| cursor.value().map(read_usage),
+    has_output: None,
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

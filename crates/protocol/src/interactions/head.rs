@@ -65,7 +65,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         .collect();
     edits.extend(passing.remove_id_payloads());
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
-    system_instruction::write_as_string(&members, &mut edits)?;
+    edits.extend(system_instruction::write_as_string(&members)?);
     edits.extend(set_store_false(&members)?);
     let tools = Tools::by_type(&members)?;
     Ok(Head {

@@ -1,6 +1,7 @@
 //! Replaces spans of a text and leaves every other byte unchanged.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -35,6 +36,19 @@ impl Edit {
     pub(crate) fn remove(span: Range<usize>) -> Self {
         Self::replace(span, &b""[..])
     }
+}
+
+/// Drops edits of spans that another edit replaces or removes as a whole. Edits must not overlap.
+pub(crate) fn drop_inner_edits(edits: &mut Vec<Edit>) {
+    edits.sort_by_key(|edit| (edit.span.start, Reverse(edit.span.end)));
+    let mut end = 0;
+    edits.retain(|edit| {
+        let is_apart = edit.span.start >= end;
+        if is_apart {
+            end = edit.span.end;
+        }
+        is_apart
+    });
 }
 
 /// The spans, including commas, to remove from a list so that only its `kept` items remain.
@@ -172,6 +186,21 @@ mod tests {
         ];
         assert_eq!(apply(&body, edits), &b"{\"c\":0,\"a\":[3],}"[..]);
         assert_eq!(apply(&body, Vec::new()), body);
+    }
+
+    #[test]
+    fn an_edit_inside_another_one_is_dropped() {
+        let body = Bytes::from_static(b"0123456789");
+        let mut edits = vec![
+            Edit::remove(3..4),
+            Edit::remove(8..9),
+            Edit::replace(5..6, &b"x"[..]),
+            Edit::remove(2..5),
+            Edit::remove(2..3),
+            Edit::remove(7..9),
+        ];
+        drop_inner_edits(&mut edits);
+        assert_eq!(apply(&body, edits), &b"01x69"[..]);
     }
 
     #[test]

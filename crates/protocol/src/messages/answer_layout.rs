@@ -1,7 +1,7 @@
 //! The answer layout of Messages: where answers and events hold identity, usage, output and the end.
 
 use super::response::stop::CATEGORIES;
-use super::usage::read_usage;
+use super::usage::{has_output, read_usage};
 use crate::answer_layout::{AnswerLayout, MemberSet, Output, StreamEnd, fill_index};
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
@@ -23,6 +23,7 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fixed: None,
     usage: "usage",
     read_usage: |cursor, before| Ok(read_usage(cursor.value()?, before)),
+    has_output: Some(has_output),
     read_output,
     tool_needles: &TOOL_NEEDLES,
     needs_items: true,

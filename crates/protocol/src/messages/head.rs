@@ -5,6 +5,7 @@ use super::request::foreign_thoughts::remove_thoughts;
 use crate::dialect::Dialect;
 use crate::failure::{Detail, Failure};
 use crate::guard;
+use crate::json::patch::drop_inner_edits;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::request_head::Head;
 use crate::request_head::{PromptMembers, read_members};
@@ -65,8 +66,9 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
     no_region(&members)?;
 
     let model_span = members.get("model")?.map(|value| value.span());
-    let mut edits = remove_thoughts(messages);
+    let mut edits = remove_thoughts(messages, members.get("thinking")?);
     edits.extend(passing.remove_id_payloads());
+    drop_inner_edits(&mut edits);
     edits.extend(guard::without_nulls(&members, body, &["thread"]));
     let tools = tools(&members)?;
     Ok(Head {

@@ -136,6 +136,18 @@ fn note(counts: &mut Option<Compaction>, value: Raw<'_>, set: impl FnOnce(&mut C
     });
 }
 
+/// Whether a report has the output itself. One without it leaves the output of an earlier report
+/// standing, which was written before the output was known.
+pub(crate) fn has_output(usage: &str) -> bool {
+    let mut found = false;
+    let read = Cursor::new(usage).object(|cursor, name| {
+        let value = cursor.value()?;
+        found |= name.is("output_tokens") && !value.is_null();
+        Ok::<(), SyntaxError>(())
+    });
+    read.is_ok() && found
+}
+
 /// Splits cache writes by how long they are kept. The reported total takes precedence over the sum
 /// of its parts, so the classes never exceed it. A report without parts does not change the split.
 fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long: Option<u64>) {

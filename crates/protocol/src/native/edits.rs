@@ -37,8 +37,9 @@ pub(super) fn edits_of(
     identity_json: &IdentityJson,
 ) -> Result<Vec<Edit>, SyntaxError> {
     let mut edits = output.upstream_text_edits().to_vec();
+    let hides_usage = inspection.hides_usage(output);
     for (name, span) in inspection.spans() {
-        let value = replacement(name, span.clone(), text, identity_json, output.hides_usage)?;
+        let value = replacement(name, span.clone(), text, identity_json, hides_usage)?;
         edits.push(Edit::replace(span, value.into_owned()));
     }
     if let Some(start) = inspection.answer_start

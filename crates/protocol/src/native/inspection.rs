@@ -26,6 +26,8 @@ pub(super) struct Inspection<'a> {
     pub(super) usage: Option<Usage>,
     /// Whether there is a usage report that cannot be used for billing.
     pub(super) usage_malformed: bool,
+    /// Whether there is a usage report that says nothing about the output.
+    pub(super) usage_lacks_output: bool,
     /// An error instead of an answer.
     pub(super) error: Option<Raw<'a>>,
     pub(super) has_members: bool,
@@ -114,6 +116,11 @@ impl<'a> Inspection<'a> {
         is_answer && !self.found.union(known).has_all(required)
     }
 
+    /// Whether the client does not get the usage report.
+    pub(super) fn hides_usage(&self, output: &Output) -> bool {
+        output.hides_usage || output.owes_usage && self.usage_malformed
+    }
+
     /// Whether there is a usage report, readable or not.
     pub(super) fn has_usage(&self) -> bool {
         self.usage.is_some() || self.usage_malformed
@@ -143,7 +150,9 @@ impl<'a> Inspection<'a> {
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
-                if output.hides_usage || costs::has_costs(cursor.since(start)) {
+                let has_output = layout.has_output;
+                self.usage_lacks_output = has_output.is_some_and(|has| !has(cursor.since(start)));
+                if self.hides_usage(output) || costs::has_costs(cursor.since(start)) {
                     self.record_span(IdentityMember::Usage, start..cursor.position())?;
                 }
             }

@@ -84,6 +84,7 @@ impl Rewriter {
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
         let is_promised = self.layout.usage_event && !self.output.hides_usage;
         self.input_tokens = is_promised.then_some(input_tokens);
+        self.output.owes_usage = is_promised;
         self
     }
 
@@ -322,7 +323,7 @@ impl Rewriter {
         out.copy(end_mark.as_bytes());
     }
 
-    /// Writes the usage chunk that the client asked for, if the upstream has not reported usage.
+    /// Writes the usage chunk that the client asked for, if the upstream has not reported usage that can be used.
     fn write_usage_chunk(&self, out: &mut ByteQueue) {
         if let Some(input_tokens) = self.input_tokens
             && self.summary.usage.is_none()

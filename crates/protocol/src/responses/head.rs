@@ -5,7 +5,7 @@ use super::request::foreign_thoughts;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
-use crate::json::patch::Edit;
+use crate::json::patch::{Edit, drop_inner_edits};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::request_head::Head;
 use crate::request_head::{PromptMembers, read_members};
@@ -51,6 +51,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         _ => Vec::new(),
     };
     edits.extend(passing.remove_id_payloads());
+    drop_inner_edits(&mut edits);
     edits.extend(guard::without_nulls(&members, body, &[]));
     edits.extend(set_store_false(&members)?);
     Ok(Head {

@@ -35,11 +35,20 @@ const MODEL: [&str; 6] = [
 const LABELS: [&str; 4] = ["channelId", "channel_id", "speakerId", "speaker_id"];
 const LABEL_DIGITS: usize = 3;
 
+/// What becomes of labels of speakers and channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Labels {
+    /// The answer has none, so a member with such a name is an id of the upstream.
+    Removed,
+    Kept,
+}
+
 /// Removes identity from the members of one object, which it receives in order.
 #[derive(Debug)]
 pub(crate) struct Ids<'m> {
     /// The public id of the model, as JSON.
     model: &'m [u8],
+    labels: Labels,
     /// The start of the object in the whole text.
     offset: usize,
     any_kept: bool,
@@ -53,6 +62,7 @@ impl<'m> Ids<'m> {
     pub(crate) fn new(model: &'m [u8], offset: usize) -> Self {
         Self {
             model,
+            labels: Labels::Removed,
             offset,
             any_kept: false,
             end: 0,
@@ -69,8 +79,8 @@ impl<'m> Ids<'m> {
     /// searched too. The span of the value refers to the whole text.
     pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
         let is_model = MODEL.iter().any(|known| name.is(known));
-        let is_cut =
-            !is_model && is_identity(&name.decode_lossy()) && !is_label_in_transcript(name, value);
+        let is_label = self.labels == Labels::Kept && is_label(name, value);
+        let is_cut = !is_model && is_identity(&name.decode_lossy()) && !is_label;
         self.note(name, value, is_cut, edits);
         if is_model {
             if value.shape() == Shape::String {
@@ -78,7 +88,7 @@ impl<'m> Ids<'m> {
             }
         } else if !is_cut {
             // The caller has validated the JSON.
-            let _ = strip_value(value, self.model, edits);
+            let _ = strip_value(value, self.model, self.labels, edits);
         }
     }
 
@@ -108,12 +118,20 @@ impl<'m> Ids<'m> {
 }
 
 /// Removes identity from everything in a value, whose span refers to the whole text.
-fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+fn strip_value(
+    value: Raw<'_>,
+    model: &[u8],
+    labels: Labels,
+    edits: &mut Vec<Edit>,
+) -> Result<(), SyntaxError> {
     let offset = value.span().start;
     let mut cursor = Cursor::new(value.text());
     match value.shape() {
         Shape::Object => {
-            let mut ids = Ids::new(model, offset);
+            let mut ids = Ids {
+                labels,
+                ..Ids::new(model, offset)
+            };
             cursor.object(|cursor, name| {
                 ids.member(name, cursor.value()?.moved(offset), edits);
                 Ok::<(), SyntaxError>(())
@@ -122,7 +140,7 @@ fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<()
             Ok(())
         }
         Shape::Array => {
-            cursor.array(|cursor| strip_value(cursor.value()?.moved(offset), model, edits))
+            cursor.array(|cursor| strip_value(cursor.value()?.moved(offset), model, labels, edits))
         }
         _ => Ok(()),
     }
@@ -130,11 +148,20 @@ fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<()
 
 /// The edits that remove identity from a whole answer.
 pub(crate) fn strip(answer: Raw<'_>, public_model: &str) -> Vec<Edit> {
+    strip_all(answer, public_model, Labels::Removed)
+}
+
+/// Like [`strip`], for a transcript, whose labels of speakers and channels stay.
+pub(crate) fn strip_transcript(transcript: Raw<'_>, public_model: &str) -> Vec<Edit> {
+    strip_all(transcript, public_model, Labels::Kept)
+}
+
+fn strip_all(answer: Raw<'_>, public_model: &str, labels: Labels) -> Vec<Edit> {
     let mut model = Vec::new();
     write_string(&mut model, public_model);
     let mut edits = Vec::new();
     // The caller has validated the JSON.
-    let _ = strip_value(answer, &model, &mut edits);
+    let _ = strip_value(answer, &model, labels, &mut edits);
     edits
 }
 
@@ -148,7 +175,7 @@ pub(crate) fn is_identity(name: &str) -> bool {
 
 /// Whether a member of a transcript tells its speakers or channels apart, as `speaker_1` and `0` do. A longer value may
 /// be an id of the upstream.
-fn is_label_in_transcript(name: Text<'_>, value: Raw<'_>) -> bool {
+fn is_label(name: Text<'_>, value: Raw<'_>) -> bool {
     if !LABELS.iter().any(|known| name.is(known)) {
         return false;
     }
@@ -194,12 +221,8 @@ mod tests {
                 r#"{"modelVersion":"maker/m","grid":1}"#,
             ),
             (
-                r#"{"words":[{"speaker_id":"speaker_0","channel_id":1,"word_id":1},{"speakerId":"12"}]}"#,
-                r#"{"words":[{"speaker_id":"speaker_0","channel_id":1},{"speakerId":"12"}]}"#,
-            ),
-            (
-                r#"{"speaker_id":"acct_1","channel_id":12345,"a":1,"speaker_id":null,"channelId":""}"#,
-                r#"{"a":1}"#,
+                r#"{"words":[{"speaker_id":"speaker_0","a":1,"channel_id":12}]}"#,
+                r#"{"words":[{"a":1}]}"#,
             ),
         ] {
             assert_eq!(stripped(text), expected);

@@ -18,6 +18,6 @@ mod words;
 pub use explain::explain;
 pub(crate) use explain::{explain_code, explain_path};
 pub use identity::{mask, mask_keys};
-pub(crate) use ids::{Ids, is_identity, strip};
+pub(crate) use ids::{Ids, is_identity, strip, strip_transcript};
 pub use names::Names;
 pub(crate) use words::WordEdits;

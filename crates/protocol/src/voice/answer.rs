@@ -7,7 +7,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
 use crate::native::{Answer, UnusableAnswer};
 use crate::rejection;
-use crate::scrub::{Ids, Names, is_identity, mask, strip};
+use crate::scrub::{Ids, Names, is_identity, mask, strip, strip_transcript};
 
 /// Speech with timestamps: JSON that contains the audio. The upstream's identity is removed, and
 /// everything else passes unchanged.
@@ -22,7 +22,7 @@ pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Unu
     if member("audio").is_none_or(|it| it.value.string().is_none()) {
         return Err(UnusableAnswer::malformed("no audio in the answer"));
     }
-    Ok(without_identity(body, public_model))
+    Ok(patched(body, |answer| strip(answer, public_model)))
 }
 
 /// A transcript. The upstream's identity is removed, and everything else passes unchanged. The
@@ -42,7 +42,7 @@ pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Un
     let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
     Ok(Answer {
         seconds,
-        ..without_identity(body, public_model)
+        ..patched(body, |answer| strip_transcript(answer, public_model))
     })
 }
 
@@ -129,10 +129,10 @@ fn clean(
     }
 }
 
-fn without_identity(body: &Bytes, public_model: &str) -> Answer {
+fn patched(body: &Bytes, edits_of: impl FnOnce(Raw<'_>) -> Vec<Edit>) -> Answer {
     let mut pieces = ByteQueue::new();
     let value = utf8(body).and_then(|text| Cursor::new(text).value());
-    let edits = value.map(|value| strip(value, public_model));
+    let edits = value.map(edits_of);
     patch::apply_to(body, edits.unwrap_or_default(), &mut pieces);
     Answer {
         pieces,
@@ -156,6 +156,31 @@ mod tests {
             .replace("voice-x", "maker/x")
             .replace(r#","trace_id":"t","account":7"#, "");
         assert_eq!(clean, expected);
+    }
+
+    #[test]
+    fn only_transcripts_have_labels() {
+        for (words, expected) in [
+            (
+                r#"[{"speaker_id":"speaker_0","channel_id":1,"word_id":1},{"speakerId":"12"}]"#,
+                r#"[{"speaker_id":"speaker_0","channel_id":1},{"speakerId":"12"}]"#,
+            ),
+            (
+                r#"{"speaker_id":"acct_1","channel_id":12345,"a":1,"speaker_id":null,"channelId":""}"#,
+                r#"{"a":1}"#,
+            ),
+        ] {
+            let body = format!(r#"{{"text":"Hi","words":{words}}}"#);
+            let answer = read_transcription(&Bytes::from(body), "m/v").unwrap();
+            let expected = format!(r#"{{"text":"Hi","words":{expected}}}"#);
+            assert_eq!(answer.pieces.into_bytes(), expected);
+        }
+        let body = r#"{"audio":"AAAA","channel_id":12,"marks":[{"speaker_id":"speaker_1"}]}"#;
+        let answer = read_timed_speech(&Bytes::from(body), "m/v").unwrap();
+        assert_eq!(
+            answer.pieces.into_bytes(),
+            r#"{"audio":"AAAA","marks":[{}]}"#
+        );
     }
 
     #[test]

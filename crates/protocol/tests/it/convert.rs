@@ -87,7 +87,6 @@ fn an_answer_without_usage_shows_the_charged_count() {
     assert!(text.contains("\"prompt_tokens\":40"), "{text}");
 }
 
-/// A Messages stream knows its output only at the end. Some engines report usage only at the start.
 #[test]
 fn usage_of_a_step_is_not_that_of_the_interaction() {
     let usage = |output: u64| {
@@ -116,6 +115,7 @@ fn usage_of_a_step_is_not_that_of_the_interaction() {
     }
 }
 
+/// A Messages stream knows its output only at the end. Some engines report usage only at the start.
 #[test]
 fn usage_at_the_start_of_a_message_is_never_final() {
     let stream = |start: &str, end: &str| {
@@ -141,6 +141,20 @@ fn usage_at_the_start_of_a_message_is_never_final() {
         ),
         (usage(1), String::new(), 9, None),
         (usage(1), ",\"usage\":null".to_owned(), 9, None),
+        // A report without the output says nothing about it.
+        (usage(1), ",\"usage\":{}".to_owned(), 9, None),
+        (
+            usage(1),
+            ",\"usage\":{\"cache_read_input_tokens\":0,\"output_tokens\":null}".to_owned(),
+            9,
+            None,
+        ),
+        (
+            usage(1),
+            ",\"usage\":{\"input_tokens\":12}".to_owned(),
+            12,
+            None,
+        ),
         (usage(30), String::new(), 9, None),
         (String::new(), String::new(), 40, None),
     ] {

@@ -182,8 +182,10 @@ fn a_system_instruction_is_sent_as_a_string() {
         ),
         (r#"["One.",{"content":"Two."},""]"#, r#""One.\nTwo.""#),
         ("[]", r#""""#),
-        // The payload of an id is removed elsewhere. The edits must not overlap.
-        (r#"{"id":"call_gw1_x","text":"One."}"#, r#""One.""#),
+        (
+            r#"[{"content":[{"type":"text","text":"One.","annotations":null,"signature":""}]}]"#,
+            r#""One.""#,
+        ),
     ] {
         let body = |model: &str, prompt: &str| {
             format!(
@@ -193,6 +195,22 @@ fn a_system_instruction_is_sent_as_a_string() {
         let sent = sent(Dialect::Interactions, &body("maker/m", prompt));
         assert_eq!(sent, body("up", expected));
     }
+}
+
+#[test]
+fn nothing_of_a_system_instruction_is_left_out_silently() {
+    for prompt in [
+        r#"{"type":"image","data":"AAAA"}"#,
+        r#"[{"parts":[{"text":"a","id":"call_gw1_x"}]}]"#,
+        r#"[[[[["a"]]]]]"#,
+    ] {
+        let body = format!(r#"{{"model":"maker/m","input":"Hi","system_instruction":{prompt}}}"#);
+        let failure = interaction(&body).expect_err(prompt);
+        assert_eq!(failure.code, Code::InvalidRequest, "{prompt}");
+        assert_eq!(failure.param.as_deref(), Some("system_instruction"));
+    }
+    let most = r#"{"model":"maker/m","input":"Hi","system_instruction":[[[["a"]]]]}"#;
+    assert!(interaction(most).is_ok());
 }
 
 #[test]

@@ -163,6 +163,34 @@ fn a_delta_is_an_object_in_every_chunk() {
     assert_eq!(shown.text, DONE);
 }
 
+/// The client gets the report that it is charged for, and no other.
+#[test]
+fn a_malformed_usage_chunk_is_replaced_by_our_count() {
+    let owed = relay_counting(&(plain_stream() + DONE), true);
+    assert_eq!(owed.matches("\"completion_tokens\"").count(), 1);
+    for usage in [
+        r#""choices":[],"usage":{"prompt_tokens":-1}"#,
+        r#""usage":{"prompt_tokens":-1,"cost":1}"#,
+        r#""choices":[],"usage":"none""#,
+    ] {
+        let stream = plain_stream() + &chunk(usage) + DONE;
+        assert_eq!(relay_counting(&stream, true), owed, "{usage}");
+    }
+    // Beside output, only the report is removed.
+    let beside = |usage: &str| {
+        let end = format!(r#""choices":[{{"index":0,"delta":{{"content":"x"}}}}],"usage":{usage}"#);
+        plain_stream() + &chunk(&end)
+    };
+    let shown = relay_counting(&(beside(r#"{"prompt_tokens":-1}"#) + DONE), true);
+    let rest = shown.strip_prefix(&ours(&beside("null"))).unwrap();
+    assert_eq!(rest.matches("\"completion_tokens\"").count(), 1, "{rest}");
+    // A malformed report after a good one is not shown either.
+    let good = plain_stream() + &chunk(USAGE);
+    let bad = chunk(r#""choices":[],"usage":{"prompt_tokens":-1}"#);
+    let shown = relay_counting(&(good.clone() + &bad + DONE), true);
+    assert_eq!(shown, ours(&(good + DONE)));
+}
+
 #[test]
 fn usage_chunks_are_known_in_every_form() {
     for usage in [

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::media::IMAGE_TOKENS;
+use super::super::media::{IMAGE_TOKENS, RESULT_MEDIA_MAX};
 use super::*;
 use crate::json::{Shape, SyntaxError};
 
@@ -78,6 +78,32 @@ fn inline_media_count_by_kind_and_size() {
     let (waveform, packed) = (audio("UklGR"), audio("SUQz"));
     assert!(waveform.tokens > 3_000 && packed.tokens > 3 * waveform.tokens);
     assert!(packed.tokens_max.unwrap() > BYTES as u64);
+}
+
+/// The number of media that are kept until the end of a result is bounded.
+#[test]
+fn a_result_with_very_many_media_is_text() {
+    let data = "iVBORw0KGgo".repeat(20);
+    let items = |count: usize, of_last: &str| {
+        let inline = format!(r#"{{"type":"image","data":"{data}"}},"#);
+        let more = format!(r#"{{"type":"image",{of_last}}}"#);
+        result(&(inline.repeat(count) + &more))
+    };
+    let kept = RESULT_MEDIA_MAX - 1;
+    let linked = r#""uri":"https://a/b.png""#;
+    for last in [&*format!(r#""data":"{data}""#), linked] {
+        let few = count(&items(kept, last));
+        assert!(few.tokens >= kept as u64 * IMAGE_TOKENS, "{few:?}");
+        assert!(few.media_bytes >= (kept * data.len()) as u64, "{few:?}");
+        let body = items(kept + 1, last);
+        let many = count(&body);
+        assert_eq!(many.media_bytes, 0, "{many:?}");
+        assert!(many.tokens >= body.len() as u64 / BYTES_PER_TOKEN_MAX);
+        let text = count(&body.replace("image", "thing"));
+        let of_link = if last == linked { IMAGE_TOKENS } else { 0 };
+        let close = (text.tokens * 9 / 10)..(text.tokens * 11 / 10 + of_link);
+        assert!(close.contains(&many.tokens), "{many:?} {text:?}");
+    }
 }
 
 #[test]

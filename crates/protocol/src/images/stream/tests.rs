@@ -174,6 +174,10 @@ fn the_upstreams_cost_is_billed_and_not_shown() {
     let stream = GPT.replace(r#"{"type":"image_generation.partial_image","#, preview);
     let (_, text, _) = run(Family::Gpt, &stream, usize::MAX);
     assert_eq!(text, stream.replace(r#""cost":1,"#, ""));
+    // Who made the picture is not told either.
+    let named = r#""usage":{"provider":"acme","request_id":"r-7","#;
+    let stream = GPT.replace(r#""usage":{"#, named);
+    assert_eq!(run(Family::Gpt, &stream, usize::MAX).1, GPT);
     // Clients of this family read this cost.
     let stream = GPT.replace(r#""usage":{"#, costs);
     let (_, text, _) = run(Family::VideoA, &stream, usize::MAX);

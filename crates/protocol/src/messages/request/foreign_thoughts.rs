@@ -7,8 +7,9 @@
 //! Some compatible engines never sign their own thoughts, and nothing in a request tells these
 //! apart. Such an engine needs only the thoughts of the answer that it has not finished: those that
 //! came after the last words of the user, between calls of tools. So thoughts without a signature
-//! stay there. A vendor that checks signatures would refuse that answer with or without them, but
-//! no later one.
+//! stay there if the request enables thinking. A vendor that checks signatures refuses such an
+//! answer with these thoughts, and also without them, but no later one. Without thinking it wants no
+//! thoughts and refuses those without a signature, so they are removed everywhere.
 
 use std::ops::Range;
 
@@ -21,8 +22,12 @@ use crate::needle::Needle;
 static THINKING: Needle = Needle::new("\"thinking\"");
 
 /// The edits that remove the thoughts from `messages`. A message that would be empty is removed
-/// too, because upstreams refuse it. A history without thoughts costs one search.
-pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
+/// too, because upstreams refuse it. A history without thoughts costs one search. `thinking` is the
+/// member of the request with this name.
+pub(in crate::messages) fn remove_thoughts(
+    messages: Raw<'_>,
+    thinking: Option<Raw<'_>>,
+) -> Vec<Edit> {
     let mut edits = Vec::new();
     if !THINKING.is_in(messages.text().as_bytes()) {
         return edits;
@@ -39,10 +44,12 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let last_words = history.iter().rposition(|(_, role, content)| {
         is_text(*role, "user") && !content.is_some_and(has_results)
     });
+    let is_enabled = thinking.is_some_and(is_enabled);
     for (at, (message, role, content)) in history.into_iter().enumerate() {
         let is_finished = last_words.is_some_and(|last| at < last);
+        let removes_unsigned = (is_finished || !is_enabled) && is_text(role, "assistant");
         let blocks = content
-            .and_then(|content| blocks(content, is_finished && is_text(role, "assistant")).ok())
+            .and_then(|content| blocks(content, removes_unsigned).ok())
             .unwrap_or_default();
         let says_something = blocks.kept.is_empty() || blocks.kept.contains(&true);
         if says_something {
@@ -52,6 +59,13 @@ pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     }
     edits.extend(list.edits());
     edits
+}
+
+/// Whether `thinking` enables it. Vendors add types, and only one of them means off.
+fn is_enabled(thinking: Raw<'_>) -> bool {
+    // The caller has validated the JSON.
+    let kind = members(thinking, ["type"]).map_or(None, |[kind]| kind);
+    kind.is_some_and(|kind| kind.string().is_some() && !is_text(Some(kind), "disabled"))
 }
 
 /// Whether a message answers calls of tools. Clients may add texts of their own, such as reminders.

@@ -10,7 +10,7 @@ use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::messages::fields::Fields;
 use crate::messages::response::stop::Ending;
 use crate::messages::response::wire::{self, Source, WireBlock, length};
-use crate::messages::usage::read_usage;
+use crate::messages::usage::{has_output, read_usage};
 use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::unusable_answer::UnusableAnswer;
@@ -268,7 +268,9 @@ impl Reader {
                 }
             }
         }
-        self.has_final_usage |= self.report(fields.take("usage"), out);
+        let usage = fields.take("usage");
+        let has_output = usage.is_some_and(|usage| has_output(usage.text()));
+        self.has_final_usage |= self.report(usage, out) && has_output;
     }
 
     /// Passes on as much as possible of the blocks that have started, one block at a time.

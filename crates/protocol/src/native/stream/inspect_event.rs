@@ -69,7 +69,7 @@ impl Rewriter {
         if !inspection.has_members {
             return Err(UnusableAnswer::malformed("an event is an empty object"));
         }
-        let known = if self.output.usage_is_interim {
+        let known = if self.output.usage_is_interim || inspection.usage_lacks_output {
             &mut self.summary.interim_usage
         } else {
             &mut self.summary.usage

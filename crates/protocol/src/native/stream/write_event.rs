@@ -15,12 +15,13 @@ impl Rewriter {
     /// Whether an event is withheld. We always ask the upstream for the usage chunk, because billing
     /// needs it, and withhold it from a client that did not ask for it
     /// (`docs/api/chat-completions.md`). A chunk with usage and something else is relayed without its
-    /// usage. A chunk that has only the results of a content filter is withheld too, because clients
+    /// usage. A usage chunk that cannot be used is withheld too, because the client gets one with our
+    /// own count. A chunk that has only the results of a content filter is withheld too, because clients
     /// that read `choices[0].delta` fail on it.
     pub(super) fn is_withheld(&self, inspection: &Inspection<'_>) -> bool {
         let output = &self.output;
         if inspection.has_usage() {
-            return output.hides_usage && !output.event_has_content;
+            return inspection.hides_usage(output) && !output.event_has_content;
         }
         output.has_filter && !output.has_complete_item
     }
@@ -69,7 +70,7 @@ impl Rewriter {
         out: &mut ByteQueue,
     ) -> Result<(), UnusableAnswer> {
         let mut done = from;
-        let hides_usage = self.output.hides_usage;
+        let hides_usage = inspection.hides_usage(&self.output);
         for (name, span) in inspection.spans() {
             out.share(&frame.bytes, done..data_at + span.start);
             done = data_at + span.end;
@@ -94,6 +95,7 @@ impl Rewriter {
         let mut again = Output {
             counter: Counter::idle(),
             hides_usage: self.output.hides_usage,
+            owes_usage: self.output.owes_usage,
             ..Output::default()
         };
         let cursor = &mut Cursor::new(text);

@@ -624,8 +624,6 @@ fn failures_are_shown_without_the_upstreams_identity() {
 fn text_tokens_are_those_that_responses_report() {
     const DONE: &str = r#"{"type":"response.done","response":{"usage":{"input_tokens":70,"output_tokens":9,
         "input_token_details":{"text_tokens":70,"audio_tokens":0},"output_token_details":{"text_tokens":9,"audio_tokens":0}}}}"#;
-    const SILENT: &str = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
-    const CREATED: &str = r#"{"type":"response.created","response":{}}"#;
     const DELTA: &str = r#"{"type":"response.output_text.delta","delta":"one two three four"}"#;
     let instructions = format!(
         r#"{{"type":"session.update","session":{{"instructions":"{}"}}}}"#,
@@ -676,31 +674,34 @@ fn text_tokens_are_those_that_responses_report() {
     assert_eq!(read(&steps), (open, none));
 }
 
+const CREATED: &str = r#"{"type":"response.created","response":{}}"#;
+const SILENT: &str = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
+const CONTEXT: &str = r#"{"type":"session.update","session":{"instructions":"be brief"}}"#;
+const CREATE: &str = r#"{"type":"response.create","response":{"instructions":"speak of rain"}}"#;
+const NAMED: &str =
+    r#"{"type":"response.create","event_id":"e1","response":{"instructions":"speak of rain"}}"#;
+const BARE: &str = r#"{"type":"response.create"}"#;
+const REFUSED: &str = r#"{"type":"error","event_id":"s1","error":{"code":"x"}}"#;
+const REFUSED_NAME: &str =
+    r#"{"type":"error","event_id":"s1","error":{"code":"x","event_id":"e1"}}"#;
+
+/// The reported input tokens of a session with instructions, and those that are held.
+fn text_input(steps: &[Step<'_>]) -> (u64, u64) {
+    let mut watch = Watch::realtime("maker/voice");
+    watch.on_client(Frame::Text(CONTEXT));
+    let reading = run(watch, steps, 0);
+    (reading.text.input, reading.open_text.input)
+}
+
 #[test]
 fn a_requested_response_is_held_until_the_upstream_answers() {
-    const CREATED: &str = r#"{"type":"response.created","response":{}}"#;
-    const SILENT: &str = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
-    const CONTEXT: &str = r#"{"type":"session.update","session":{"instructions":"be brief"}}"#;
-    const CREATE: &str =
-        r#"{"type":"response.create","response":{"instructions":"speak of rain"}}"#;
-    const NAMED: &str =
-        r#"{"type":"response.create","event_id":"e1","response":{"instructions":"speak of rain"}}"#;
-    const REFUSED: &str = r#"{"type":"error","event_id":"s1","error":{"code":"x"}}"#;
-    const REFUSED_NAME: &str =
-        r#"{"type":"error","event_id":"s1","error":{"code":"x","event_id":"e1"}}"#;
     const REFUSED_OTHER: &str =
         r#"{"type":"error","event_id":"s1","error":{"code":"x","event_id":"e2"}}"#;
-    let read = |steps: &[Step<'_>]| {
-        let mut watch = Watch::realtime("maker/voice");
-        watch.on_client(Frame::Text(CONTEXT));
-        let reading = run(watch, steps, 0);
-        (reading.text.input, reading.open_text.input)
-    };
-    let context = read(&[Upstream(0, CREATED)]).1;
-    let one = read(&[Client(CREATE)]).1;
+    let context = text_input(&[Upstream(0, CREATED)]).1;
+    let one = text_input(&[Client(CREATE)]).1;
     assert!(context > 0 && one > context);
     let many: Vec<_> = (0..40).map(|_| Client(CREATE)).collect();
-    assert_eq!(read(&many), (0, 40 * one));
+    assert_eq!(text_input(&many), (0, 40 * one));
     for (name, steps, expected) in [
         ("requested", vec![Client(NAMED)], (0, one)),
         (
@@ -734,15 +735,6 @@ fn a_requested_response_is_held_until_the_upstream_answers() {
             (0, one),
         ),
         (
-            "a refused prompt does not count for the next response",
-            vec![
-                Client(NAMED),
-                Upstream(0, REFUSED_NAME),
-                Upstream(0, CREATED),
-            ],
-            (0, context),
-        ),
-        (
             "passed over",
             vec![
                 Client(CREATE),
@@ -764,6 +756,61 @@ fn a_requested_response_is_held_until_the_upstream_answers() {
             (one, one),
         ),
     ] {
-        assert_eq!(read(&steps), expected, "{name}");
+        assert_eq!(text_input(&steps), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_response_may_begin_although_an_error_seemed_to_refuse_it() {
+    let context = text_input(&[Upstream(0, CREATED)]).1;
+    let one = text_input(&[Client(CREATE)]).1;
+    for (name, steps, expected) in [
+        (
+            "a refused prompt does not count for the next requested response",
+            vec![
+                Client(NAMED),
+                Upstream(0, REFUSED_NAME),
+                Client(BARE),
+                Upstream(0, CREATED),
+            ],
+            (0, context),
+        ),
+        (
+            "begun although an error named it",
+            vec![
+                Client(NAMED),
+                Upstream(0, REFUSED_NAME),
+                Upstream(0, CREATED),
+            ],
+            (0, one),
+        ),
+        (
+            "begun although an error without a name seemed to refuse it",
+            vec![Client(CREATE), Upstream(0, REFUSED), Upstream(0, CREATED)],
+            (0, one),
+        ),
+        (
+            "of two that one error may refuse, the shorter one is taken to be refused",
+            vec![
+                Client(CREATE),
+                Client(BARE),
+                Upstream(0, REFUSED),
+                Upstream(0, CREATED),
+            ],
+            (0, one),
+        ),
+        (
+            "a refused prompt counts for one response",
+            vec![
+                Client(CREATE),
+                Upstream(0, REFUSED),
+                Upstream(0, CREATED),
+                Upstream(0, SILENT),
+                Upstream(0, CREATED),
+            ],
+            (one, context),
+        ),
+    ] {
+        assert_eq!(text_input(&steps), expected, "{name}");
     }
 }

@@ -86,6 +86,8 @@ pub(super) struct TextMeter {
     context: u64,
     /// The client's requests for responses that the upstream has not begun, oldest first.
     requests: VecDeque<ResponseRequest>,
+    /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
+    refused_prompts: Vec<u64>,
     open: Option<OpenResponse>,
 }
 
@@ -138,7 +140,13 @@ impl TextMeter {
                 // A response that never ended has reported nothing, so our count is used.
                 self.reported = self.reported.plus(self.current());
                 let request = self.requests.pop_front();
-                let prompt = request.map_or(0, |request| request.prompt);
+                // An error may have been about something else than the request that it seemed to
+                // refuse, and a client can provoke one. So a response that no other request
+                // explains counts with the largest prompt that it may have read.
+                let prompt = match request {
+                    Some(request) => request.prompt,
+                    None => self.refused_prompts.pop().unwrap_or(0),
+                };
                 self.open = Some(OpenResponse {
                     input: self.context.saturating_add(prompt),
                     output: Counter::default(),
@@ -173,8 +181,9 @@ impl TextMeter {
         }
     }
 
-    /// Drops the request that an error refuses, so that it is not charged: the one that it names,
-    /// otherwise the oldest one without an id.
+    /// Drops the request that an error refuses, so that it is neither held nor charged: one that it
+    /// names, otherwise one without an id. Of several, it is the one with the shortest prompt,
+    /// because a client must not get rid of a longer one by an invalid event.
     fn drop_refused(&mut self, error: &Event<'_>) {
         let error = error.get("error").ok().flatten();
         let named = error.and_then(|error| at(error, &["event_id"]));
@@ -183,8 +192,18 @@ impl TextMeter {
             Some(id) => request.id.as_deref() == Some(&**id),
             None => request.id.is_none() && request.is_awaited,
         };
-        if let Some(refused) = self.requests.iter().position(is_refused) {
-            self.requests.remove(refused);
+        let requests = self.requests.iter().enumerate();
+        let refused = requests
+            .filter(|(_, request)| is_refused(request))
+            .min_by_key(|(_, request)| request.prompt);
+        let refused = refused.map(|(at, _)| at);
+        let Some(request) = refused.and_then(|at| self.requests.remove(at)) else {
+            return;
+        };
+        self.refused_prompts.push(request.prompt);
+        self.refused_prompts.sort_unstable();
+        if self.refused_prompts.len() > REQUESTS_MAX {
+            self.refused_prompts.remove(0);
         }
     }
 

@@ -294,8 +294,13 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
         ..IdPayload::default()
     };
     let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
-    let loaded = call(&carrier::encode("call_1", &carried));
+    let id = carrier::encode("call_1", &carried);
+    let loaded = call(&id);
     let with = body(&format!("{theirs},{loaded}"), text);
+    assert_eq!(sent(&with), body(&call("call_1"), text));
+    // Its own id may carry data as well.
+    let named = theirs.replacen('{', &format!(r#"{{"id":"{id}","#), 1);
+    let with = body(&format!("{named},{loaded}"), text);
     assert_eq!(sent(&with), body(&call("call_1"), text));
 }
 
@@ -342,9 +347,32 @@ fn thoughts_without_a_signature_are_not_sent() {
         );
         // An engine that signs nothing may need the thoughts of the answer that it has not finished.
         let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1"},{"type":"text","text":"Go on."}]}"#;
-        let unfinished = body("assistant", &[thought, call])
-            .replace(r#"{"role":"user","content":"So?"}"#, results);
-        assert_eq!(sent(&unfinished), unfinished, "{signature}");
+        let unfinished = |blocks: &[&str], thinking: &str| {
+            let whole = body("assistant", blocks);
+            let whole = whole.replace(r#"{"role":"user","content":"So?"}"#, results);
+            whole.replace(r#""max_tokens":1"#, &format!(r#""max_tokens":1{thinking}"#))
+        };
+        for thinking in [
+            r#","thinking":{"type":"enabled","budget_tokens":2000}"#,
+            r#","thinking":{"type":"adaptive"}"#,
+        ] {
+            let open = unfinished(&[thought, call], thinking);
+            assert_eq!(sent(&open), open, "{signature}");
+        }
+        // A request without thinking needs no thoughts, and a vendor refuses those without a signature.
+        for thinking in [
+            "",
+            r#","thinking":null"#,
+            r#","thinking":{"type":"disabled"}"#,
+        ] {
+            let expected = if is_sent {
+                unfinished(&[thought, call], thinking)
+            } else {
+                unfinished(&[call], thinking)
+            };
+            let open = unfinished(&[thought, call], thinking);
+            assert_eq!(sent(&open), expected, "{signature} {thinking}");
+        }
         // Thoughts of users are mistakes, which the upstream explains.
         let of_user = body("user", &[thought, text]);
         assert_eq!(sent(&of_user), of_user, "{signature}");

@@ -121,6 +121,44 @@ fn usage_of_the_start_is_used_if_the_end_is_missing() {
 }
 
 #[test]
+fn usage_of_the_end_is_final_only_if_it_has_the_output() {
+    let stream = |usage: &str| {
+        let end = event("message_delta", &format!(r#","usage":{usage}"#));
+        start() + &body() + &end + &event("message_stop", "")
+    };
+    for (usage, input) in [
+        ("{}", 9),
+        ("null", 9),
+        (r#"{"cache_read_input_tokens":4}"#, 9),
+        (r#"{"input_tokens":12,"output_tokens":null}"#, 12),
+    ] {
+        let relayed = relay(&stream(usage), &[]);
+        assert_eq!(relayed.result, Ok(()));
+        let summary = relayed.summary;
+        assert_eq!(summary.completed_report(1_000), None, "{usage}");
+        assert!(!summary.usage_malformed, "{usage}");
+        let charged = summary.counted(1_000);
+        assert_eq!((charged.input, charged.cached_input), (input, 4), "{usage}");
+        assert_eq!(charged.output, summary.output_tokens_counted, "{usage}");
+    }
+    // The type of an event may follow its usage.
+    let end = r#"{"usage":{},"type":"message_delta"}"#;
+    let late = start() + &body() + &format!("event: message_delta\ndata: {end}\n\n");
+    let relayed = relay(&(late + &event("message_stop", "")), &[]);
+    assert_eq!(relayed.summary.completed_report(1_000), None);
+    // A report stays final if a later one says less.
+    let relayed = relay(
+        &(start()
+            + &body()
+            + &event("message_delta", r#","usage":{"output_tokens":7}"#)
+            + &event("message_delta", r#","usage":{}"#)
+            + &event("message_stop", "")),
+        &[],
+    );
+    assert_eq!(relayed.summary.completed_report(1_000).unwrap().output, 7);
+}
+
+#[test]
 fn the_first_content_is_seen() {
     for (piece, content) in [
         (start(), false),

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::canon::Opaque;
+use protocol::canon::carrier::{self, IdPayload};
 use protocol::native::{Head, read_head, write_request};
 use protocol::{Code, Dialect, Failure, Tool};
 
@@ -119,6 +121,36 @@ fn harmless_values_of_refused_members_are_accepted() {
         r#"{"model":"m","input":["a",1]}"#.to_owned(),
     ] {
         assert!(head(&body).is_ok(), "{body}: {:?}", head(&body));
+    }
+}
+
+#[test]
+fn an_id_with_a_payload_may_be_in_what_is_removed() {
+    let body = |model: &str, items: &[&str]| {
+        let items = items.join(",");
+        format!(r#"{{"store":false,"model":"{model}","input":[{items}]}}"#)
+    };
+    let opaque = Opaque {
+        origin: Dialect::Generate,
+        model: "maker/other".into(),
+        text: "AAAA".into(),
+    };
+    let carried = IdPayload {
+        opaque: Some(opaque),
+        ..IdPayload::default()
+    };
+    let id = carrier::encode("x_1", &carried);
+    let hi = r#"{"role":"user","content":"hi"}"#;
+    let lost = format!(r#"{{"type":"reasoning","id":"{id}","summary":[]}}"#);
+    let call = |ids: &str| format!(r#"{{{ids}"type":"function_call","call_id":"c"}}"#);
+    let two_ids = call(&format!(r#""id":"{id}","id":"fc_1","#));
+    for (items, expected) in [
+        (vec![hi, &lost], vec![hi]),
+        (vec![&*lost, &lost, hi], vec![hi]),
+        (vec![&*lost, &two_ids], vec![&*call("")]),
+    ] {
+        let asked = body("maker/m", &items);
+        assert_eq!(sent(&asked), body("up", &expected), "{asked}");
     }
 }
 

@@ -154,7 +154,7 @@ export function AddDialog({ channels, close, done }) {
     done();
   });
   const isOpen = found || isTyping;
-  return html`<${Dialog} title="Add a channel" className="wide" close=${close}>
+  return html`<${Dialog} title="Add a channel" className="wide" close=${close} busy=${busy}>
     <div class="body">
       <${Account} presets=${presets.value ?? []} preset=${preset} places=${places} channels=${channels} channel=${channel} change=${change} error=${error} />
       ${isOpen && html`<${ModelPicker} models=${models} listed=${found?.ok} complete=${found?.complete} picked=${picked} change=${(next) => { setPicked(next); setTrial(null); }} type=${type} />`}
@@ -162,7 +162,7 @@ export function AddDialog({ channels, close, done }) {
       <${Problem} error=${error ?? presets.error ?? config.error} />
     </div>
     <footer>
-      <${Button} onClick=${close}>Cancel<//>
+      <${Button} busy=${busy} onClick=${close}>Cancel<//>
       ${!found && !(isTyping && isUntried) && html`<${Button} kind=${isOpen ? '' : 'primary'} busy=${busy || !proposed.preset || !proposed.name || isNameless} onClick=${look}>${isUntried ? 'Type its models' : 'See its models'}<//>`}
       ${isOpen && html`<${Button} busy=${busy || !small || isUntried} onClick=${tryOne}>Try a call<//><${Button} kind="primary" busy=${busy || !chosen.length || isNameless} onClick=${save}>Save channel<//>`}
     </footer>

@@ -462,7 +462,8 @@ async fn no_answer_tells_who_gave_it() {
     let pictures = json!({ "id": code, "created": 1, "model": NAME, "request_id": code,
         "data": [{ "b64_json": "iVBORw0KGgo=", "id": code },
             { "error": { "code": code, "message": planted.text, "request_id": code, "details": [{ "host": code }] } }],
-        "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "cost_details": { "provider": code } } });
+        "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "cost_details": { "provider": code },
+            "provider": code, "request_id": code } });
     let timed =
         json!({ "id": code, "audio": "AAAA", "model": NAME, "request_id": code, "server": code });
     let requests = requests(&key);

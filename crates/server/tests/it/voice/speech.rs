@@ -214,15 +214,14 @@ async fn voices_are_listed_for_free() {
 async fn lists_of_voices_are_bounded() {
     let (gateway, key) = GatewayBuilder::default()
         .entries(ENTRIES)
-        .setting("limits", "token_counts_per_minute = 30")
+        // The next one is allowed after a minute, so a slow machine does not change the result.
+        .setting("limits", "token_counts_per_minute = 1")
         .funded()
         .await;
-    for _ in 0..30 {
-        let listed = gateway
-            .get(&key, "/v1/tts/voices/nobody?model=maker/voice")
-            .await;
-        assert_refused(&listed, 404, "upstream_rejected");
-    }
+    let listed = gateway
+        .get(&key, "/v1/tts/voices/nobody?model=maker/voice")
+        .await;
+    assert_refused(&listed, 404, "upstream_rejected");
     let refused = gateway.get(&key, "/v1/tts/voices?model=maker/voice").await;
     assert_refused(&refused, 429, "rate_limit_exceeded");
     assert!(refused.header("retry-after").is_some());

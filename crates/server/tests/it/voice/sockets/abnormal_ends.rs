@@ -147,15 +147,21 @@ async fn an_unfinished_message_takes_memory_from_its_key() {
 
 #[tokio::test]
 async fn a_slow_message_does_not_end_its_session() {
-    let (gateway, key) = with_short_timeouts().entries(ENTRIES).funded().await;
+    // The pauses are thirty times shorter than the longest silence, so that a slow machine does not end the session.
+    let (gateway, key) = GatewayBuilder::default()
+        .setting("timeouts", "socket_ping_ms = 100")
+        .setting("timeouts", "socket_dead_ms = 3000")
+        .entries(ENTRIES)
+        .funded()
+        .await;
     let mut socket = connect(&gateway, &key, TRANSCRIPT).await;
     until(&mut socket, "transcript.created").await;
     // The message takes longer than a silent session may last, and no pong is sent meanwhile.
     let mut message = binary_head(8_000, true);
     message.resize(message.len() + 8_000, 0);
-    for part in message.chunks(message.len() / 12) {
+    for part in message.chunks(message.len() / 36) {
         socket.get_mut().write_all(part).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(250)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     socket.close(None).await.unwrap();
     ended(&mut socket).await;

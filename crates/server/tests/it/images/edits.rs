@@ -76,7 +76,7 @@ async fn edits_reach_each_family_in_its_own_form() {
             .body(body);
         let answer = gateway.send(&request).await.ok();
         assert_eq!(answer.header("x-dropped-params"), dropped, "{model}");
-        assert!(picture_of(&answer).width() >= 32);
+        assert!(picture_of(&answer).dimensions().0 >= 32);
         let call = gateway.sim.calls().pop().unwrap();
         assert_eq!(call.path, path);
         let sent = String::from_utf8_lossy(&call.body);

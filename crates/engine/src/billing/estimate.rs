@@ -182,15 +182,15 @@ impl Estimate {
 
     /// The maximum that a plausible report of seconds or of a cost in dollars may charge beyond `hold`.
     fn measured_exposure(&self, price: &PriceCard, hold: Micro, debt_limit: Micro) -> Micro {
-        let is_measured = match self.metering {
-            Metering::Transcript(_) => true,
-            Metering::Pictures(_) => price.unit_price(PriceKey::Usd).is_some(),
-            Metering::Tokens { .. } | Metering::Speech(_) | Metering::Session(_) => false,
+        let limits = UsageLimits::new(0, hold, debt_limit);
+        let most = match self.metering {
+            Metering::Transcript(_) => limits.audio_max(),
+            Metering::Pictures(_) if price.unit_price(PriceKey::Usd).is_some() => limits.cost_max(),
+            Metering::Pictures(_)
+            | Metering::Tokens { .. }
+            | Metering::Speech(_)
+            | Metering::Session(_) => hold,
         };
-        if !is_measured {
-            return Micro::ZERO;
-        }
-        let most = UsageLimits::new(0, hold, debt_limit).measured_max(price);
         most.checked_sub(hold).unwrap_or_default()
     }
 

@@ -14,8 +14,8 @@ const MEASURED_FACTOR: i64 = 2;
 /// The same factor for a cost in dollars. It is larger, because the hold is priced in another unit and predicts the
 /// cost less well.
 const COST_FACTOR: i64 = 4;
-/// A cost in dollars may always be this high, because a tiny hold does not show which costs are absurd.
-const COST_LEAST: Micro = Micro::new(1_000_000);
+/// A film and a cost in dollars may always cost this much, because a tiny hold does not show which reports are absurd.
+const ALWAYS_PLAUSIBLE: Micro = Micro::new(1_000_000);
 /// The maximum number of calls of one built-in tool that an answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
@@ -26,8 +26,10 @@ pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,
-    /// The maximum charge of a report that states seconds or video tokens.
-    charge: Micro,
+    /// The maximum charge of a report that states seconds of audio.
+    audio: Micro,
+    /// The maximum charge of a report that states seconds or tokens of a film.
+    film: Micro,
     /// The maximum charge of a report that states a cost in dollars.
     cost: Micro,
 }
@@ -42,16 +44,27 @@ impl UsageLimits {
         let times = |factor: i64| hold.get().saturating_mul(factor);
         Self {
             tokens: tokens.saturating_mul(TOKENS_FACTOR),
-            charge: bounded(times(MEASURED_FACTOR)),
-            cost: bounded(times(COST_FACTOR).max(COST_LEAST.get())),
+            audio: bounded(times(MEASURED_FACTOR)),
+            film: bounded(times(MEASURED_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
+            cost: bounded(times(COST_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
         }
     }
 
-    /// The most that a report of seconds, of video tokens or of a cost in dollars may cost at these prices.
-    pub(crate) fn measured_max(&self, price: &PriceCard) -> Micro {
+    /// The most that a report of seconds of audio may cost.
+    pub(crate) fn audio_max(&self) -> Micro {
+        self.audio
+    }
+
+    /// The most that a report of a cost in dollars may cost.
+    pub(crate) fn cost_max(&self) -> Micro {
+        self.cost
+    }
+
+    /// The most that a report of a film may cost at these prices.
+    pub(crate) fn film_max(&self, price: &PriceCard) -> Micro {
         match price.unit_price(PriceKey::Usd) {
-            Some(_) => self.charge.max(self.cost),
-            None => self.charge,
+            Some(_) => self.film.max(self.cost),
+            None => self.film,
         }
     }
 
@@ -59,9 +72,10 @@ impl UsageLimits {
     /// we have counted the pictures that are billed one by one.
     pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
         let tokens = meter.input_total().saturating_add(meter.output_total());
-        let measured = meter.stt_seconds > 0 || meter.video_seconds > 0 || meter.video_tokens > 0;
+        let is_film = meter.video_seconds > 0 || meter.video_tokens > 0;
         tokens <= self.tokens
-            && (!measured || charge <= self.charge)
+            && (meter.stt_seconds == 0 || charge <= self.audio)
+            && (!is_film || charge <= self.film)
             && (meter.usd_ticks == 0 || charge <= self.cost)
             && meter.tools.values().all(|calls| *calls <= TOOL_CALLS_MAX)
     }
@@ -195,14 +209,20 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_of_next_to_nothing_makes_no_cost_absurd() {
+    fn a_hold_of_next_to_nothing_makes_no_report_absurd() {
         let limits = UsageLimits::new(0, Micro::ZERO, Micro::MAX);
         let ticks = Meter {
             usd_ticks: 1,
             ..Meter::default()
         };
-        assert!(limits.allow(&ticks, COST_LEAST));
-        assert!(!limits.allow(&ticks, Micro::new(COST_LEAST.get() + 1)));
+        let film = Meter {
+            video_tokens: 1,
+            ..Meter::default()
+        };
+        for meter in [&ticks, &film] {
+            assert!(limits.allow(meter, ALWAYS_PLAUSIBLE));
+            assert!(!limits.allow(meter, Micro::new(ALWAYS_PLAUSIBLE.get() + 1)));
+        }
         let most = UsageLimits::new(u64::MAX, Micro::MAX, Micro::MAX);
         assert!(most.allow(&ticks, Micro::MAX));
     }
@@ -212,7 +232,8 @@ mod tests {
         let by_second = r#"{"video_second":"1"}"#;
         let by_cost = r#"{"video_second":"1","usd":"1"}"#;
         for (price, hold, debt_limit, most) in [
-            (by_second, 500, 1_000, 1_000),
+            (by_second, 2_000_000, 10_000_000, 4_000_000),
+            (by_second, 500, 10_000_000, 1_000_000),
             (by_second, 500, 300, 800),
             (by_second, 500, 0, 500),
             (by_cost, 2_000_000, 10_000_000, 8_000_000),
@@ -222,7 +243,7 @@ mod tests {
         ] {
             let limits = UsageLimits::new(0, Micro::new(hold), Micro::new(debt_limit));
             let price: PriceCard = serde_json::from_str(price).unwrap();
-            let found = limits.measured_max(&price);
+            let found = limits.film_max(&price);
             assert_eq!(found, Micro::new(most), "{hold} {debt_limit}");
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn reservation_for(
     debt_limit: Micro,
 ) -> Result<(Meter, Reservation), PriceError> {
     let (bound, hold) = held_for(card, bound)?;
-    let most = UsageLimits::new(0, hold, debt_limit).measured_max(card);
+    let most = UsageLimits::new(0, hold, debt_limit).film_max(card);
     let reservation = Reservation {
         hold,
         exposure: most.checked_sub(hold).unwrap_or_default(),

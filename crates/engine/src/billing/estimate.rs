@@ -55,7 +55,8 @@ impl Estimate {
         let output_bound = ledger::bound_meter(&bound, 0).output;
         let worst = WorstCase {
             image_input: 0,
-            input: most_input(&head.input, profile),
+            // Each summary may read the whole context. The answer then reads less.
+            input: most_input(&head.input, profile).saturating_mul(1 + u64::from(head.compacts)),
             output: match output_possible {
                 Some(possible) if !keeps_output_limit => possible,
                 _ => output_bound,
@@ -378,6 +379,28 @@ mod tests {
             );
             assert!(ask.hold < Micro::new(500), "{ask:?}");
         }
+    }
+
+    #[test]
+    fn a_conversation_that_may_be_shortened_is_read_twice_at_most() {
+        let profile = json!({ "context_tokens": 1_000, "max_output_tokens": 100 });
+        let profile: Profile = serde_json::from_value(profile).unwrap();
+        let most = |more: &Value| {
+            let mut body = json!({ "model": "m", "max_tokens": 5,
+                "messages": [{ "role": "user", "content": "hello" }] });
+            body.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            let head = read_head(Dialect::Messages, &Bytes::from(body.to_string())).unwrap();
+            let estimate = Estimate::text(&head, &profile, true, 20);
+            let ask = estimate.reservation(&serde_json::from_str(CARD).unwrap());
+            let ask = ask.unwrap();
+            ask.hold.get() + ask.exposure.get()
+        };
+        let edits = json!({ "context_management": { "edits": [{ "type": "compact_20260112" }] } });
+        assert_eq!(most(&json!({})), 1_000 + 50);
+        assert_eq!(most(&json!({ "context_management": null })), 1_000 + 50);
+        assert_eq!(most(&edits), 2_000 + 50);
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         choices: choices(&members)?,
         input: passing.input(tools),
         long_cache: false,
+        compacts: false,
         tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),

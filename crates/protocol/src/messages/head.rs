@@ -78,6 +78,7 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
         choices: 1,
         input: passing.input(tools),
         long_cache: passing.has_long_cache(),
+        compacts: members.get("context_management")?.is_some(),
         tools,
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),

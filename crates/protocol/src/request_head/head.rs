@@ -8,6 +8,10 @@ use crate::tool::Tools;
 
 /// The parts of a request that the gateway must know, and their positions.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is so or not, by itself"
+)]
 pub struct Head {
     /// The public model id.
     pub model: String,
@@ -24,6 +28,9 @@ pub struct Head {
     /// Whether the request writes input to a cache that is kept for an hour. Only Messages has
     /// this.
     pub long_cache: bool,
+    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only
+    /// Messages reports and bills that apart from the answer.
+    pub compacts: bool,
     /// The built-in tools that the request offers.
     pub tools: Tools,
     /// Sampling members whose value is not the default. On Messages, models with fixed sampling

@@ -63,6 +63,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         sampling: Vec::new(),
         input: passing.input(tools),
         long_cache: false,
+        compacts: false,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,

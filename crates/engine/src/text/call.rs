@@ -91,7 +91,7 @@ fn prepare(
 fn prepare_for(
     engine: &Engine,
     call: &TextCall,
-    head: Head,
+    mut head: Head,
     model: &Arc<Model>,
 ) -> Result<Prepared<TextRequest>, Failure> {
     capability_check::check(model, call.dialect, &head)?;
@@ -100,6 +100,14 @@ fn prepare_for(
     let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
     if head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
         capability_check::refuse_unpriced_long_cache(model)?;
+    }
+    // A converted request asks for one choice, so the hold is for one.
+    if !model
+        .routes
+        .iter()
+        .any(|route| dialect_for(route) == Some(call.dialect))
+    {
+        head.choices = 1;
     }
     let reserve_tokens = engine.settings.output_reserve_tokens;
     let keeps_output_limit = model.keeps_output_limit;

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use protocol::Failure;
+use bytes::Bytes;
 use protocol::canon::base64::Encoder;
-use protocol::canon::{ImageSource, Path, Request, mime};
+use protocol::canon::{ImageSource, Request, mime};
+use protocol::native::{self, Head};
+use protocol::{Dialect, Failure};
 use store::KeyHead;
 use tokio::task::JoinSet;
 use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
@@ -63,6 +65,14 @@ pub(crate) struct CallerUrls {
     bounds: ImageFetchLimits,
 }
 
+/// A request in the caller's dialect with its pictures inside. The memory shares must live as long as the body.
+#[derive(Debug)]
+pub(crate) struct InlinedBody {
+    pub(crate) body: Bytes,
+    pub(crate) head: Head,
+    pub(crate) shares: Vec<MemoryShare>,
+}
+
 /// A picture that has been fetched.
 struct Picture {
     mime: &'static str,
@@ -89,14 +99,9 @@ impl Engine {
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Vec<MemoryShare>, Failure> {
-        let places = self.caller_urls.places_of(request, must_be_inline)?;
-        if places.is_empty() {
-            return Ok(Vec::new());
-        }
-        let share = self.callers().share_of(key);
-        self.check_funds_of(key, &share).await?;
-        let fetched = self.caller_urls.fetch_all(places, share.large_bodies());
-        let mut pictures = fetched.await?;
+        let mut pictures = self
+            .fetch_pictures(key, places_of(request, must_be_inline))
+            .await?;
         for (_, image) in request.images_mut() {
             if let ImageSource::Url(url) = &image.source
                 && let Some(picture) = pictures.get(url)
@@ -108,6 +113,57 @@ impl Engine {
             }
         }
         Ok(pictures.drain().map(|(_, picture)| picture.share).collect())
+    }
+
+    /// Does the same for a request that is sent in the caller's dialect: only the places of the URLs change. `None` if
+    /// there is nothing to fetch.
+    pub(crate) async fn inline_pictures_of_body(
+        &self,
+        key: &KeyHead,
+        dialect: Dialect,
+        body: &Bytes,
+        head: &Head,
+        must_be_inline: impl Fn(&str) -> bool,
+    ) -> Result<Option<InlinedBody>, Failure> {
+        let mut named = native::named_pictures(dialect, body)?;
+        named.retain(|picture| must_be_inline(&picture.url));
+        if named.is_empty() {
+            return Ok(None);
+        }
+        let mut places = HashMap::new();
+        for picture in &named {
+            let place = || picture.path.clone();
+            places.entry(picture.url.clone()).or_insert_with(place);
+        }
+        let pictures = self.fetch_pictures(key, places).await?;
+        let fetched = named.iter().filter_map(|named| {
+            let picture = pictures.get(&named.url)?;
+            Some((named, picture.mime, picture.data.as_str()))
+        });
+        let (body, head) = native::with_pictures(dialect, body, head, fetched)?;
+        let shares = pictures.into_values().map(|picture| picture.share);
+        Ok(Some(InlinedBody {
+            body,
+            head,
+            shares: shares.collect(),
+        }))
+    }
+
+    /// Fetches pictures, by URL. A failure names the place of the picture in the request.
+    async fn fetch_pictures(
+        &self,
+        key: &KeyHead,
+        places: HashMap<String, String>,
+    ) -> Result<HashMap<String, Picture>, Failure> {
+        if places.is_empty() {
+            return Ok(HashMap::new());
+        }
+        self.caller_urls.check_count(&places)?;
+        let share = self.callers().share_of(key);
+        self.check_funds_of(key, &share).await?;
+        self.caller_urls
+            .fetch_all(places, share.large_bodies())
+            .await
     }
 
     /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
@@ -126,6 +182,23 @@ impl Engine {
     }
 }
 
+/// The pictures to fetch, by URL, and where the request has each first.
+fn places_of(
+    request: &mut Request,
+    must_be_inline: impl Fn(&str) -> bool,
+) -> HashMap<String, String> {
+    let mut places = HashMap::new();
+    for (path, image) in request.images_mut() {
+        if let ImageSource::Url(url) = &image.source
+            && must_be_inline(url)
+        {
+            let place = || path.to_string();
+            places.entry(url.clone()).or_insert_with(place);
+        }
+    }
+    places
+}
+
 impl CallerUrls {
     /// Looks up names apart from the other users of `guarded`, so that a caller whose name servers do not answer delays
     /// no callback and no copy.
@@ -136,28 +209,15 @@ impl CallerUrls {
         }
     }
 
-    /// The pictures to fetch, by URL, and where the request has each first.
-    fn places_of(
-        &self,
-        request: &mut Request,
-        must_be_inline: impl Fn(&str) -> bool,
-    ) -> Result<HashMap<String, Path>, Failure> {
-        let mut places: HashMap<String, Path> = HashMap::new();
-        for (path, image) in request.images_mut() {
-            if let ImageSource::Url(url) = &image.source
-                && must_be_inline(url)
-                && !places.contains_key(url)
-            {
-                places.insert(url.clone(), path);
-            }
-        }
+    /// Refuses a request with more pictures than are fetched for one request.
+    fn check_count(&self, places: &HashMap<String, String>) -> Result<(), Failure> {
         if places.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
                 "At most {} images can be fetched by URL for this model; send the others inline.",
                 self.bounds.count_max
             )));
         }
-        Ok(places)
+        Ok(())
     }
 
     async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
@@ -186,7 +246,7 @@ impl CallerUrls {
     /// Fetches all pictures concurrently. The first failure cancels the others.
     async fn fetch_all(
         &self,
-        places: HashMap<String, Path>,
+        places: HashMap<String, String>,
         memory: &MemoryBudget,
     ) -> Result<HashMap<String, Picture>, Failure> {
         let left = Arc::new(AtomicU64::new(self.bounds.total_bytes_max));
@@ -281,7 +341,7 @@ impl From<FetchError> for FetchFailure {
 
 impl FetchFailure {
     /// The failure for the client. It may name the URL, because the caller chose it.
-    fn failure(&self, path: Path) -> Failure {
+    fn failure(&self, path: String) -> Failure {
         let why = match self {
             Self::NoMemory(LimitOwner::Node) => return no_memory_for("images"),
             Self::NoMemory(owner @ LimitOwner::Caller) => return owner.failure(),
@@ -302,6 +362,6 @@ impl FetchFailure {
             },
             Self::Fetch(error) => error.to_string(),
         };
-        Failure::invalid(format!("The image could not be fetched: {why}.")).param(path.to_string())
+        Failure::invalid(format!("The image could not be fetched: {why}.")).param(path)
     }
 }

@@ -91,13 +91,18 @@ fn prepare(
 fn prepare_for(
     engine: &Engine,
     call: &TextCall,
-    head: Head,
+    mut head: Head,
     model: &Arc<Model>,
 ) -> Result<Prepared<TextRequest>, Failure> {
     capability_check::check(model, call.dialect, &head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
     capability_check::refuse_unpriced_long_cache(model, &head, dialect_for)?;
+    // A converted request asks for one choice, so the hold is for one.
+    let is_native = |route: &Arc<Route>| dialect_for(route) == Some(call.dialect);
+    if !model.routes.iter().any(is_native) {
+        head.choices = 1;
+    }
     let reserve_tokens = engine.settings.output_reserve_tokens;
     let keeps_output_limit = model.keeps_output_limit;
     let mut estimate = Estimate::text(&head, &model.profile, keeps_output_limit, reserve_tokens);

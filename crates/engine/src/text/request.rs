@@ -81,6 +81,11 @@ pub(crate) struct TextRequest {
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
+    /// The request with its pictures inside, for upstreams that speak the caller's dialect but fetch no URLs. It is built
+    /// when the first route needs it.
+    inlined: Option<(Bytes, Head)>,
+    /// Whether the current route gets `inlined`.
+    sends_inlined: bool,
     /// The memory of the key that is charged while the request is rewritten: for many small parts, and for fetched pictures.
     memory: Vec<MemoryShare>,
 }
@@ -101,6 +106,8 @@ impl TextRequest {
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             is_converted: false,
             common: None,
+            inlined: None,
+            sends_inlined: false,
             memory: Vec::new(),
         }
     }
@@ -123,8 +130,11 @@ impl TextRequest {
         if !self.is_converted {
             if is_converse && self.memory.is_empty() {
                 self.charge_weight(engine)?;
-            } else if is_private {
-                let links = native::fetchable_urls(self.dialect, &self.body)?;
+            } else if !is_converse {
+                self.inline_pictures(engine, model, route).await?;
+            }
+            if is_private && !is_converse {
+                let links = native::fetchable_urls(self.dialect, self.native_request().0)?;
                 engine.check_caller_urls(&self.key, links).await?;
             }
             return Ok(());
@@ -152,6 +162,41 @@ impl TextRequest {
         }
         self.common = Some(common);
         Ok(())
+    }
+
+    /// Fetches the pictures of a request that is sent in the caller's dialect, if the model's upstream fetches none. The
+    /// upstream's own files have URLs too. They are not fetched: only the upstream can read them.
+    async fn inline_pictures(
+        &mut self,
+        engine: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> Result<(), Failure> {
+        self.sends_inlined = false;
+        if model.profile.image_urls != Some(false) {
+            return Ok(());
+        }
+        if self.inlined.is_none() {
+            let (dialect, body, head) = (self.dialect, &self.body, &self.head);
+            let is_foreign = |url: &str| !route.channel.leads_to(url);
+            let inlined = engine
+                .inline_pictures_of_body(&self.key, dialect, body, head, is_foreign)
+                .await?;
+            if let Some(inlined) = inlined {
+                self.memory.extend(inlined.shares);
+                self.inlined = Some((inlined.body, inlined.head));
+            }
+        }
+        self.sends_inlined = self.inlined.is_some();
+        Ok(())
+    }
+
+    /// The body for an upstream that speaks the caller's dialect, and its head.
+    fn native_request(&self) -> (&Bytes, &Head) {
+        match &self.inlined {
+            Some((body, head)) if self.sends_inlined => (body, head),
+            _ => (&self.body, &self.head),
+        }
     }
 
     /// Reads the request into the common form. The memory for its many small parts is charged first.
@@ -183,10 +228,11 @@ impl TextRequest {
         let mut out = ByteQueue::new();
         let mut dropped = Dropped::new(self.dialect);
         let model = &route.model;
+        let (body, head) = self.native_request();
         if self.asks_for_usage(route) {
-            native::write_request_to(&self.body, &self.head, model, &mut out);
+            native::write_request_to(body, head, model, &mut out);
         } else {
-            let without = native::without_stream_options(&self.body, &self.head, &mut dropped);
+            let without = native::without_stream_options(body, head, &mut dropped);
             let (body, head) = without?;
             native::write_request_to(&body, &head, model, &mut out);
         }

@@ -155,6 +155,13 @@ pub struct Document {
     pub name: Option<String>,
 }
 
+impl Document {
+    /// The name of the file. Vendors of Chat and Responses refuse the data of a file without one.
+    pub(crate) fn file_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("document.pdf")
+    }
+}
+
 /// Reasoning, with the opaque value that its model needs to accept it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought {

@@ -14,6 +14,7 @@ mod edits;
 mod event_checks;
 mod failure;
 mod inspection;
+mod pictures;
 mod prompt_start;
 mod request;
 mod stream;
@@ -27,6 +28,7 @@ pub use crate::unusable_answer::UnusableAnswer;
 pub use answer::{Answer, rewrite_answer};
 pub(crate) use event_checks::{ToolCallCounter, is_end_mark, reports_unbillable_usage};
 pub use failure::{blames_clock, read_failure, terminal_failure, with_error_name};
+pub use pictures::{NamedPicture, named_pictures, with_pictures};
 pub use prompt_start::{PromptStart, prompt_start};
 pub use request::{
     read_head, read_named_head, without_stream_options, write_request, write_request_to,

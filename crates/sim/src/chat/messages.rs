@@ -301,6 +301,10 @@ fn file(file: &Member<'_>) -> Result<Media, Refusal> {
             .param(file.path("file_id"))
             .code("not_found"));
     }
+    // The vendor asks for an id if the data has no name.
+    if file.text("filename")?.is_none() {
+        file.required_text("file_id")?;
+    }
     let data = file.required_text("file_data")?;
     media::of_url(MediaKind::File, data)
         .or_else(|_| media::of_base64(MediaKind::File, "application/octet-stream", data))
@@ -426,5 +430,13 @@ mod tests {
         };
         assert_eq!(media.len(), 3);
         assert!(media[0].low_detail);
+    }
+
+    #[test]
+    fn the_data_of_a_file_needs_a_name() {
+        let file =
+            json!({"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERg=="}});
+        let messages = json!([{"role": "user", "content": [file]}]);
+        assert!(read_all(&messages).is_err());
     }
 }

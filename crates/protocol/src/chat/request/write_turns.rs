@@ -66,7 +66,7 @@ impl Messages<'_, '_> {
                 Part::Image(image) => pieces.push(ContentPart::Image(image, self.detail)),
                 Part::Document(document) => pieces.push(ContentPart::File {
                     uri: data_uri::join(&document.mime, &document.data),
-                    name: document.name.as_deref(),
+                    name: document.file_name(),
                 }),
                 Part::Thought(_) | Part::ToolCall(_) | Part::Foreign => {
                     self.dropped.path(*path);
@@ -209,7 +209,7 @@ enum ContentPart<'p> {
     Image(&'p Image, Option<ImageDetail>),
     File {
         uri: String,
-        name: Option<&'p str>,
+        name: &'p str,
     },
 }
 
@@ -233,10 +233,7 @@ impl ContentPart<'_> {
             }
             Self::File { uri, name } => {
                 it.text("type", "file").object("file", |it| {
-                    if let Some(name) = name {
-                        it.text("filename", name);
-                    }
-                    it.text("file_data", uri);
+                    it.text("filename", name).text("file_data", uri);
                 });
             }
         }

@@ -12,8 +12,6 @@ use crate::json::write::{Array, Object};
 
 /// The maximum length of a call id that upstreams accept.
 const CALL_ID_BYTES_MAX: usize = 64;
-/// The name for a file that has none. Upstreams require a name along with the data.
-const FILE_NAME: &str = "document.pdf";
 
 pub(super) fn write(
     items: &mut Array<'_>,
@@ -190,7 +188,7 @@ fn write_image(it: &mut Object<'_>, image: &Image, detail: Option<ImageDetail>) 
 
 fn write_document(it: &mut Object<'_>, document: &Document) {
     it.text("type", "input_file");
-    it.text("filename", document.name.as_deref().unwrap_or(FILE_NAME));
+    it.text("filename", document.file_name());
     it.text("file_data", &data_uri::join(&document.mime, &document.data));
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use protocol::canon::{
-    Dropped, Effort, Format, Image, ImageSource, Opaque, Part, Path, Reasoning, Request, Role,
-    Target, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn, carrier,
+    Document, Dropped, Effort, Format, Image, ImageSource, Opaque, Part, Path, Reasoning, Request,
+    Role, Target, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn, carrier,
 };
 use protocol::convert::{read_request, write_request};
 use protocol::{Dialect, Failure, Profile, Thinking, chat};
@@ -308,6 +308,23 @@ fn pictures_in_results_follow_as_the_users() {
         ])
     );
     assert!(dropped.is_empty());
+}
+
+/// Upstreams answer 400 to the data of a file without a name, and clients of other dialects name none.
+#[test]
+fn a_file_without_a_name_gets_one() {
+    for (name, expected) in [(None, "document.pdf"), (Some("a.pdf"), "a.pdf")] {
+        let file = Part::Document(Document {
+            mime: "application/pdf".to_owned(),
+            data: "AAAA".to_owned(),
+            name: name.map(str::to_owned),
+        });
+        let (body, _) = write(&asks(vec![file]), &Profile::default()).unwrap();
+        assert_eq!(
+            body["messages"][0]["content"][0]["file"],
+            json!({"filename": expected, "file_data": "data:application/pdf;base64,AAAA"})
+        );
+    }
 }
 
 #[test]

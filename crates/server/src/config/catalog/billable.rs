@@ -4,20 +4,15 @@ use ledger::{PriceCard, PriceKey};
 use protocol::{BuiltInProfile, Kind, Profile};
 use upstream::Protocol;
 
+const NO_OUTPUT_BOUND: &str = "no upper bound: the profile has no max_output_tokens";
+
 /// Checks that the gateway can hold credits for calls of a model and bill the calls. `Err` says what the entry lacks.
 pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
     if let Err(missing) = price.billable_as(kind.as_str()) {
         return Err(missing.join("; "));
     }
     match kind {
-        Kind::Text
-            if profile
-                .max_output_tokens
-                .or(profile.context_tokens)
-                .is_none() =>
-        {
-            Err("no upper bound: the profile has no max_output_tokens".to_owned())
-        }
+        Kind::Text if !bounds_output(profile) => Err(NO_OUTPUT_BOUND.to_owned()),
         Kind::Image
             if price.unit_price(PriceKey::Image).is_none()
                 && profile.image_tokens_max.is_none() =>
@@ -32,10 +27,23 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
         {
             Err("a model of the base native-image needs `input` and `output`".to_owned())
         }
+        Kind::Image
+            if profile.base == Some(BuiltInProfile::NativeImage) && !bounds_output(profile) =>
+        {
+            Err(NO_OUTPUT_BOUND.to_owned())
+        }
         Kind::Video => check_video(price, profile),
         // No other bound is needed: input is counted before the call, and the hold of a session grows step by step.
         Kind::Text | Kind::Embedding | Kind::Image | Kind::Audio => Ok(()),
     }
+}
+
+/// Whether the text of an answer has a longest length.
+fn bounds_output(profile: &Profile) -> bool {
+    profile
+        .max_output_tokens
+        .or(profile.context_tokens)
+        .is_some()
 }
 
 /// Checks that the cost of a video has an upper bound, and that the model has a price in the unit that its protocol

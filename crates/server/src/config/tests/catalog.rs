@@ -288,6 +288,11 @@ kind = "image"
 price = { image = "0.5" }
 profile = { base = "native-image" }
 [[model]]
+id = "a/endless-words"
+kind = "image"
+price = { input = "1", output = "2", image_output = "3" }
+profile = { base = "native-image", image_tokens_max = 5 }
+[[model]]
 id = "a/no-route"
 kind = "embedding"
 price = { input = "1" }
@@ -330,6 +335,7 @@ profile = { context_tokens = 10 }
             "a/no-tokens: a video model of this base needs `video_tokens`",
             "a/no-seconds: a video model of this base needs `video_second`",
             "a/no-words: a model of the base native-image needs `input` and `output`",
+            "a/endless-words: no upper bound: the profile has no max_output_tokens",
             "a/no-route: no route",
             "a/no-live-channel: no live channel (channel unset: environment variable UNSET is not set; channel empty: environment variable EMPTY is empty)",
         ]

@@ -297,21 +297,21 @@ fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
             "'all'",
             "",
             "openai/gpt-image-2",
-            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            "profile = { base = 'native-image', image_tokens_max = 5, max_output_tokens = 5 }",
             reason,
         ),
         (
             "['openai/*']",
             "",
             "openai/gpt-image-2",
-            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            "profile = { base = 'native-image', image_tokens_max = 5, max_output_tokens = 5 }",
             reason,
         ),
         (
             "['openai/gpt-image-2']",
             "",
             "openai/gpt-image-2",
-            "profile = { base = 'native-image', image_tokens_max = 5 }",
+            "profile = { base = 'native-image', image_tokens_max = 5, max_output_tokens = 5 }",
             reason,
         ),
         (
@@ -337,7 +337,7 @@ fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
             "openai",
             "models = 'all'\nprotocols = ['images', 'generate']",
         );
-    let entry = "[[model]]\nid = 'openai/gpt-image-2'\nprofile = { base = 'native-image', image_tokens_max = 5 }\n";
+    let entry = "[[model]]\nid = 'openai/gpt-image-2'\nprofile = { base = 'native-image', image_tokens_max = 5, max_output_tokens = 5 }\n";
     let config = parse(&(channels + entry)).unwrap();
     let image = model(&config, "openai/gpt-image-2");
     let names: Vec<_> = image.routes.iter().map(|it| it.channel.as_str()).collect();

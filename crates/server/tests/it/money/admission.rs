@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Answer, CANNED_MODEL, CannedUpstream, GatewayBuilder, Key, TestGateway, ask, cost, eventually,
-    expected_cost, micro, with,
+    Answer, CANNED_MODEL, CannedUpstream, Dialect, GatewayBuilder, Key, TestGateway, ask, cost,
+    eventually, expected_cost, micro, model_via, with,
 };
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
@@ -198,6 +198,26 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
     // Another key of the wallet has its own limit.
     let other = gateway.key("w", &[]).await;
     gateway.chat(&other, &ask("hello")).await.ok();
+}
+
+/// Conversion asks the upstream for one choice, however many the caller wants.
+#[tokio::test]
+async fn a_converted_call_is_held_for_one_choice() {
+    let (gateway, _) = GatewayBuilder::default().paired("sim-chat").await;
+    // Enough for a thousand tokens of output, and not for many times as much.
+    gateway.wallet("small", &["--balance", "0.02"]).await;
+    let key = gateway.key("small", &[]).await;
+    for (upstream, is_converted) in [(Dialect::Messages, true), (Dialect::Chat, false)] {
+        let many = json!({ "model": model_via(upstream), "n": 50, "max_tokens": 1000 });
+        let answer = gateway.chat(&key, &with(ask("hello"), &many)).await;
+        if is_converted {
+            assert_eq!(answer.header("x-dropped-params"), Some("n"));
+            assert_eq!(answer.ok().json()["choices"].as_array().unwrap().len(), 1);
+        } else {
+            assert_eq!(answer.failure(), (402, "insufficient_quota".to_owned()));
+        }
+    }
+    gateway.verify().await;
 }
 
 /// W7: a refusal for missing credits does not count against the rate limits.

@@ -1,0 +1,409 @@
+//! Finds the pictures that a request names by URL, and puts their data in the places of the URLs.
+//!
+//! This is for upstreams that speak the caller's dialect but fetch no URLs. All other bytes stay the caller's.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::request::{read_head, read_named_head};
+use crate::canon::{data_uri, mime};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::guard::is_web_url;
+use crate::json::patch::{self, Edit};
+use crate::json::write::object;
+use crate::json::{Cursor, Shape, SyntaxError, write_string};
+use crate::request_head::Head;
+
+/// The members through which a conversation leads to its pictures. The inputs and outputs of tools are in none of them.
+const INNER: [&str; 10] = [
+    "content",
+    "fileData",
+    "file_data",
+    "functionResponse",
+    "function_response",
+    "image_url",
+    "output",
+    "parts",
+    "result",
+    "source",
+];
+
+/// A picture that a request names by URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPicture {
+    pub url: String,
+    /// Where the request has it: `messages[0].content[1]`.
+    pub path: String,
+    place: Place,
+}
+
+/// The bytes that the picture replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// A string that is a URL or a data URI.
+    Address(Range<usize>),
+    /// The source of a picture (Messages).
+    Source(Range<usize>),
+    /// The member that names a file (Generate Content).
+    File(Range<usize>),
+    /// The member with the URL, and the value of the media type, if there is one (Interactions).
+    Uri {
+        member: Range<usize>,
+        mime: Option<Range<usize>>,
+    },
+}
+
+impl NamedPicture {
+    /// The changes that put a picture in base64 here.
+    fn edits(&self, mime: &str, data: &str) -> Vec<Edit> {
+        let mut out = Vec::with_capacity(data.len() + 64);
+        let span = match &self.place {
+            Place::Address(span) => {
+                write_string(&mut out, &data_uri::join(mime, data));
+                span
+            }
+            Place::Source(span) => {
+                object(&mut out, |it| {
+                    it.text("type", "base64").text("media_type", mime);
+                    it.text("data", data);
+                });
+                span
+            }
+            Place::File(member) => {
+                out.extend_from_slice(b"\"inlineData\":");
+                object(&mut out, |it| {
+                    it.text("mimeType", mime).text("data", data);
+                });
+                member
+            }
+            Place::Uri { member, mime: own } => {
+                let mut word = Vec::new();
+                write_string(&mut word, mime);
+                out.extend_from_slice(b"\"data\":");
+                write_string(&mut out, data);
+                let Some(own) = own else {
+                    out.extend_from_slice(b",\"mime_type\":");
+                    out.extend_from_slice(&word);
+                    return vec![Edit::replace(member.clone(), out)];
+                };
+                return vec![
+                    Edit::replace(member.clone(), out),
+                    Edit::replace(own.clone(), word),
+                ];
+            }
+        };
+        vec![Edit::replace(span.clone(), out)]
+    }
+}
+
+/// The pictures that the conversation of a request names by a web URL, in its order.
+pub fn named_pictures(dialect: Dialect, body: &[u8]) -> Result<Vec<NamedPicture>, Failure> {
+    let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
+    let conversation = match dialect {
+        Dialect::Chat | Dialect::Messages => "messages",
+        Dialect::Responses | Dialect::Interactions => "input",
+        Dialect::Generate => "contents",
+    };
+    let mut finder = Finder {
+        dialect,
+        path: conversation.to_owned(),
+        found: Vec::new(),
+    };
+    Cursor::new(text).object(|cursor, name| {
+        if name.is(conversation) {
+            finder.value(cursor).map(drop)
+        } else {
+            cursor.value().map(drop)
+        }
+    })?;
+    Ok(finder.found)
+}
+
+/// The request with these pictures, each of a media type and in base64, in the places of their URLs.
+pub fn with_pictures<'p>(
+    dialect: Dialect,
+    body: &Bytes,
+    head: &Head,
+    pictures: impl IntoIterator<Item = (&'p NamedPicture, &'p str, &'p str)>,
+) -> Result<(Bytes, Head), Failure> {
+    let edits = pictures
+        .into_iter()
+        .flat_map(|(picture, mime, data)| picture.edits(mime, data));
+    let body = patch::apply(body, edits.collect());
+    // The positions of all other edits have changed, so the head is read again.
+    let head = match dialect {
+        Dialect::Generate => read_named_head(&body, &head.model, head.stream),
+        _ => read_head(dialect, &body),
+    }?;
+    Ok((body, head))
+}
+
+/// The strings of an object that may describe a picture, and their positions.
+#[derive(Default)]
+struct Strings<'a> {
+    kind: Option<Cow<'a, str>>,
+    address: Option<Address<'a>>,
+    mime: Option<(Cow<'a, str>, Range<usize>)>,
+}
+
+struct Address<'a> {
+    url: Cow<'a, str>,
+    value: Range<usize>,
+    member: Range<usize>,
+}
+
+/// An object inside another one that may name a picture.
+struct Inner<'a> {
+    strings: Strings<'a>,
+    value: Range<usize>,
+    member: Range<usize>,
+}
+
+struct Finder {
+    dialect: Dialect,
+    path: String,
+    found: Vec<NamedPicture>,
+}
+
+impl Finder {
+    /// Searches a value. Returns the strings of an object.
+    fn value<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Strings<'a>, SyntaxError> {
+        match cursor.shape()? {
+            Shape::Object => self.object(cursor),
+            Shape::Array => {
+                let length = self.path.len();
+                let mut index = 0_usize;
+                cursor.array(|cursor| {
+                    // Writing to a string cannot fail.
+                    let _ = write!(self.path, "[{index}]");
+                    index += 1;
+                    self.value(cursor)?;
+                    self.path.truncate(length);
+                    Ok::<(), SyntaxError>(())
+                })?;
+                Ok(Strings::default())
+            }
+            _ => cursor.value().map(|_| Strings::default()),
+        }
+    }
+
+    fn object<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Strings<'a>, SyntaxError> {
+        let mut own = Strings::default();
+        let mut inner = None;
+        cursor.object(|cursor, name| {
+            let start = name.span().start.saturating_sub(1);
+            let name = name.decode_lossy();
+            let shape = cursor.shape()?;
+            let at = cursor.position();
+            match shape {
+                Shape::String => {
+                    let text = cursor.string()?.decode_lossy();
+                    let value = at..cursor.position();
+                    match &*name {
+                        "type" => own.kind = Some(text),
+                        "mimeType" | "mime_type" => own.mime = Some((text, value)),
+                        name if holds_address(self.dialect, name) => {
+                            own.address = Some(Address {
+                                url: text,
+                                member: start..value.end,
+                                value,
+                            });
+                        }
+                        _ => {}
+                    }
+                }
+                // A result that is an object is the data of a tool.
+                Shape::Object if name == "result" => drop(cursor.value()?),
+                Shape::Object | Shape::Array if INNER.contains(&&*name) => {
+                    let length = self.path.len();
+                    self.path.push('.');
+                    self.path.push_str(&name);
+                    let strings = self.value(cursor)?;
+                    self.path.truncate(length);
+                    let end = cursor.position();
+                    if shape == Shape::Object {
+                        inner = Some(Inner {
+                            strings,
+                            value: at..end,
+                            member: start..end,
+                        });
+                    }
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        if let Some((url, place)) = self.place(&own, inner.as_ref())
+            && is_web_url(url)
+        {
+            self.found.push(NamedPicture {
+                url: url.to_owned(),
+                path: self.path.clone(),
+                place,
+            });
+        }
+        Ok(own)
+    }
+
+    /// The URL and the place of the picture, if the object is one.
+    fn place<'s>(
+        &self,
+        own: &'s Strings<'_>,
+        inner: Option<&'s Inner<'_>>,
+    ) -> Option<(&'s str, Place)> {
+        let kind = own.kind.as_deref();
+        match self.dialect {
+            Dialect::Chat | Dialect::Responses => {
+                let word = if self.dialect == Dialect::Chat {
+                    "image_url"
+                } else {
+                    "input_image"
+                };
+                let address = own
+                    .address
+                    .as_ref()
+                    .or_else(|| inner?.strings.address.as_ref())
+                    .filter(|_| kind == Some(word))?;
+                Some((&address.url, Place::Address(address.value.clone())))
+            }
+            Dialect::Messages => {
+                let source = inner.filter(|_| kind == Some("image"))?;
+                let address = source.strings.address.as_ref()?;
+                let is_url = source.strings.kind.as_deref() == Some("url");
+                is_url.then(|| (&*address.url, Place::Source(source.value.clone())))
+            }
+            Dialect::Generate => {
+                let file = inner?;
+                let address = file.strings.address.as_ref()?;
+                let is_picture = match &file.strings.mime {
+                    Some((mime, _)) => mime.starts_with("image/"),
+                    None => mime::of_url(&address.url).is_some(),
+                };
+                is_picture.then(|| (&*address.url, Place::File(file.member.clone())))
+            }
+            Dialect::Interactions => {
+                let address = own.address.as_ref().filter(|_| kind == Some("image"))?;
+                let place = Place::Uri {
+                    member: address.member.clone(),
+                    mime: own.mime.as_ref().map(|(_, value)| value.clone()),
+                };
+                Some((&address.url, place))
+            }
+        }
+    }
+}
+
+/// Whether a member of a picture holds its URL.
+fn holds_address(dialect: Dialect, member: &str) -> bool {
+    match dialect {
+        Dialect::Chat | Dialect::Responses => matches!(member, "url" | "image_url"),
+        Dialect::Messages => member == "url",
+        Dialect::Generate => matches!(member, "fileUri" | "file_uri"),
+        Dialect::Interactions => member == "uri",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The request with a picture `QUJD` in each place that names one, and the paths of these places.
+    fn filled(dialect: Dialect, body: &'static str) -> (String, Vec<String>) {
+        let body = Bytes::from_static(body.as_bytes());
+        let head = match dialect {
+            Dialect::Generate => read_named_head(&body, "a/b", false),
+            _ => read_head(dialect, &body),
+        };
+        let found = named_pictures(dialect, &body).unwrap();
+        let pictures = found.iter().map(|it| (it, "image/gif", "QUJD"));
+        let (body, _) = with_pictures(dialect, &body, &head.unwrap(), pictures).unwrap();
+        let paths = found.into_iter().map(|it| it.path).collect();
+        (String::from_utf8(body.to_vec()).unwrap(), paths)
+    }
+
+    #[test]
+    fn pictures_take_the_places_of_their_urls_and_nothing_else_changes() {
+        use Dialect::{Chat, Generate, Interactions, Messages, Responses};
+        for (dialect, body, expected, paths) in [
+            (
+                Chat,
+                r#"{"model":"a/b", "messages":[{"role":"user","content":[{"type":"text","text":"http://x/y"},
+                {"image_url":{"detail":"low","url":"http:\/\/a.b/1" },"type":"image_url","x":1},
+                {"type":"image_url","image_url":"https://a.b/2"},
+                {"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}],"url":"http://a.b/"}"#,
+                r#"{"model":"a/b", "messages":[{"role":"user","content":[{"type":"text","text":"http://x/y"},
+                {"image_url":{"detail":"low","url":"data:image/gif;base64,QUJD" },"type":"image_url","x":1},
+                {"type":"image_url","image_url":"data:image/gif;base64,QUJD"},
+                {"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}],"url":"http://a.b/"}"#,
+                &["messages[0].content[1]", "messages[0].content[2]"][..],
+            ),
+            (
+                Responses,
+                r#"{"model":"a/b","input":[{"role":"user","content":[{"type":"input_image","image_url":"http://a.b/1"}]},
+                {"type":"function_call","call_id":"c","name":"f","arguments":"{\"image_url\":\"http://a.b/2\"}"},
+                {"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"http://a.b/3"}]}]}"#,
+                r#"{"model":"a/b","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/gif;base64,QUJD"}]},
+                {"type":"function_call","call_id":"c","name":"f","arguments":"{\"image_url\":\"http://a.b/2\"}"},
+                {"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:image/gif;base64,QUJD"}]}]}"#,
+                &["input[0].content[0]", "input[2].output[0]"],
+            ),
+            (
+                Messages,
+                r#"{"model":"a/b","max_tokens":1,"messages":[{"role":"user","content":[
+                {"type":"image","source":{"type":"url","url":"https://a.b/1"},"cache_control":{"type":"ephemeral"}},
+                {"type":"document","source":{"type":"url","url":"https://a.b/x.pdf"}}]},
+                {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f",
+                "input":{"type":"image","source":{"type":"url","url":"https://a.b/2"}}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[
+                {"type":"image","source":{"url":"https://a.b/3","type":"url"}}]}]}]}"#,
+                r#"{"model":"a/b","max_tokens":1,"messages":[{"role":"user","content":[
+                {"type":"image","source":{"type":"base64","media_type":"image/gif","data":"QUJD"},"cache_control":{"type":"ephemeral"}},
+                {"type":"document","source":{"type":"url","url":"https://a.b/x.pdf"}}]},
+                {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f",
+                "input":{"type":"image","source":{"type":"url","url":"https://a.b/2"}}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[
+                {"type":"image","source":{"type":"base64","media_type":"image/gif","data":"QUJD"}}]}]}]}"#,
+                &[
+                    "messages[0].content[0]",
+                    "messages[2].content[0].content[0]",
+                ],
+            ),
+            (
+                Generate,
+                r#"{"contents":[{"parts":[{"fileData":{"fileUri":"https://a.b/1","mimeType":"image/png"},"x":1},
+                {"file_data":{"file_uri":"https://a.b/2.png"}},{"fileData":{"fileUri":"https://a.b/3","mimeType":"video/mp4"}},
+                {"functionCall":{"name":"f","args":
+                {"fileData":{"fileUri":"https://a.b/5","mimeType":"image/png"}}}}]}]}"#,
+                r#"{"contents":[{"parts":[{"inlineData":{"mimeType":"image/gif","data":"QUJD"},"x":1},
+                {"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"fileData":{"fileUri":"https://a.b/3","mimeType":"video/mp4"}},
+                {"functionCall":{"name":"f","args":
+                {"fileData":{"fileUri":"https://a.b/5","mimeType":"image/png"}}}}]}]}"#,
+                &["contents[0].parts[0]", "contents[0].parts[1]"],
+            ),
+            (
+                Interactions,
+                r#"{"model":"a/b","store":false,"input":[{"type":"image","uri":"https://a.b/1","resolution":"low"},
+                {"type":"user_input","content":[{"mime_type":"image/png","uri":"https://a.b/2","type":"image"}]},
+                {"type":"function_result","call_id":"c","result":{"type":"image","uri":"https://a.b/3"}}]}"#,
+                r#"{"model":"a/b","store":false,"input":[{"type":"image","data":"QUJD","mime_type":"image/gif","resolution":"low"},
+                {"type":"user_input","content":[{"mime_type":"image/gif","data":"QUJD","type":"image"}]},
+                {"type":"function_result","call_id":"c","result":{"type":"image","uri":"https://a.b/3"}}]}"#,
+                &["input[0]", "input[1].content[0]"],
+            ),
+            (
+                Interactions,
+                r#"{"model":"a/b","store":false,"input":{"type":"image","uri":"https://a.b/1"}}"#,
+                r#"{"model":"a/b","store":false,"input":{"type":"image","data":"QUJD","mime_type":"image/gif"}}"#,
+                &["input"],
+            ),
+        ] {
+            let (changed, found) = filled(dialect, body);
+            assert_eq!(changed, expected, "{dialect}");
+            assert_eq!(found, paths, "{dialect}");
+        }
+    }
+}

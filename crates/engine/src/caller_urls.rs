@@ -1,8 +1,8 @@
 //! Handles URLs that callers name: fetches pictures that an upstream needs inline, and checks URLs that an upstream
 //! will fetch from inside a private network.
 //!
-//! Pictures are fetched before money moves. They are fetched concurrently, through the guarded client, within limits of
-//! number, size and time, and are charged to the node's memory from the first byte.
+//! Pictures for the first route are fetched before money moves. They are fetched concurrently, through the guarded
+//! client, within limits of number, size and time, and are charged to the node's memory from the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -56,6 +56,15 @@ impl ImageFetchLimits {
     }
 }
 
+/// What is known about the credits of a call for which URLs are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Funds {
+    /// Nothing is held yet, so the wallet is checked first.
+    Unknown,
+    /// The call holds its credits. They may be all that the wallet had.
+    Held,
+}
+
 /// Fetches and checks URLs that callers name.
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
@@ -81,11 +90,12 @@ enum FetchFailure {
 
 impl Engine {
     /// Fetches every picture for whose URL `must_be_inline` is true, and puts it into the request. The memory shares
-    /// must live as long as the request. Nothing is fetched for a key without credits, and the pictures take memory
+    /// must live as long as the request. Nothing is fetched for a caller without credits, and the pictures take memory
     /// from the share of the key.
     pub(crate) async fn inline_pictures(
         &self,
         key: &KeyHead,
+        funds: Funds,
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Vec<MemoryShare>, Failure> {
@@ -94,7 +104,9 @@ impl Engine {
             return Ok(Vec::new());
         }
         let share = self.callers().share_of(key);
-        self.check_funds_of(key, &share).await?;
+        if funds == Funds::Unknown {
+            self.check_funds_of(key, &share).await?;
+        }
         let fetched = self.caller_urls.fetch_all(places, share.large_bodies());
         let mut pictures = fetched.await?;
         for (_, image) in request.images_mut() {
@@ -111,17 +123,20 @@ impl Engine {
     }
 
     /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
-    /// Nothing is looked up for a key without credits.
+    /// Nothing is looked up for a caller without credits.
     pub(crate) async fn check_caller_urls(
         &self,
         key: &KeyHead,
+        funds: Funds,
         urls: Vec<String>,
     ) -> Result<(), Failure> {
         if urls.is_empty() {
             return Ok(());
         }
-        self.check_funds_of(key, &self.callers().share_of(key))
-            .await?;
+        if funds == Funds::Unknown {
+            let share = self.callers().share_of(key);
+            self.check_funds_of(key, &share).await?;
+        }
         self.caller_urls.check(urls).await
     }
 }

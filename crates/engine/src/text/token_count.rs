@@ -113,7 +113,7 @@ async fn ask(
         ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), vec![body])
     };
     let exchange = async {
-        let incoming = route.channel.send(&outgoing).await?;
+        let incoming = route.channel.send_unreported(&outgoing).await?;
         let status = incoming.status;
         let body = incoming.body.collect(ANSWER_BYTES_MAX).await?;
         Ok::<_, upstream::CallError>((status, body))

@@ -1,8 +1,8 @@
 //! Handles URLs that callers name: fetches pictures that an upstream needs inline, and checks URLs that an upstream
 //! will fetch from inside a private network.
 //!
-//! Pictures are fetched before money moves. They are fetched concurrently, through the guarded client, within limits of
-//! number, size and time, and are charged to the node's memory from the first byte.
+//! Pictures for the first route are fetched before money moves. They are fetched concurrently, through the guarded
+//! client, within limits of number, size and time, and are charged to the node's memory from the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -58,6 +58,15 @@ impl ImageFetchLimits {
     }
 }
 
+/// What is known about the credits of a call for which URLs are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Funds {
+    /// Nothing is held yet, so the wallet is checked first.
+    Unknown,
+    /// The call holds its credits. They may be all that the wallet had.
+    Held,
+}
+
 /// Fetches and checks URLs that callers name.
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
@@ -91,16 +100,17 @@ enum FetchFailure {
 
 impl Engine {
     /// Fetches every picture for whose URL `must_be_inline` is true, and puts it into the request. The memory shares
-    /// must live as long as the request. Nothing is fetched for a key without credits, and the pictures take memory
+    /// must live as long as the request. Nothing is fetched for a caller without credits, and the pictures take memory
     /// from the share of the key.
     pub(crate) async fn inline_pictures(
         &self,
         key: &KeyHead,
+        funds: Funds,
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Vec<MemoryShare>, Failure> {
         let mut pictures = self
-            .fetch_pictures(key, places_of(request, must_be_inline))
+            .fetch_pictures(key, funds, places_of(request, must_be_inline))
             .await?;
         for (_, image) in request.images_mut() {
             if let ImageSource::Url(url) = &image.source
@@ -120,6 +130,7 @@ impl Engine {
     pub(crate) async fn inline_pictures_of_body(
         &self,
         key: &KeyHead,
+        funds: Funds,
         dialect: Dialect,
         body: &Bytes,
         head: &Head,
@@ -135,7 +146,7 @@ impl Engine {
             let place = || picture.path.clone();
             places.entry(picture.url.clone()).or_insert_with(place);
         }
-        let pictures = self.fetch_pictures(key, places).await?;
+        let pictures = self.fetch_pictures(key, funds, places).await?;
         let fetched = named.iter().filter_map(|named| {
             let picture = pictures.get(&named.url)?;
             Some((named, picture.mime, picture.data.as_str()))
@@ -153,6 +164,7 @@ impl Engine {
     async fn fetch_pictures(
         &self,
         key: &KeyHead,
+        funds: Funds,
         places: HashMap<String, String>,
     ) -> Result<HashMap<String, Picture>, Failure> {
         if places.is_empty() {
@@ -160,24 +172,29 @@ impl Engine {
         }
         self.caller_urls.check_count(&places)?;
         let share = self.callers().share_of(key);
-        self.check_funds_of(key, &share).await?;
+        if funds == Funds::Unknown {
+            self.check_funds_of(key, &share).await?;
+        }
         self.caller_urls
             .fetch_all(places, share.large_bodies())
             .await
     }
 
     /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
-    /// Nothing is looked up for a key without credits.
+    /// Nothing is looked up for a caller without credits.
     pub(crate) async fn check_caller_urls(
         &self,
         key: &KeyHead,
+        funds: Funds,
         urls: Vec<String>,
     ) -> Result<(), Failure> {
         if urls.is_empty() {
             return Ok(());
         }
-        self.check_funds_of(key, &self.callers().share_of(key))
-            .await?;
+        if funds == Funds::Unknown {
+            let share = self.callers().share_of(key);
+            self.check_funds_of(key, &share).await?;
+        }
         self.caller_urls.check(urls).await
     }
 }

@@ -17,6 +17,7 @@ use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
@@ -165,10 +166,11 @@ impl CallKind for Embeddings {
         engine: &Engine,
         model: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.request.fetchable_urls()?;
-            engine.check_caller_urls(&self.key, links).await?;
+            engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let encoded = encode(route, &self.request)?.ok_or_else(|| model.unreachable())?;
         let endpoint = match encoded.form {

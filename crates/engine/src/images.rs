@@ -21,6 +21,7 @@ use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
@@ -145,10 +146,11 @@ impl CallKind for Images {
         engine: &Engine,
         _: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.request.fetchable_urls()?;
-            engine.check_caller_urls(&self.key, links).await?;
+            engine.check_caller_urls(&self.key, funds, links).await?;
         }
         // Random, so that it does not occur in any of the files.
         let boundary: String = ids::fresh("form-");

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use protocol::Failure;
 use store::RequestId;
-use upstream::{CallOutcome, Channel};
+use upstream::{CallError, CallOutcome, Channel, UpstreamRequest, UpstreamResponse};
 
 use crate::call::route_share::RouteShare;
 use crate::catalog::Route;
@@ -71,19 +71,18 @@ impl<'c> Attempt<'c> {
     pub(crate) fn over(route: &'c Route) -> Self {
         let route_breaker = &route.state.breaker;
         route_breaker.attempt(Instant::now);
-        Self {
-            route_breaker: Some(route_breaker),
-            ..Self::on(&route.channel)
-        }
+        // Not by struct update: the rest of the other value would be dropped, and report an outcome.
+        let mut attempt = Self::on(&route.channel);
+        attempt.route_breaker = Some(route_breaker);
+        attempt
     }
 
-    /// An attempt of a free request, which must not decide how often the channel is used. Its outcome is reported as
-    /// unknown, so that it does not block a probe either.
+    /// An attempt of a free request, which must not decide how often the channel is used. It is not a probe and reports
+    /// nothing, so that it does not end the probe of another call either.
     pub(crate) fn of_free_request(channel: &'c Channel) -> Self {
-        Self {
-            counts: false,
-            ..Self::on(channel)
-        }
+        let mut attempt = Self::on(channel);
+        attempt.counts = false;
+        attempt
     }
 
     /// Sets the request id of the call, for log lines.
@@ -96,14 +95,18 @@ impl<'c> Attempt<'c> {
         self.request_id.as_ref().map(RequestId::as_str)
     }
 
+    /// Sends a request over the channel of the attempt.
+    pub(crate) async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
+        if self.counts {
+            self.channel.send(call).await
+        } else {
+            self.channel.send_unreported(call).await
+        }
+    }
+
     /// Reports the outcome of the attempt to the channel and the route. Only the first report counts.
     pub(crate) fn report(&mut self, outcome: CallOutcome) {
-        if !std::mem::replace(&mut self.is_reported, true) {
-            let outcome = if self.counts {
-                outcome
-            } else {
-                CallOutcome::Unknown
-            };
+        if self.counts && !std::mem::replace(&mut self.is_reported, true) {
             let now = Instant::now();
             self.channel.report(outcome, now);
             if let Some(route_breaker) = self.route_breaker {
@@ -125,7 +128,7 @@ mod tests {
 
     use protocol::Dialect;
     use tokio::net::TcpListener;
-    use upstream::{BreakerState, ChannelSpec, Endpoint, Timeouts, UpstreamRequest};
+    use upstream::{BreakerState, ChannelSpec, Endpoint, Timeouts};
 
     use super::*;
 
@@ -167,11 +170,21 @@ mod tests {
         drop(attempt);
         assert_eq!(channel.state(|| now), BreakerState::Probe);
 
-        // A free request neither keeps the channel from its probe nor ends its rest.
-        let mut free = Attempt::of_free_request(&channel);
-        let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
-        assert!(left.is_err());
-        free.report(CallOutcome::Served);
+        // A free request neither ends the rest of a channel nor the probe of another call.
+        let free_request = async || {
+            let mut free = Attempt::of_free_request(&channel);
+            let left = tokio::time::timeout(Duration::ZERO, free.send(&call)).await;
+            assert!(left.is_err());
+            free.report(CallOutcome::Served);
+        };
+        free_request().await;
         assert_eq!(channel.state(|| now), BreakerState::Probe);
+        let mut paid = Attempt::on(&channel);
+        let left = tokio::time::timeout(Duration::ZERO, paid.send(&call)).await;
+        assert!(left.is_err());
+        free_request().await;
+        assert_ne!(channel.state(|| now), BreakerState::Probe);
+        paid.report(CallOutcome::Served);
+        assert_eq!(channel.state(|| now), BreakerState::Closed);
     }
 }

@@ -12,6 +12,7 @@ use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
 use crate::billing::estimate::Estimate;
 use crate::call::route_plan::{CallTraits, RoutePlan};
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
@@ -27,6 +28,7 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         engine: &Engine,
         model: &Model,
         route: &Route,
+        funds: Funds,
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
     /// Translates a whole answer of the upstream's endpoint `upstream_endpoint`.

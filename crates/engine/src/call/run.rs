@@ -27,6 +27,7 @@ use crate::call::started_stream::StartedStream;
 use crate::call::stream::StreamRelay;
 use crate::call::stream_source::StreamSource;
 use crate::call::yield_to_ready::yield_to_ready;
+use crate::caller_urls::Funds;
 use crate::catalog::Route;
 use crate::engine::Engine;
 
@@ -169,7 +170,8 @@ impl<K: CallKind> Call<K> {
     async fn encode_for_first(&mut self) -> Result<(), Failure> {
         if let Some(route) = self.plan.first() {
             let (engine, model) = (self.progress.engine(), self.plan.model());
-            self.encoded = Some(self.kind.encode_for(engine, model, route).await?);
+            let encoded = self.kind.encode_for(engine, model, route, Funds::Unknown);
+            self.encoded = Some(encoded.await?);
         }
         Ok(())
     }
@@ -338,7 +340,8 @@ impl<K: CallKind> Call<K> {
         let encoded = match &mut self.encoded {
             Some(encoded) => encoded,
             none => {
-                let encoded = self.kind.encode_for(self.progress.engine(), model, route);
+                let engine = self.progress.engine();
+                let encoded = self.kind.encode_for(engine, model, route, Funds::Held);
                 none.insert(encoded.await.map_err(RouteFailure::stop)?)
             }
         };

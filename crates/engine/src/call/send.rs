@@ -18,7 +18,7 @@ pub(crate) async fn send(
     // From here on the upstream may have received a part of the request. The mark is removed below if no byte was sent.
     let was_sent = progress.is_sent();
     progress.mark_sent();
-    let sent = route.channel.send(call).await;
+    let sent = attempt.send(call).await;
     let response = match sent {
         Ok(response) => response,
         Err(error) => {

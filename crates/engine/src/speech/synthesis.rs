@@ -20,6 +20,7 @@ use crate::call::arrival::Arrival;
 use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::settings::Settings;
@@ -105,10 +106,11 @@ impl CallKind for SpeechRequest {
         engine: &Engine,
         _: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = native::fetchable_media_urls(&self.speech.body)?;
-            engine.check_caller_urls(&self.key, links).await?;
+            engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let body = vec![self.speech.body.clone()];
         Ok(Encoded {

@@ -21,6 +21,7 @@ use crate::call::arrival::Arrival;
 use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared, StreamPolicy};
 use crate::call::record::Record;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::ids;
@@ -105,10 +106,11 @@ impl CallKind for TranscriptRequest {
         engine: &Engine,
         _: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
             let links = self.transcript.fetchable_urls();
-            engine.check_caller_urls(&self.key, links).await?;
+            engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");

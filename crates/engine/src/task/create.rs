@@ -23,6 +23,7 @@ use crate::call::open_record::OpenRecord;
 use crate::call::progress::Progress;
 use crate::call::record::ClientOutcome;
 use crate::call::route_plan::RoutePlan;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
@@ -161,7 +162,9 @@ async fn prepare(
         .any(|route| carries(route) && is_private(route))
     {
         let links = native::fetchable_media_urls(&call.body)?;
-        engine.check_caller_urls(&call.arrival.key, links).await?;
+        engine
+            .check_caller_urls(&call.arrival.key, Funds::Unknown, links)
+            .await?;
     }
     let mut plan = RoutePlan::new(model, carries)?;
     plan.reserve(0, record)?;

@@ -18,6 +18,7 @@ use crate::call::arrival::Arrival;
 use crate::call::collect_body::FREE_BYTES;
 use crate::call::kind::{CallKind, Encoded, StreamPolicy};
 use crate::call::yield_to_ready::yield_to_ready;
+use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
@@ -120,6 +121,7 @@ impl TextRequest {
         model: &Model,
         route: &Route,
         endpoint: Endpoint,
+        funds: Funds,
     ) -> Result<(), Failure> {
         let dialect = endpoint.dialect();
         let is_converse = matches!(endpoint, Endpoint::Converse { .. });
@@ -131,11 +133,11 @@ impl TextRequest {
             if is_converse && self.memory.is_empty() {
                 self.charge_weight(engine)?;
             } else if !is_converse {
-                self.inline_pictures(engine, model, route).await?;
+                self.inline_pictures(engine, model, route, funds).await?;
             }
             if is_private && !is_converse {
                 let links = native::fetchable_urls(self.dialect, self.native_request().0)?;
-                engine.check_caller_urls(&self.key, links).await?;
+                engine.check_caller_urls(&self.key, funds, links).await?;
             }
             return Ok(());
         }
@@ -147,7 +149,7 @@ impl TextRequest {
         let takes_url = |url: &str| convert::takes_image_url(dialect, &model.profile, url);
         let must_be_inline = |url: &str| is_converse || !takes_url(url);
         let shares = engine
-            .inline_pictures(&self.key, request, must_be_inline)
+            .inline_pictures(&self.key, funds, request, must_be_inline)
             .await?;
         self.memory.extend(shares);
         if is_private {
@@ -158,7 +160,7 @@ impl TextRequest {
                     ImageSource::Inline { .. } => None,
                 });
             let links = linked.collect();
-            engine.check_caller_urls(&self.key, links).await?;
+            engine.check_caller_urls(&self.key, funds, links).await?;
         }
         self.common = Some(common);
         Ok(())
@@ -171,6 +173,7 @@ impl TextRequest {
         engine: &Engine,
         model: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<(), Failure> {
         self.sends_inlined = false;
         if model.profile.image_urls != Some(false) {
@@ -180,7 +183,7 @@ impl TextRequest {
             let (dialect, body, head) = (self.dialect, &self.body, &self.head);
             let is_foreign = |url: &str| !route.channel.leads_to(url);
             let inlined = engine
-                .inline_pictures_of_body(&self.key, dialect, body, head, is_foreign)
+                .inline_pictures_of_body(&self.key, funds, dialect, body, head, is_foreign)
                 .await?;
             if let Some(inlined) = inlined {
                 self.memory.extend(inlined.shares);
@@ -312,11 +315,13 @@ impl CallKind for TextRequest {
         engine: &Engine,
         model: &Model,
         route: &Route,
+        funds: Funds,
     ) -> Result<Encoded, Failure> {
         let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
         let dialect = dialect.ok_or_else(|| model.unreachable())?;
         let endpoint = route.channel.text_endpoint(dialect, self.head.stream);
-        self.prepare_for(engine, model, route, endpoint).await?;
+        self.prepare_for(engine, model, route, endpoint, funds)
+            .await?;
         yield_to_ready().await;
         if self.is_converted {
             self.encode_converted(model, route, endpoint)

@@ -15,6 +15,7 @@ use crate::call::open_record::OpenRecord;
 use crate::call::progress::Progress;
 use crate::call::record::Record;
 use crate::call::route_plan::RoutePlan;
+use crate::caller_urls::Funds;
 use crate::callers::limits::Caller;
 use crate::catalog::Route;
 use crate::clock;
@@ -87,7 +88,9 @@ async fn count(
     if let Some(route) = plan.as_ref().and_then(RoutePlan::first) {
         if route.channel.spec().private_network {
             let links = native::fetchable_urls(call.dialect, &counted.body)?;
-            engine.check_caller_urls(&call.arrival.key, links).await?;
+            engine
+                .check_caller_urls(&call.arrival.key, Funds::Unknown, links)
+                .await?;
         }
         record.start_attempt(route, None);
         match ask(call, &counted, route).await {
@@ -116,7 +119,7 @@ async fn ask(
         ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), vec![body])
     };
     let exchange = async {
-        let incoming = route.channel.send(&outgoing).await?;
+        let incoming = route.channel.send_unreported(&outgoing).await?;
         let status = incoming.status;
         let body = incoming.body.collect(ANSWER_BYTES_MAX).await?;
         Ok::<_, upstream::CallError>((status, body))

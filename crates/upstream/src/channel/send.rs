@@ -26,9 +26,18 @@ impl Channel {
     /// is used. If the upstream refuses the token of a request, the request is sent again with another token, because
     /// the upstream has not processed it. The caller must [`report`](Self::report) how the call ended.
     pub async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
+        self.0.health.attempt(Clock::now().into_std());
+        self.send_unreported(call).await
+    }
+
+    /// Like [`send`](Self::send), for a call that says nothing about the health of the channel. It is not a probe, and
+    /// the caller must not report how it ended.
+    pub async fn send_unreported(
+        &self,
+        call: &UpstreamRequest,
+    ) -> Result<UpstreamResponse, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
-        self.0.health.attempt(start.into_std());
         let preset = self.0.spec.preset;
         let hosted;
         let call = match preset.hosted_messages() {

@@ -7,7 +7,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::{Connection, Dialect, GatewayBuilder, Key, TestGateway, within};
+use crate::harness::{
+    CannedUpstream, Connection, Dialect, GatewayBuilder, Key, TestGateway, within,
+};
 
 const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -366,6 +368,66 @@ async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
         let answer = ask_about(&poor, "/silent").await;
         assert_eq!(answer.failure(), (402, "insufficient_quota".to_owned()));
     }
+}
+
+/// The first upstream takes the URL and fails. The second one needs the picture inline, and the call holds all credits
+/// of its wallet by then.
+#[tokio::test]
+async fn pictures_are_fetched_for_a_call_that_holds_its_credits() {
+    let pictures = PictureServer::start().await;
+    let [first, meter] = [
+        CannedUpstream::paused("{}").await,
+        CannedUpstream::paused("{}").await,
+    ];
+    let channel = |name: &str, address: &str, more: &str| {
+        format!(
+            "[[channel]]\nname = \"{name}\"\npreset = \"sim\"\nbase_url = \"http://{address}/v1\"\n{more}\n"
+        )
+    };
+    let model = |id: &str, routes: &str| {
+        format!(
+            "[[model]]\nid = \"{id}\"\nkind = \"text\"\nroutes = [{routes}]
+            price = {{ input = \"1\", output = \"2\" }}
+            profile = {{ max_output_tokens = 128000, vision = true }}\n"
+        )
+    };
+    let entries = [
+        channel("first", &first.address().to_string(), ""),
+        channel("meter", &meter.address().to_string(), ""),
+        channel("second", "SIM", "protocols = [\"messages\"]"),
+        model(
+            "maker/seer",
+            "{ channel = \"first\", model = \"a\" }, { channel = \"second\", model = \"sim-seer\", priority = 1 }",
+        ),
+        model("maker/seem", "{ channel = \"meter\", model = \"a\" }"),
+    ];
+    let (gateway, rich) = GatewayBuilder::default()
+        .entries(&entries.concat())
+        .setting("outbound", "allow = [\"127.0.0.1\"]")
+        .funded()
+        .await;
+    // The answer to a call whose first upstream fails, and what it held meanwhile.
+    let call = async |key: &Key, model: &str, upstream: &CannedUpstream| {
+        upstream.answers(500, "application/json", "{}");
+        let body = ask(Dialect::Chat, &[pictures.url("/pixel")]);
+        let request = Dialect::Chat.call(&key.secret, model, body, false);
+        let held = async {
+            upstream.wait_for_requests(1).await;
+            let held = gateway.frozen(key).await;
+            upstream.release_answers();
+            held
+        };
+        tokio::join!(gateway.send(&request), held)
+    };
+    let (_, needed) = call(&rich, "maker/seem", &meter).await;
+    let balance = format!("{}.{:06}", needed / 1_000_000, needed % 1_000_000);
+    gateway.wallet("exact", &["--balance", &balance]).await;
+    let exact = gateway.key("exact", &[]).await;
+    let (answer, held) = call(&exact, "maker/seer", &first).await;
+    assert_eq!(held, needed);
+    answer.ok();
+    assert_eq!(gateway.upstream_calls(), 1);
+    gateway.verify().await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::pictures::form;
-use crate::harness::{GatewayBuilder, Request, TestGateway, eventually};
+use crate::harness::{CannedUpstream, GatewayBuilder, Request, TestGateway, eventually};
 
 const ENTRIES: &str = r#"
 [[channel]]
@@ -138,5 +138,38 @@ async fn requests_for_media_do_not_tell_an_upstream_of_its_neighbours() {
         })
         .await;
     }
+    gateway.verify().await;
+}
+
+/// The wallet has exactly what the call needs, and the call holds all of it.
+#[tokio::test]
+async fn a_call_that_holds_its_credits_may_fall_back_to_a_private_network() {
+    let outside = CannedUpstream::json("{}").await;
+    outside.answers(500, "application/json", "{}");
+    let entries = format!(
+        "{ENTRIES}
+        [[channel]]
+        name = \"outside\"
+        preset = \"sim\"
+        base_url = \"http://{}/v1\"
+        [[model]]
+        id = \"maker/two-voices\"
+        kind = \"audio\"
+        routes = [{{ channel = \"outside\", model = \"v\" }}, {{ channel = \"inside\", model = \"sim-voice\", priority = 1 }}]
+        price = {{ tts_characters = \"1\" }}",
+        outside.address()
+    );
+    let gateway = GatewayBuilder::default().entries(&entries).start().await;
+    gateway.wallet("w", &["--balance", "0.000006"]).await;
+    let key = gateway.key("w", &[]).await;
+    let body = json!({ "model": "maker/two-voices", "text": "a boat", "language": "en", "x_voice": "https://8.8.8.8/a.wav" });
+    let request = Request::post("/v1/tts").json(&body).bearer(&key.secret);
+    gateway.send(&request).await.ok();
+    assert_eq!(outside.bodies().len(), 1);
+    assert_eq!(gateway.upstream_calls(), 1);
+    assert_eq!(gateway.usage(&key).await, 6);
+    // The next call has no credits, so nothing is looked up for it.
+    let refused = gateway.send(&request).await;
+    assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
     gateway.verify().await;
 }

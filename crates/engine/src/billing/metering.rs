@@ -35,6 +35,11 @@ impl Default for Metering {
 }
 
 impl Metering {
+    /// Whether the call creates pictures or speech, which cost the same again if it is repeated.
+    pub(crate) fn creates_media(&self) -> bool {
+        matches!(self, Self::Pictures(_) | Self::Speech(_))
+    }
+
     /// The usage that an answer reports, if it can be billed.
     pub(crate) fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
         match self {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use protocol::native::UnusableAnswer;
 use protocol::scrub::Names;
-use protocol::{Failure, native, voice};
+use protocol::{Code, Failure, native, voice};
 use upstream::{CallError, CallErrorKind, CallOutcome, Channel, Endpoint, Sent, UpstreamResponse};
 
 use crate::call::attempt::Attempt;
@@ -19,6 +19,8 @@ pub(crate) struct RouteFailure {
     /// The failure that the client gets if no other route answers.
     pub(crate) failure: Failure,
     pub(crate) may_try_next: bool,
+    /// Whether the upstream may have done the work, so that the same request could be done twice.
+    pub(crate) may_have_run: bool,
 }
 
 impl RouteFailure {
@@ -26,6 +28,7 @@ impl RouteFailure {
         Self {
             failure,
             may_try_next: true,
+            may_have_run: false,
         }
     }
 
@@ -33,6 +36,15 @@ impl RouteFailure {
         Self {
             failure,
             may_try_next: false,
+            may_have_run: false,
+        }
+    }
+
+    /// Sets whether the upstream may have done the work.
+    fn after_work(self, may_have_run: bool) -> Self {
+        Self {
+            may_have_run,
+            ..self
         }
     }
 
@@ -114,8 +126,10 @@ impl RouteFailure {
             );
         }
         // An upstream that rejects the request itself is healthy, and the next route would reject the request too.
+        let is_refusal = (400..500).contains(&status) && status != 408;
         Self {
             may_try_next: failure.status() >= 500,
+            may_have_run: !is_refusal && leaves_open(&failure),
             failure,
         }
     }
@@ -133,7 +147,7 @@ impl RouteFailure {
             CallErrorKind::Unsignable => CallOutcome::Unknown,
             _ => CallOutcome::Failed,
         });
-        match error.kind {
+        let failed = match error.kind {
             CallErrorKind::Connect
             | CallErrorKind::Credential
             | CallErrorKind::Broken
@@ -144,7 +158,8 @@ impl RouteFailure {
             // A deadline has passed, and some of the request may have been sent.
             CallErrorKind::Timeout(_) => Self::stop(Failure::upstream_timeout()),
             CallErrorKind::TooLarge => Self::stop(Failure::upstream_error()),
-        }
+        };
+        failed.after_work(error.sent == Sent::Maybe)
     }
 
     /// The failure for a body that could not be collected. If the answer broke off, content had been received, so no
@@ -169,9 +184,9 @@ impl RouteFailure {
                     bytes_max,
                     "an upstream's answer is too large"
                 );
-                Self::stop(Failure::upstream_error())
+                Self::stop(Failure::upstream_error()).after_work(true)
             }
-            CollectError::NoMemory => Self::stop(no_memory_for("this answer")),
+            CollectError::NoMemory => Self::stop(no_memory_for("this answer")).after_work(true),
         }
     }
 
@@ -202,9 +217,16 @@ impl RouteFailure {
         });
         Self {
             may_try_next: failure.status() >= 500,
+            may_have_run: leaves_open(&failure),
             failure,
         }
     }
+}
+
+/// Whether an upstream that answers with this failure may have done the work all the same. A refusal and an overload say
+/// that it has not.
+fn leaves_open(failure: &Failure) -> bool {
+    failure.status() >= 500 && failure.code != Code::UpstreamOverloaded
 }
 
 /// The failure that the client gets for a broken answer of a channel. Its cause contains no secret of the channel.

@@ -63,6 +63,9 @@ struct Call<K> {
     of_named_model: Option<Failure>,
     /// The request for the next route, if it is already encoded.
     encoded: Option<Encoded>,
+    creates_media: bool,
+    /// Whether an upstream may have done the work of this call.
+    may_have_run: bool,
     progress: Arc<Progress>,
 }
 
@@ -88,6 +91,8 @@ impl<K: CallKind> Call<K> {
                     fallback.arrange_routes(arrival.key.wallet);
                 }
                 let call = Box::new(Self {
+                    creates_media: prepared.estimate.metering.creates_media(),
+                    may_have_run: false,
                     arrival,
                     kind: prepared.kind,
                     plan: prepared.plan,
@@ -115,7 +120,17 @@ impl<K: CallKind> Call<K> {
         };
         let rates = admission.rates;
         let answer = self.answer(admission).await;
-        answer.map_err(|failure| FailedCall::admitted(failure, rates))
+        answer.map_err(|failure| FailedCall::admitted(self.with_retry_advice(failure), rates))
+    }
+
+    /// Tells clients not to repeat a creation by themselves if an upstream may have done its work: pictures and speech
+    /// would be made and paid for twice.
+    fn with_retry_advice(&self, failure: Failure) -> Failure {
+        if self.creates_media && self.may_have_run {
+            failure.should_retry(false)
+        } else {
+            failure
+        }
     }
 
     /// Encodes the request for its first route. A request that the route cannot serve is refused before money moves.
@@ -189,6 +204,7 @@ impl<K: CallKind> Call<K> {
                 match self.try_stream(&route, &mut admission).await {
                     Ok(received) => {
                         timed.inspect(RouteTimer::answered);
+                        self.may_have_run = true;
                         return Ok(self.deliver_stream(received, admission).await);
                     }
                     Err(failed) => failed,
@@ -197,6 +213,7 @@ impl<K: CallKind> Call<K> {
                 match self.try_whole(&route, &mut admission).await {
                     Ok(received) => {
                         timed.inspect(RouteTimer::answered);
+                        self.may_have_run = true;
                         return Ok(deliver_whole(received, admission).await);
                     }
                     Err(failed) => failed,
@@ -206,6 +223,7 @@ impl<K: CallKind> Call<K> {
             timed
                 .filter(|_| failed.may_try_next)
                 .inspect(RouteTimer::failed);
+            self.may_have_run |= failed.may_have_run;
             self.plan.attempt_failed(failed, &mut *admission);
         }
         Err(admission)

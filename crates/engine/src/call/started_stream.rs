@@ -32,8 +32,11 @@ impl StartedStream {
                         return self.broke(RouteFailure::broken(route, &broken, attempt));
                     }
                     if !self.source.charge(&self.out) {
-                        let failure = no_memory_for("this answer");
-                        return self.broke(RouteFailure::stop(failure));
+                        let failed = RouteFailure::stop(no_memory_for("this answer"));
+                        return self.broke(RouteFailure {
+                            may_have_run: true,
+                            ..failed
+                        });
                     }
                 }
                 Some(Err(error)) => return Err(RouteFailure::lost(route, &error, attempt)),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{GatewayBuilder, Key, TestGateway, ask, cost, expected_cost, with};
+use crate::harness::{GatewayBuilder, Key, Request, TestGateway, ask, cost, expected_cost, with};
 
 /// A test gateway with short timeouts and small limits.
 async fn with_short_timeouts() -> (TestGateway, Key) {
@@ -251,4 +251,79 @@ fn read_head(body: &Value) -> u64 {
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
     head.input.tokens
+}
+
+/// Pictures and speech are made and paid for twice if clients repeat a request that has reached the upstream.
+#[tokio::test]
+async fn a_creation_that_may_have_been_done_is_not_to_be_repeated() {
+    let entries = r#"
+        [[model]]
+        id = "maker/paint"
+        kind = "image"
+        routes = [{ channel = "main", model = "sim-paint" }]
+        price = { image = "0.1" }
+        profile = { base = "gpt-image" }
+        [[model]]
+        id = "maker/voice"
+        kind = "audio"
+        routes = [{ channel = "main", model = "sim-voice" }]
+        price = { tts_characters = "15" }
+        [[channel]]
+        name = "away"
+        preset = "sim"
+        base_url = "http://127.0.0.1:1/v1"
+        credential = { file = "upstream-key" }
+        [[model]]
+        id = "maker/unreachable"
+        kind = "image"
+        routes = [{ channel = "away", model = "sim-paint" }]
+        price = { image = "0.1" }
+        profile = { base = "gpt-image" }
+    "#;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(entries)
+        .setting("timeouts", "upstream_first_byte_ms = 1000")
+        .funded()
+        .await;
+    let post = |path: &str, body: &Value| Request::post(path).json(body).bearer(&key.secret);
+    let paint = |model: &str| {
+        let body = json!({ "model": model, "prompt": "a cat" });
+        post("/v1/images/generations", &body)
+    };
+    let speech = json!({ "model": "maker/voice", "text": "Hello", "language": "en" });
+    let calls = [
+        ("sim-paint", paint("maker/paint"), true),
+        ("sim-tts", post("/v1/tts", &speech), true),
+        (
+            "sim-chat",
+            post("/v1/chat/completions", &ask("hello")),
+            false,
+        ),
+    ];
+    for (upstream_model, request, creates) in &calls {
+        for (faults, status, may_be_done) in [
+            ("status=400", 400, false),
+            ("status=402", 502, false),
+            ("status=429", 503, false),
+            ("status=503", 503, false),
+            ("status=500", 502, true),
+            ("status=504", 502, true),
+            ("hang=head", 504, true),
+            ("reset=head", 502, true),
+            ("error-in-200", 502, true),
+            ("empty-object", 502, true),
+        ] {
+            gateway.sim.queue_faults(upstream_model, faults, 1).unwrap();
+            let answer = gateway.send(request).await;
+            assert_eq!(answer.status(), status, "{upstream_model} {faults}");
+            let advice = (*creates && may_be_done).then_some("false");
+            let given = answer.header("x-should-retry");
+            assert_eq!(given, advice, "{upstream_model} {faults}");
+        }
+    }
+    // No byte was sent.
+    let unsent = gateway.send(&paint("maker/unreachable")).await;
+    assert_eq!(unsent.status(), 502);
+    assert_eq!(unsent.header("x-should-retry"), None);
+    assert_eq!(gateway.usage(&key).await, 0);
 }

@@ -20,6 +20,8 @@ use crate::call::record::{ClientOutcome, Record};
 
 /// The pause after a step that was not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
+/// How long a session may wait for a step while the ledger does not answer. Frames that its hold does not cover wait too.
+const LEDGER_WAIT: Duration = Duration::from_secs(10);
 /// How long the end of a session waits for the answer to its last step.
 const LAST_STEP_WAIT: Duration = Duration::from_secs(2);
 
@@ -31,9 +33,11 @@ pub(super) struct SessionHold {
     step: Option<RequestedStep>,
     /// When the next step may be requested, after one was not granted.
     retry_at: Option<Instant>,
-    /// Set while the ledger does not answer. This is not the caller's fault, so the session continues, and the next
-    /// step books the usage.
+    /// Set while the ledger does not answer. Steps are then requested with pauses.
     is_ledger_down: bool,
+    /// Since when the hold has not covered the usage. The ledger grants or refuses a step; if it does neither for too
+    /// long, the session ends.
+    uncovered_since: Option<Instant>,
 }
 
 struct RequestedStep {
@@ -58,11 +62,12 @@ impl SessionHold {
             step: None,
             retry_at: None,
             is_ledger_down: false,
+            uncovered_since: None,
         }
     }
 
-    /// Whether frames up to this reading may be relayed: the hold covers them, or the ledger does not answer. Requests
-    /// a step if the hold does not cover the reading, or soon will not.
+    /// Whether frames up to this reading may be relayed, because the hold covers them. Requests a step if the hold does
+    /// not cover the reading, or soon will not. Fails if the ledger has not answered for too long.
     pub(super) fn covers(&mut self, reading: MeterReading, now: Instant) -> Result<bool, Failure> {
         let is_idle = self.step.is_none();
         let may_request = self.retry_at.is_none_or(|then| now >= then);
@@ -72,9 +77,15 @@ impl SessionHold {
         }
         let usage = self.pricing.meter_with_response(reading, HoldAhead::Used);
         let is_covered = self.admission.covers(&usage);
-        if is_covered || self.is_ledger_down {
+        if is_covered {
             self.covered = reading;
             self.admission.set_session_usage(usage);
+            self.uncovered_since = None;
+        } else {
+            let since = *self.uncovered_since.get_or_insert(now);
+            if now.saturating_duration_since(since) >= LEDGER_WAIT {
+                return Err(refusal(&AdmitError::Unavailable));
+            }
         }
         if is_idle && !is_covered && (may_request || !self.is_ledger_down) {
             self.request_step(reading, Urgency::Now)?;
@@ -88,7 +99,7 @@ impl SessionHold {
         {
             self.request_step(reading, Urgency::Soon)?;
         }
-        Ok(is_covered || self.is_ledger_down)
+        Ok(is_covered)
     }
 
     fn request_step(&mut self, reading: MeterReading, urgency: Urgency) -> Result<(), Failure> {
@@ -193,6 +204,7 @@ fn is_about_money(why: Refusal) -> bool {
 #[cfg(test)]
 mod tests {
     use ledger::Meter;
+    use protocol::Code;
 
     use super::*;
     use crate::billing::estimate::Estimate;
@@ -208,20 +220,66 @@ mod tests {
         }
     }
 
+    /// One second costs one credit, and the hold covers eight.
+    async fn held_for_eight_seconds(scene: &Scene) -> SessionHold {
+        let first_step = Meter {
+            realtime_seconds: 8,
+            ..Meter::default()
+        };
+        let admission = scene
+            .admitted_for(Estimate::voice(first_step, Metering::Session))
+            .await;
+        let pricing = SessionPricing::new(SessionKind::Realtime, scene.model());
+        SessionHold::new(admission, pricing)
+    }
+
+    #[tokio::test]
+    async fn a_session_does_not_run_on_while_the_ledger_fails() {
+        let scene = Scene::new(Commit::Behind).await;
+        let mut hold = held_for_eight_seconds(&scene).await;
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert!(hold.covers(seconds(3), start).unwrap());
+        // The ledger does not answer the step that this requests.
+        let lost = async { Err(AdmitError::Unavailable) };
+        assert!(!hold.covers(seconds(9), start).unwrap());
+        hold.step.as_mut().unwrap().answer = Box::pin(lost);
+        hold.answered().await.unwrap();
+        for waited in [0, 5, 9] {
+            assert!(!hold.covers(seconds(9), at(waited)).unwrap(), "{waited} s");
+        }
+        let failure = hold.covers(seconds(9), at(10)).unwrap_err();
+        assert_eq!(failure.code, Code::ServiceUnavailable);
+        hold.settle_covered(&ClientOutcome::failed(&failure));
+        let (charged, (status, end, journaled)) = scene.charge_and_journal().await;
+        assert_eq!((charged, journaled), (3_000_000, 3_000_000));
+        assert_eq!((status, end.as_str()), (503, "settled"));
+    }
+
+    #[tokio::test]
+    async fn a_session_goes_on_when_the_ledger_answers_again() {
+        let scene = Scene::new(Commit::Behind).await;
+        let mut hold = held_for_eight_seconds(&scene).await;
+        let start = Instant::now();
+        assert!(!hold.covers(seconds(9), start).unwrap());
+        hold.step.as_mut().unwrap().answer = Box::pin(async { Err(AdmitError::Unavailable) });
+        hold.answered().await.unwrap();
+        let later = start + Duration::from_secs(9);
+        assert!(!hold.covers(seconds(9), later).unwrap(), "requests a step");
+        hold.answered().await.unwrap();
+        assert!(hold.covers(seconds(9), later).unwrap());
+        let much_later = later + Duration::from_secs(60);
+        assert!(hold.covers(seconds(10), much_later).unwrap());
+        hold.settle(seconds(10), &ClientOutcome::done());
+        assert_eq!(scene.charge_and_journal().await.0, 10_000_000);
+    }
+
     /// One second costs one credit, and the wallet has ten.
     #[tokio::test]
     async fn a_session_that_ends_during_a_step_is_journaled_as_it_is_charged() {
         for (used, charge) in [(9, 9_000_000), (12, 8_000_000)] {
             let scene = Scene::new(Commit::Behind).await;
-            let first_step = Meter {
-                realtime_seconds: 8,
-                ..Meter::default()
-            };
-            let admission = scene
-                .admitted_for(Estimate::voice(first_step, Metering::Session))
-                .await;
-            let pricing = SessionPricing::new(SessionKind::Realtime, scene.model());
-            let mut hold = SessionHold::new(admission, pricing);
+            let mut hold = held_for_eight_seconds(&scene).await;
             assert!(!hold.covers(seconds(used), Instant::now()).unwrap());
             hold.finish_step().await;
             hold.settle(seconds(used), &ClientOutcome::done());

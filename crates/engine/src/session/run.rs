@@ -41,7 +41,7 @@ enum SessionEnd {
     /// The client violated the protocol or a limit.
     Misused(CloseCode),
     UpstreamGone,
-    /// The ledger refused the next step.
+    /// The ledger refused the next step, or did not answer for too long.
     Unpaid(Failure),
     /// The messages need more memory than the caller or the node has.
     NoMemory(Failure),
@@ -329,8 +329,12 @@ fn close_frames(
         SessionEnd::ClientGone | SessionEnd::Draining => both(CloseCode::Away),
         SessionEnd::Misused(code) => (plain(code), plain(CloseCode::Normal)),
         SessionEnd::UpstreamGone => both(CloseCode::Error),
-        SessionEnd::Unpaid(failure) => refused(CloseCode::Policy, &failure),
-        SessionEnd::NoMemory(failure) => refused(CloseCode::Again, &failure),
+        SessionEnd::Unpaid(failure) if failure.status() < 500 => {
+            refused(CloseCode::Policy, &failure)
+        }
+        SessionEnd::Unpaid(failure) | SessionEnd::NoMemory(failure) => {
+            refused(CloseCode::Again, &failure)
+        }
     }
 }
 

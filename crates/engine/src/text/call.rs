@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use protocol::Failure;
 use protocol::native::Head;
-use protocol::{Dialect, Failure};
 
 use crate::billing::estimate::Estimate;
 use crate::call::answer::Answer;
@@ -97,10 +97,7 @@ fn prepare_for(
     capability_check::check(model, call.dialect, &head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
-    let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
-    if head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
-        capability_check::refuse_unpriced_long_cache(model)?;
-    }
+    capability_check::refuse_unpriced_long_cache(model, &head, dialect_for)?;
     let reserve_tokens = engine.settings.output_reserve_tokens;
     let keeps_output_limit = model.keeps_output_limit;
     let mut estimate = Estimate::text(&head, &model.profile, keeps_output_limit, reserve_tokens);

@@ -1,9 +1,11 @@
 //! Checks whether a model can serve a text call, before money moves.
 
+use std::sync::Arc;
+
 use protocol::native::Head;
 use protocol::{BuiltInProfile, Dialect, Failure, Kind, Tool, Tools};
 
-use crate::catalog::Model;
+use crate::catalog::{Model, Route};
 
 /// Refuses requests that the model cannot serve on this endpoint.
 pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), Failure> {
@@ -38,9 +40,18 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
-/// Refuses writes to the one-hour cache if only the cheaper short cache has a price.
-pub(crate) fn refuse_unpriced_long_cache(model: &Model) -> Result<(), Failure> {
-    if model.price.underprices_long_cache_writes() {
+/// Refuses a request for the one-hour cache if only the cheaper short cache has a price. Only Messages upstreams write to
+/// such a cache.
+pub(crate) fn refuse_unpriced_long_cache(
+    model: &Model,
+    head: &Head,
+    dialect_for: impl Fn(&Route) -> Option<Dialect>,
+) -> Result<(), Failure> {
+    let keeps_cache = |route: &Arc<Route>| dialect_for(route) == Some(Dialect::Messages);
+    if head.long_cache
+        && model.routes.iter().any(keeps_cache)
+        && model.price.underprices_long_cache_writes()
+    {
         return Err(Failure::unsupported_parameter(
             "cache_control",
             format!(

@@ -70,8 +70,14 @@ async fn count(
     capability_check::check(model, call.dialect, &counted.head)?;
     let upstream_dialect =
         |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
-    // A request that no route could serve gets no count either.
-    RoutePlan::new(model, |route| upstream_dialect(route).is_some())?;
+    // A request that no route could serve gets no count either, nor one that is refused for lack of a price.
+    let plan = RoutePlan::new(model, |route| upstream_dialect(route).is_some())?;
+    capability_check::refuse_unpriced_long_cache(model, &counted.head, upstream_dialect)?;
+    // A route of another dialect would not get the tools.
+    let passes_tools = |route: &Arc<Route>| upstream_dialect(route) == Some(call.dialect);
+    if engine.settings.refuse_unpriced_tools && plan.first().is_some_and(passes_tools) {
+        capability_check::refuse_unpriced_tools(model, counted.head.tools)?;
+    }
     let counts = |route: &Route| {
         upstream_dialect(route) == Some(call.dialect)
             && route.channel.counts_tokens(call.dialect)

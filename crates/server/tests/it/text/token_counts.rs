@@ -271,3 +271,63 @@ async fn counts_go_with_the_paths_that_only_sdks_know() {
         assert_eq!(dialect.failure(&answer), (404, "not_found".to_owned()));
     }
 }
+
+/// What the answering endpoint refuses for lack of a price has no count either.
+#[tokio::test]
+async fn what_has_no_price_is_not_counted() {
+    let entries = r#"
+        [[model]]
+        id = "maker/short-cache"
+        kind = "text"
+        routes = [{ channel = "main", model = "sim-chat", dialect = "messages" }]
+        price = { input = "1", output = "2", cache_write = "1.25" }
+        profile = { context_tokens = 400000, max_output_tokens = 1000 }
+    "#;
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&format!("{ENTRIES}{entries}"))
+        .setting("ledger", "refuse_unpriced_tools = true")
+        .funded()
+        .await;
+    let search = |dialect| match dialect {
+        Dialect::Messages => json!([{ "type": "web_search_20250305", "name": "web_search" }]),
+        Dialect::Responses => json!([{ "type": "web_search" }]),
+        _ => json!([{ "googleSearch": {} }]),
+    };
+    for dialect in DIALECTS {
+        for (model, is_native) in [("maker/chat", true), ("maker/converted", false)] {
+            let mut body = body_of(dialect, model, "hello");
+            body["tools"] = search(dialect);
+            let counted = count(&gateway, &key, dialect, model, &body).await;
+            if dialect == Dialect::Messages {
+                body["max_tokens"] = json!(10);
+            }
+            let called = gateway
+                .send(&dialect.call(&key.secret, model, body, false))
+                .await;
+            // A converted request loses the tool instead.
+            let status = if is_native { 400 } else { 200 };
+            assert_eq!(called.status(), status, "{dialect:?} {model}");
+            assert_eq!(counted.status(), status, "{dialect:?} {model}");
+            if is_native {
+                assert_eq!(
+                    dialect.failure(&counted),
+                    dialect.failure(&called),
+                    "{dialect:?}"
+                );
+            }
+        }
+    }
+    let mut body = body_of(Dialect::Messages, "maker/short-cache", "hello");
+    for (ttl, status) in [("5m", 200), ("1h", 400)] {
+        body["cache_control"] = json!({ "type": "ephemeral", "ttl": ttl });
+        let answer = count(
+            &gateway,
+            &key,
+            Dialect::Messages,
+            "maker/short-cache",
+            &body,
+        )
+        .await;
+        assert_eq!(answer.status(), status, "{}", answer.text());
+    }
+}

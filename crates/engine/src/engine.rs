@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use protocol::Failure;
-use store::{JournalRow, Media, Store};
+use store::{Backlog, JournalRow, Media, Store};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,8 @@ pub struct Engine {
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
     pub(crate) metrics: Metrics,
+    /// What waited in the database when it was last read for the metrics.
+    pub(crate) backlog: Mutex<Backlog>,
     /// `None` if there is no collector.
     pub(crate) telemetry: Option<Telemetry>,
     in_flight: Arc<AtomicUsize>,
@@ -98,6 +101,7 @@ impl Engine {
             budget,
             guarded,
             metrics,
+            backlog: Mutex::default(),
             telemetry,
             in_flight: Arc::default(),
             started: Instant::now(),

@@ -105,7 +105,7 @@ pub use records::task::{
 pub use records::task_id::{TaskId, TaskIdError};
 pub use records::task_list::{TaskListed, TaskPage, TaskQuery};
 pub use settings::{Location, Server, Settings};
-pub use stats::Stats;
+pub use stats::{Backlog, Stats};
 pub use store::Store;
 pub use transfer::{
     BackupReport, Progress, TransferError, TransferReport, TransferTotals, backup_store,

@@ -1,10 +1,30 @@
 //! Counters for metrics and alerts, all of them cheap to read and to increment.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::queue::journal_queue::Queued;
 use crate::records::settled::SettledSums;
 use crate::sync::AtomicBool;
+
+/// What waits in the database, for all nodes together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Callbacks that are neither delivered nor given up.
+    pub callbacks: u64,
+    /// The age of the oldest open hold.
+    pub oldest_hold: Option<Duration>,
+}
+
+impl Backlog {
+    pub(crate) fn new(callbacks: i64, oldest_hold_ms: Option<i64>) -> Self {
+        let age = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+        Self {
+            callbacks: u64::try_from(callbacks).unwrap_or(0),
+            oldest_hold: oldest_hold_ms.map(age),
+        }
+    }
+}
 
 /// The values of all counters at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use store::{JournalRow, Settled, Stats};
+use store::{Backlog, JournalRow, Settled, Stats};
 
 use super::call_tally::CallTallies;
 use super::exemplars;
@@ -72,6 +72,8 @@ pub struct Metrics {
     store: StoreValues,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
+    callbacks_waiting: Gauge<u64, AtomicU64>,
+    oldest_hold: Gauge<u64, AtomicU64>,
     /// Locked while the gauges are set and the text is written, so that concurrent scrapes do not mix their values.
     rendering: Mutex<()>,
 }
@@ -92,6 +94,7 @@ impl Default for Metrics {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScrapeValues {
     pub(crate) stats: Stats,
+    pub(crate) backlog: Backlog,
     /// The totals that the ledger has committed, by model.
     pub(crate) settled: Vec<Settled>,
     pub(crate) uptime: Duration,
@@ -156,6 +159,18 @@ impl Metrics {
         );
         let uptime = Gauge::default();
         registry.register("uptime_seconds", "Seconds since the start", uptime.clone());
+        let callbacks_waiting = Gauge::default();
+        registry.register(
+            "callbacks_waiting",
+            "Callbacks of all nodes that are neither delivered nor given up",
+            callbacks_waiting.clone(),
+        );
+        let oldest_hold = Gauge::default();
+        registry.register(
+            "hold_oldest_seconds",
+            "Age of the oldest open hold of all nodes, in seconds; 0 if there is none",
+            oldest_hold.clone(),
+        );
         Self {
             registry,
             tallies,
@@ -173,6 +188,8 @@ impl Metrics {
             store,
             channels,
             uptime,
+            callbacks_waiting,
+            oldest_hold,
             rendering: Mutex::new(()),
         }
     }
@@ -235,6 +252,9 @@ impl Metrics {
             self.set_settled(settled);
         }
         self.uptime.set(values.uptime.as_secs());
+        self.callbacks_waiting.set(values.backlog.callbacks);
+        let oldest_hold = values.backlog.oldest_hold.unwrap_or_default();
+        self.oldest_hold.set(oldest_hold.as_secs());
         self.channels.clear();
         for (channel, state) in &values.channels {
             self.channels
@@ -403,6 +423,10 @@ mod tests {
         tally.answered("/v1/balance", 200, Duration::from_millis(3), None);
         metrics.usage_missing.inc();
         let text = metrics.render(&ScrapeValues {
+            backlog: Backlog {
+                callbacks: 3,
+                oldest_hold: Some(Duration::from_millis(70_900)),
+            },
             channels: vec![("main".to_owned(), "closed")],
             ..ScrapeValues::default()
         });
@@ -410,6 +434,8 @@ mod tests {
             "tollgate_in_flight 1",
             "tollgate_requests_total{endpoint=\"/v1/balance\",status=\"200\"} 1",
             "tollgate_usage_missing_total 1",
+            "tollgate_callbacks_waiting 3",
+            "tollgate_hold_oldest_seconds 70",
             "tollgate_channel_state{channel=\"main\",state=\"closed\"} 1",
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");

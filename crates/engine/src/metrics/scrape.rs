@@ -1,30 +1,46 @@
 //! The values that scrapers and the operators' listener read from the engine.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use store::Backlog;
 use upstream::BreakerState;
 
 use super::registry::ScrapeValues;
 use crate::engine::Engine;
 
+/// How long a scrape waits for the database.
+const BACKLOG_WITHIN: Duration = Duration::from_secs(2);
+
 impl Engine {
     /// The metrics as text for a scraper.
-    pub fn scrape(&self) -> String {
-        self.metrics.render(&self.scrape_values())
+    pub async fn scrape(&self) -> String {
+        self.metrics.render(&self.scrape_values().await)
     }
 
     /// The same text with exemplars: the trace of the last traced request in each bucket of a histogram.
-    pub fn scrape_with_exemplars(&self) -> String {
-        self.metrics.render_with_exemplars(&self.scrape_values())
+    pub async fn scrape_with_exemplars(&self) -> String {
+        let values = self.scrape_values().await;
+        self.metrics.render_with_exemplars(&values)
     }
 
-    fn scrape_values(&self) -> ScrapeValues {
+    async fn scrape_values(&self) -> ScrapeValues {
         ScrapeValues {
+            backlog: self.read_backlog().await,
             stats: self.store.stats(),
             settled: self.store.settled(),
             uptime: self.started.elapsed(),
             channels: self.channel_states(),
         }
+    }
+
+    /// What waits in the database. While the database does not answer, the last values.
+    async fn read_backlog(&self) -> Backlog {
+        let read = tokio::time::timeout(BACKLOG_WITHIN, self.store.backlog()).await;
+        let mut last = self.backlog.lock();
+        if let Ok(Ok(found)) = read {
+            *last = found;
+        }
+        *last
     }
 
     /// The name and the breaker state of each channel. Disabled channels are left out, because no call uses them.

@@ -84,7 +84,7 @@ async fn export_metrics(
     while !is_last {
         let _ = tokio::time::timeout(every, stop.cancelled()).await;
         is_last = stop.is_cancelled();
-        let text = engine.scrape_with_exemplars();
+        let text = engine.scrape_with_exemplars().await;
         let times = PointTimes::new(started_ms, clock::now().get());
         let body = metrics::request(resource(telemetry), &text, times);
         let sent = match encoded(&body) {

@@ -38,7 +38,7 @@ use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::Server;
-use crate::stats::{Counters, Stats};
+use crate::stats::{Backlog, Counters, Stats};
 use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
@@ -260,6 +260,10 @@ impl Postgres {
         self.searches
             .run(move |on| tasks::list(on, query.clone()))
             .await
+    }
+
+    pub(crate) async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.searches.run(tasks::backlog).await
     }
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {

@@ -41,7 +41,7 @@ use crate::sqlite::connection::files::size;
 use crate::sqlite::connection::open::journal_path;
 use crate::sqlite::reads::pool::Reads;
 use crate::sqlite::reads::verify::verify;
-use crate::stats::{Counters, Stats};
+use crate::stats::{Backlog, Counters, Stats};
 use crate::usage::{UsageQuery, UsageRow};
 use crate::verify::VerifyReport;
 
@@ -285,6 +285,12 @@ impl Sqlite {
 
     pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
         self.searches.run(task_looks::channels).await
+    }
+
+    pub(crate) async fn backlog(&self, now: UnixMs) -> Result<Backlog, StoreError> {
+        self.searches
+            .run(move |on| task_looks::backlog(on, now))
+            .await
     }
 
     /// Whether tasks are due. The pool reads this, so that the writer wakes up only if there is work.

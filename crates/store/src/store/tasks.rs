@@ -6,6 +6,7 @@ use ledger::UnixMs;
 use tokio::sync::oneshot;
 
 use crate::backend::{Backend, on};
+use crate::clock;
 use crate::error::{AdmitError, StoreError};
 use crate::queue::command::{Command, DueWork, EndedWork, OneTask, TaskCommand};
 use crate::records::ids::WalletId;
@@ -15,6 +16,7 @@ use crate::records::task::{
 };
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
+use crate::stats::Backlog;
 use crate::store::{Store, found_in_time};
 
 /// Tasks. A step returns `false`, and has written nothing, if another node has claimed the task or the task has ended.
@@ -141,6 +143,14 @@ impl Store {
     /// Lists tasks, newest first.
     pub async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
         on!(self, backend => backend.tasks(query).await)
+    }
+
+    /// The callbacks that wait and the age of the oldest open hold, read from the database.
+    pub async fn backlog(&self) -> Result<Backlog, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.backlog(clock::now()).await,
+            Backend::Postgres(postgres) => postgres.backlog().await,
+        }
     }
 
     /// The channels of open tasks, with the number of tasks on each.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ledger::{Meter, Micro, Reservation};
 use store::{
-    CallbackOutcome, CallbackReport, Claim, ClaimRenewal, End, KeyRow, NewTask, OpenedTask,
-    PriceVersion, Rule, RunningTaskState, Store, TaskAccepted, TaskEnd, TaskId, TaskPollReport,
-    TaskQuery, TaskRow, TaskUpstream,
+    Backlog, CallbackOutcome, CallbackReport, Claim, ClaimRenewal, End, KeyRow, NewTask,
+    OpenedTask, PriceVersion, Rule, RunningTaskState, Store, TaskAccepted, TaskEnd, TaskId,
+    TaskPollReport, TaskQuery, TaskRow, TaskUpstream,
 };
 
 use crate::nodes::named;
@@ -117,6 +117,7 @@ async fn frozen_and_used(store: &Store, key: &KeyRow) -> (Micro, Micro) {
 pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(database: &TestDatabase) {
     let store = database.open();
     let key = funded(&store, credits(10)).await;
+    assert_eq!(store.backlog().await.unwrap(), Backlog::default());
     let opened = open(&store, &key, LONG).await;
     let id = opened.claim.task;
     assert_eq!(
@@ -124,6 +125,8 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(database: &TestDat
         (credits(2), Micro::ZERO)
     );
     assert_clean(&store).await;
+    let open = store.backlog().await.unwrap();
+    assert_eq!((open.callbacks, open.oldest_hold.is_some()), (0, true));
     // The task belongs to its creator until it is accepted.
     assert!(claim(&store, LONG).await.is_empty());
     assert!(accept(&store, opened.claim).await);
@@ -174,6 +177,11 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(database: &TestDat
     assert!(claim(&store, LONG).await.is_empty());
     assert!(store.task_channels().await.unwrap().is_empty());
 
+    let waiting = Backlog {
+        callbacks: 1,
+        oldest_hold: None,
+    };
+    assert_eq!(store.backlog().await.unwrap(), waiting);
     let claimed = store.claim_callbacks(10, LONG, NOW).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert_eq!((claimed[0].claim.task, claimed[0].claim.fence), (id, 1));

@@ -49,9 +49,9 @@ async fn readiness(State(state): State<AdminState>) -> Response {
 /// Scrapers that ask for `OpenMetrics` also get exemplars, which parsers of the older text format do not know.
 async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
     let text = if accepts_openmetrics(&headers) {
-        state.engine.scrape_with_exemplars()
+        state.engine.scrape_with_exemplars().await
     } else {
-        state.engine.scrape()
+        state.engine.scrape().await
     };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(CONTENT_TYPE, kind)], text).into_response()

@@ -188,3 +188,22 @@ async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
     assert_eq!(*heard.lock().unwrap(), 0);
     gateway.verify().await;
 }
+
+#[tokio::test]
+async fn callbacks_that_wait_are_a_metric() {
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(videos::ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "callback_retry_ms = [600000, 600000, 600000]")
+        .funded()
+        .await;
+    // Callbacks to this machine are not allowed, so the first attempt fails.
+    let body = with_callback(videos::video_body("x"), "http://127.0.0.1:9/hook");
+    videos::create(&gateway, &key, &body).await;
+    eventually("the callback to wait", async || {
+        let metrics = gateway.admin_get("/metrics").await.ok();
+        let waits = metrics.text().contains("\ntollgate_callbacks_waiting 1\n");
+        waits.then_some(())
+    })
+    .await;
+}

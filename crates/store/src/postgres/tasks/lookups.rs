@@ -11,6 +11,7 @@ use crate::records::ids::WalletId;
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskListed, TaskPage, TaskQuery};
+use crate::stats::Backlog;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -35,6 +36,14 @@ pub(crate) async fn find(
         is_ended: row.try_get(7)?,
         snapshot: row.try_get::<_, Vec<u8>>(8)?.into(),
     }))
+}
+
+/// The callbacks that wait, and the oldest of the open holds. An index has the former, and the latter are few.
+pub(crate) async fn backlog(on: Arc<Client>) -> Read<Backlog> {
+    let select = "SELECT (SELECT count(*) FROM callbacks WHERE next_at IS NOT NULL),
+                  (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - min(opened_at) FROM holds)";
+    let row = on.query_one(select, &[]).await?;
+    Ok(Backlog::new(row.try_get(0)?, row.try_get(1)?))
 }
 
 /// The channels of open tasks, with the number of tasks on each.

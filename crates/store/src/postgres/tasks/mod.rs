@@ -10,6 +10,6 @@ mod runner;
 mod transactions;
 mod updates;
 
-pub(super) use lookups::{channels, find, list};
+pub(super) use lookups::{backlog, channels, find, list};
 pub(super) use runner::{TASK_CONNECTIONS, Tasks, answer};
 pub(super) use updates::{execute, ms, query, void_claims};

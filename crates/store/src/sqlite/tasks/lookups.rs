@@ -9,6 +9,7 @@ use crate::records::ids::WalletId;
 use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskListed, TaskPage, TaskQuery};
+use crate::stats::Backlog;
 
 pub(crate) fn find(
     on: &Connection,
@@ -38,6 +39,15 @@ pub(crate) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusq
         "SELECT 1 FROM {table} WHERE next_at <= ?1 LIMIT 1"
     ))?
     .exists([now.get()])
+}
+
+/// The callbacks that wait, and the oldest of the open holds. An index has the former, and the latter are few.
+pub(crate) fn backlog(on: &Connection, now: UnixMs) -> rusqlite::Result<Backlog> {
+    let select = "SELECT (SELECT count(*) FROM callbacks WHERE next_at IS NOT NULL),
+                  (SELECT ?1 - min(opened_at) FROM holds)";
+    on.prepare_cached(select)?.query_row([now.get()], |row| {
+        Ok(Backlog::new(row.get(0)?, row.get(1)?))
+    })
 }
 
 /// The channels of open tasks, with the number of tasks on each.

@@ -34,6 +34,8 @@ const CLIENT_GONE: &str = "client_gone";
 pub(crate) struct ClientOutcome {
     status: u16,
     code: Option<&'static str>,
+    /// Whether the call failed for a reason that no upstream has caused.
+    is_own_failure: bool,
 }
 
 impl ClientOutcome {
@@ -42,6 +44,7 @@ impl ClientOutcome {
         Self {
             status: 200,
             code: None,
+            is_own_failure: false,
         }
     }
 
@@ -50,6 +53,7 @@ impl ClientOutcome {
         Self {
             status: failure.status(),
             code: Some(failure.code.as_str()),
+            is_own_failure: !failure.code.is_of_upstream(),
         }
     }
 
@@ -62,6 +66,7 @@ impl ClientOutcome {
         Self {
             status: 499,
             code: Some(CLIENT_GONE),
+            is_own_failure: false,
         }
     }
 }
@@ -254,7 +259,15 @@ impl Record {
     }
 
     /// Ends the record of a call whose hold was released.
-    pub(crate) fn released(self, outcome: &ClientOutcome) -> EndedCall {
+    ///
+    /// If we have refused the answer of a channel, for example because the ledger failed, the row names no channel: the
+    /// error is not the channel's, and nothing was charged for it.
+    pub(crate) fn released(mut self, outcome: &ClientOutcome) -> EndedCall {
+        if outcome.is_own_failure
+            && let Some(channel) = self.row.channel.take()
+        {
+            self.note_attempt(&channel, outcome.code.unwrap_or_default());
+        }
         self.ended(outcome, Some("released"))
     }
 
@@ -320,6 +333,14 @@ impl Record {
         }
     }
 
+    /// Adds a note about an attempt that failed.
+    fn note_attempt(&mut self, channel: &str, code: &str) {
+        self.separate_notes();
+        self.route_notes.push_str(channel);
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(code);
+    }
+
     fn separate_notes(&mut self) {
         if !self.route_notes.is_empty() {
             self.route_notes.push_str(NOTE_SEPARATOR);
@@ -374,12 +395,11 @@ impl AttemptLog for Record {
 
     fn attempt_failed(&mut self, failure: &Failure) {
         self.note_trace(|trace, now_us| trace.attempt_failed(failure.code.as_str(), now_us));
-        self.separate_notes();
-        self.failed_channel = self.row.channel.take();
-        self.route_notes
-            .push_str(self.failed_channel.as_deref().unwrap_or_default());
-        self.route_notes.push_str(": ");
-        self.route_notes.push_str(failure.code.as_str());
+        let channel = self.row.channel.take();
+        let name = channel.as_deref().unwrap_or_default();
+        self.note_attempt(name, failure.code.as_str());
+        // A failure of our own does not count for the channel.
+        self.failed_channel = channel.filter(|_| failure.code.is_of_upstream());
         if let Some(cause) = &failure.cause {
             self.route_notes.push_str(" (");
             self.add_foreign_text(cause);
@@ -426,6 +446,44 @@ mod tests {
             notes_of(&ended),
             ["one: upstream_error (busy, fallback: maker/a to maker/b, two: ok)"]
         );
+    }
+
+    #[test]
+    fn a_failure_of_our_own_does_not_count_for_the_channel() {
+        let own = Failure::unavailable("The service has no memory left for this answer.");
+        let theirs = Failure::upstream_error();
+        for (failure, channel) in [(&own, None), (&theirs, Some("one"))] {
+            let mut record = record();
+            record.row.channel = Some("one".into());
+            record.attempt_failed(failure);
+            let ended = record.released(&ClientOutcome::failed(failure));
+            assert_eq!(ended.row.channel.as_deref(), channel, "{failure}");
+            let note = format!("one: {}", failure.code);
+            assert_eq!(notes_of(&ended), [note], "{failure}");
+        }
+        // The upstream's answer was good, but the ledger could not confirm the hold.
+        let mut answered = record();
+        answered.row.channel = Some("one".into());
+        let ended = answered.released(&ClientOutcome::failed(&own));
+        assert_eq!(ended.row.channel, None);
+        assert_eq!(notes_of(&ended), ["one: service_unavailable"]);
+        // What was charged stays with its channel.
+        let mut cut = record();
+        cut.row.channel = Some("one".into());
+        let settlement = Settlement {
+            charge: Micro::new(1),
+            meter: MeterText::from(&ledger::Meter::default()),
+            cost: None,
+        };
+        let ended = cut.settled(&ClientOutcome::failed(&own), settlement);
+        assert_eq!(ended.row.channel.as_deref(), Some("one"));
+        // A refusal for lack of a route does not clear a channel that has failed before.
+        let mut limited = record();
+        limited.row.channel = Some("one".into());
+        limited.attempt_failed(&theirs);
+        let refusal = Failure::rate_limit_exceeded("The model is at its limit.");
+        let ended = limited.released(&ClientOutcome::failed(&refusal));
+        assert_eq!(ended.row.channel.as_deref(), Some("one"));
     }
 
     #[test]

@@ -118,6 +118,18 @@ impl Code {
         Self::UpstreamTimeout,
     ];
 
+    /// Whether an upstream has caused the failure, and not the client or the gateway.
+    pub const fn is_of_upstream(self) -> bool {
+        matches!(
+            self,
+            Self::UpstreamRejected
+                | Self::ContextLengthExceeded
+                | Self::UpstreamError
+                | Self::UpstreamOverloaded
+                | Self::UpstreamTimeout
+        )
+    }
+
     /// The code in the envelope.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -47,10 +47,8 @@ impl Reads {
             let (connection, health) = (Arc::clone(connection), Arc::clone(health));
             self.runtime.spawn(async move {
                 loop {
-                    let asking =
-                        connection.ask(&async |on: Arc<Client>| on.batch_execute("SELECT 1").await);
-                    let asked = tokio::time::timeout(PROBE_MAX, asking).await;
-                    let asked = asked.unwrap_or(Err(PgError::NoAnswer.into()));
+                    let probe = async |on: Arc<Client>| on.batch_execute("SELECT 1").await;
+                    let asked = connection.ask_within(PROBE_MAX, &probe).await;
                     let changed = health.note(Component::Lookup(number), asked.is_ok());
                     match asked {
                         Err(error) if changed => {
@@ -93,18 +91,42 @@ impl SharedConnection {
     }
 
     /// Runs a query with a time limit. Retries once if the connection was lost, so the query must be safe to run twice.
+    /// A connection that has not answered in time is not used again, because the next query would wait for the rest of
+    /// this one (S9).
     pub(crate) async fn ask<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
+        self.ask_within(self.role.read_max() + SILENCE_MAX, read)
+            .await
+    }
+
+    /// Like [`Self::ask`], with another time limit.
+    async fn ask_within<T, F>(
+        &self,
+        limit: Duration,
+        read: &impl Fn(Arc<Client>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let used = parking_lot::Mutex::new(None);
         let once = async {
-            match self.read(read).await {
+            match self.read(read, &used).await {
                 // The connection may have been lost earlier without being noticed.
-                Err(failed) if failed.kind() == FailureKind::Disconnected => self.read(read).await,
+                Err(failed) if failed.kind() == FailureKind::Disconnected => {
+                    self.read(read, &used).await
+                }
                 answer => answer,
             }
         };
-        let answer = tokio::time::timeout(self.role.read_max() + SILENCE_MAX, once).await;
+        let answer = tokio::time::timeout(limit, once).await;
+        if answer.is_err() {
+            let silent = used.into_inner();
+            if let Some(silent) = silent {
+                self.forget(&silent).await;
+            }
+        }
         match (answer, self.role) {
             (Ok(Err(failed)), Role::Searches { time_max })
                 if failed.kind() == FailureKind::Locked =>
@@ -112,11 +134,7 @@ impl SharedConnection {
                 Err(StoreError::TooSlow { limit: time_max })
             }
             (Ok(answer), _) => Ok(answer?),
-            (Err(_), Role::Searches { time_max }) => {
-                // Drops the connection, so that the next search does not wait for the rest of this one.
-                *self.client.lock().await = None;
-                Err(StoreError::TooSlow { limit: time_max })
-            }
+            (Err(_), Role::Searches { time_max }) => Err(StoreError::TooSlow { limit: time_max }),
             (Err(_), _) => Err(PgError::NoAnswer.into()),
         }
     }
@@ -132,22 +150,33 @@ impl SharedConnection {
         }
     }
 
-    async fn read<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, PgError>
+    /// Runs a query, and keeps the connection that it runs on in `used`.
+    async fn read<T, F>(
+        &self,
+        read: &impl Fn(Arc<Client>) -> F,
+        used: &parking_lot::Mutex<Option<Arc<Client>>>,
+    ) -> Result<T, PgError>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
         let client = self.client().await?;
+        *used.lock() = Some(Arc::clone(&client));
         let answer = read(Arc::clone(&client)).await.map_err(PgError::from);
         if matches!(&answer, Err(failed) if failed.kind() == FailureKind::Disconnected) {
-            let mut open_session = self.client.lock().await;
-            if open_session
-                .as_ref()
-                .is_some_and(|found| Arc::ptr_eq(found, &client))
-            {
-                *open_session = None;
-            }
+            self.forget(&client).await;
         }
         answer
+    }
+
+    /// Gives up a connection, unless another one has taken its place. Queries that run on it may still end.
+    async fn forget(&self, client: &Arc<Client>) {
+        let mut open_session = self.client.lock().await;
+        if open_session
+            .as_ref()
+            .is_some_and(|found| Arc::ptr_eq(found, client))
+        {
+            *open_session = None;
+        }
     }
 
     async fn client(&self) -> Result<Arc<Client>, PgError> {
@@ -160,5 +189,38 @@ impl SharedConnection {
         let made = Arc::new(self.target.connect(self.role).await?);
         *open_session = Some(Arc::clone(&made));
         Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Server;
+
+    /// S9: the rest of a read that has timed out must not delay the next one.
+    #[tokio::test]
+    async fn a_read_that_times_out_gives_up_its_connection() {
+        let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
+            return;
+        };
+        let target = Arc::new(Target::of(&Server::at(url)).unwrap());
+        let time_max = Duration::from_secs(60);
+        for role in [Role::Reads, Role::Tasks, Role::Searches { time_max }] {
+            let connection = SharedConnection::new(&target, role);
+            let served_by = async |on: Arc<Client>| {
+                let row = on.query_one("SELECT pg_backend_pid()", &[]).await?;
+                row.try_get::<_, i32>(0)
+            };
+            let first = connection.ask(&served_by).await.unwrap();
+            assert_eq!(connection.ask(&served_by).await.unwrap(), first, "{role:?}");
+            // The connection exists, so nothing else runs until the time limit.
+            tokio::time::pause();
+            let silent = async |_| std::future::pending().await;
+            let asked: Result<(), _> = connection.ask(&silent).await;
+            tokio::time::resume();
+            assert!(asked.is_err(), "{role:?}");
+            let next = connection.ask(&served_by).await.unwrap();
+            assert_ne!(next, first, "{role:?}");
+        }
     }
 }

@@ -154,9 +154,14 @@ impl Breaker {
     pub fn report(&mut self, outcome: CallOutcome, now: Instant) {
         match outcome {
             CallOutcome::Served => self.served(now),
-            // The `retry-after` of a rate limit applies to one model, so it is not used as a cooldown. If no other
-            // model is served in between, repeated limits open the breaker.
-            CallOutcome::Failed | CallOutcome::RateLimited { .. } => self.failed(now, None),
+            CallOutcome::Failed => self.failed(now, None),
+            // A rate limit applies to one model, and rests its route (docs/decisions/069). The other models of a
+            // healthy channel stay in use. A probe that ends like this does not show that the channel works.
+            CallOutcome::RateLimited { .. } => {
+                if self.open_period.is_some() {
+                    self.failed(now, None);
+                }
+            }
             CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
             CallOutcome::CredentialRefused => {
                 self.enter(OpenCause::CredentialRefused, CREDENTIAL_COOLDOWN, now);

@@ -161,26 +161,34 @@ fn overload_without_a_time_is_a_failure_like_others() {
     ]);
 }
 
-/// A `retry-after` for one model does not affect the other models.
+/// A rate limit applies to one model. Its route rests, and the channel's other models are unaffected.
 #[test]
-fn a_limit_of_one_model_opens_the_channel_only_if_nothing_else_is_served() {
-    let limited = || {
-        Ends(CallOutcome::RateLimited {
-            retry_after: Some(Duration::from_secs(30)),
-        })
+fn limits_of_a_model_do_not_open_its_channel() {
+    let limited = CallOutcome::RateLimited {
+        retry_after: Some(Duration::from_secs(30)),
     };
+    let start = Instant::now();
+    // One model alone, and one of two models with equally many calls.
+    for others in [CallOutcome::Unknown, CallOutcome::Served] {
+        let mut breaker = Breaker::new();
+        for call in 0..60u32 {
+            breaker.report(if call % 2 == 0 { limited } else { others }, start);
+            assert_eq!(breaker.state(start), BreakerState::Closed, "call {call}");
+        }
+    }
+    // Limits neither end a row of failures nor lengthen it.
     play(vec![
-        (0, limited(), Expected::Closed),
-        (0, limited(), Expected::Closed),
-        (0, limited(), Expected::Closed),
-        (0, limited(), Expected::Closed),
-        (1, SERVED, Expected::Closed),
-        (1, limited(), Expected::Closed),
-        (1, limited(), Expected::Closed),
-        (1, limited(), Expected::Closed),
-        (1, limited(), Expected::Closed),
-        (1, limited(), Expected::OpenSince(1)),
-        (6, Nothing, Expected::Probe),
+        (0, FAILED, Expected::Closed),
+        (0, FAILED, Expected::Closed),
+        (0, Ends(limited), Expected::Closed),
+        (0, Ends(limited), Expected::Closed),
+        (0, FAILED, Expected::Closed),
+        (0, FAILED, Expected::Closed),
+        (0, Ends(limited), Expected::Closed),
+        (0, FAILED, Expected::OpenSince(0)),
+        // A probe that meets a limit does not show that the channel works.
+        (5, Attempt, Expected::OpenSince(0)),
+        (6, Ends(limited), Expected::OpenSince(6)),
     ]);
 }
 

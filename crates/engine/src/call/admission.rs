@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use ledger::{Meter, Micro, Rates, Reservation};
 use protocol::{Failure, ToolCalls};
-use store::{Admit, Cost, Durable, HoldId, KeyHead};
+use store::{Admit, Cost, Durable, HoldId, KeyHead, RequestId};
 
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::Metering;
@@ -206,6 +206,11 @@ impl Admission {
 
     pub(crate) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
         self.record.update_record(update);
+    }
+
+    /// The request id of the call, for log lines.
+    pub(crate) fn request_id(&self) -> Option<RequestId> {
+        self.record.request_id()
     }
 
     /// The `traceparent` header that identifies the current attempt to the upstream, if the channel sends it.

@@ -10,6 +10,7 @@ use ledger::Rates;
 use protocol::ByteQueue;
 
 use crate::call::stream::StreamRelay;
+use crate::call::waiting_stream::WaitingStream;
 use crate::failures::Aborted;
 use crate::media::MediaStream;
 
@@ -31,6 +32,8 @@ pub enum AnswerBody {
     Whole(ByteQueue),
     /// A stream that is being relayed. It owns the hold.
     Stream(Box<StreamRelay>),
+    /// A stream that has begun before its upstream. It owns the call.
+    Waiting(Box<WaitingStream>),
     /// The body is read from the media storage.
     Media(Box<MediaStream>),
 }
@@ -41,6 +44,7 @@ impl AnswerBody {
         match self {
             Self::Whole(_) | Self::Media(_) => true,
             Self::Stream(relay) => relay.is_settled(),
+            Self::Waiting(stream) => stream.is_settled(),
         }
     }
 }
@@ -58,6 +62,9 @@ impl Body for AnswerBody {
             Self::Stream(relay) => relay
                 .poll_piece(cx)
                 .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Waiting(stream) => stream
+                .poll_piece(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
             Self::Media(stream) => stream
                 .poll_piece(cx)
                 .map(|piece| piece.map(|piece| piece.map(Frame::data))),
@@ -67,7 +74,7 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(pieces) => pieces.is_empty(),
-            Self::Stream(_) => false,
+            Self::Stream(_) | Self::Waiting(_) => false,
             Self::Media(stream) => stream.bytes_left() == 0,
         }
     }
@@ -77,7 +84,7 @@ impl Body for AnswerBody {
             Self::Whole(pieces) => {
                 SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX))
             }
-            Self::Stream(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Waiting(_) => SizeHint::default(),
             Self::Media(stream) => SizeHint::with_exact(stream.bytes_left()),
         }
     }

@@ -34,6 +34,11 @@ impl OpenRecord {
         &self.progress
     }
 
+    /// The request id of the call; `None` if it has been journaled.
+    pub(crate) fn request_id(&self) -> Option<RequestId> {
+        self.record.as_ref().map(|record| record.request_id())
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.record.is_some()
     }

@@ -8,12 +8,15 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 use store::HoldId;
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
 use upstream::Channel;
 
+use crate::call::early_stream::EarlyStream;
 use crate::engine::Engine;
 
 /// The progress of a call, which determines what happens when the caller leaves.
@@ -29,6 +32,9 @@ pub(crate) struct Progress {
     hold: OnceLock<HoldId>,
     /// How long the upstream of the current route is read for its usage after the caller has left.
     drain_ms: AtomicU64,
+    /// The head of a stream that begins before its upstream, until the future that waits for the call takes it.
+    early: Mutex<Option<Box<EarlyStream>>>,
+    early_waker: AtomicWaker,
 }
 
 impl Progress {
@@ -39,6 +45,8 @@ impl Progress {
             gone: OnceLock::new(),
             hold: OnceLock::new(),
             drain_ms: AtomicU64::new(millis(engine.settings.client_gone_drain)),
+            early: Mutex::new(None),
+            early_waker: AtomicWaker::new(),
         }
     }
 
@@ -65,6 +73,18 @@ impl Progress {
 
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.get().is_some()
+    }
+
+    /// Lets the stream of the call begin before its upstream has answered.
+    pub(crate) fn begin_early(&self, early: EarlyStream) {
+        *self.early.lock() = Some(Box::new(early));
+        self.early_waker.wake();
+    }
+
+    /// The head of a stream that begins early. Wakes the task later if there is none yet.
+    pub(crate) fn poll_early(&self, cx: &Context<'_>) -> Option<Box<EarlyStream>> {
+        self.early_waker.register(cx.waker());
+        self.early.lock().take()
     }
 
     /// Records that another route is tried. Its channel may have its own drain time.
@@ -108,6 +128,12 @@ impl<T: Send + 'static> SpawnedCall<T> {
             call: Some(tokio::spawn(call)),
             progress,
         }
+    }
+}
+
+impl<T: Send + 'static> SpawnedCall<T> {
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 }
 

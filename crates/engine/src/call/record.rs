@@ -234,7 +234,9 @@ impl Record {
     /// Records that the answer begins. `dropped` names the members of the request that could not be converted.
     pub(crate) fn start_answer(&mut self, dropped: Option<&str>) {
         self.row.dropped_params = dropped.map(Into::into);
-        self.row.timings.first_byte_us = Some(self.elapsed_us());
+        // A stream may have begun before its upstream.
+        let now_us = self.elapsed_us();
+        self.row.timings.first_byte_us.get_or_insert(now_us);
     }
 
     /// Marks the attempt in the trace as failed, because the answer broke off after it had begun. The row keeps its

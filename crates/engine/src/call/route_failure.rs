@@ -56,12 +56,14 @@ impl RouteFailure {
         endpoint: Endpoint,
         request: &[Bytes],
         response: UpstreamResponse,
+        request_id: Option<&str>,
     ) -> Self {
         Self::read_refusal(
             route,
             public_model,
             request,
             response,
+            request_id,
             |status, body, names| {
                 if endpoint.is_voice() {
                     voice::read_failure(status, body, names)
@@ -79,8 +81,10 @@ impl RouteFailure {
         route: &Route,
         public_model: &str,
         response: UpstreamResponse,
+        request_id: Option<&str>,
     ) -> Self {
-        Self::read_refusal(route, public_model, &[], response, voice::read_failure).await
+        let read = voice::read_failure;
+        Self::read_refusal(route, public_model, &[], response, request_id, read).await
     }
 
     async fn read_refusal(
@@ -88,6 +92,7 @@ impl RouteFailure {
         public_model: &str,
         request: &[Bytes],
         response: UpstreamResponse,
+        request_id: Option<&str>,
         read_failure: impl Fn(u16, &[u8], Names<'_>) -> Failure,
     ) -> Self {
         let status = response.status;
@@ -109,9 +114,10 @@ impl RouteFailure {
             failure = retry_after_upstream(failure, retry_after.unwrap_or_default());
         }
         let channel = route.channel.name();
-        tracing::debug!(channel, status, "the upstream refused a call");
+        tracing::debug!(request_id, channel, status, "the upstream refused a call");
         if matches!(status, 401 | 403) && native::blames_clock(&text) {
             tracing::error!(
+                request_id,
                 channel,
                 status,
                 "the upstream refuses our signature because the clock of this machine is wrong"
@@ -119,6 +125,7 @@ impl RouteFailure {
         } else if matches!(status, 401 | 403) {
             let model = &*route.model;
             tracing::error!(
+                request_id,
                 channel,
                 model,
                 status,

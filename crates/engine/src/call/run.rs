@@ -1,11 +1,14 @@
 //! Runs a call of any kind: admit, try routes, relay, settle.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::HeaderValue;
 use protocol::native::{self, UnusableAnswer};
 use protocol::{ByteQueue, Failure};
+use store::RequestId;
+use tokio::time::{Instant, timeout_at};
 use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
 use crate::billing::estimate::Estimate;
@@ -14,6 +17,7 @@ use crate::call::answer::{Answer, AnswerBody};
 use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::collect_body;
+use crate::call::early_stream::EarlyStream;
 use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared};
 use crate::call::open_record::OpenRecord;
@@ -26,9 +30,10 @@ use crate::call::send::send;
 use crate::call::started_stream::StartedStream;
 use crate::call::stream::StreamRelay;
 use crate::call::stream_source::StreamSource;
+use crate::call::waiting_stream::RunningCall;
 use crate::call::yield_to_ready::yield_to_ready;
 use crate::caller_urls::Funds;
-use crate::catalog::Route;
+use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 
 mod fallback;
@@ -40,7 +45,7 @@ impl Engine {
         self: &Arc<Self>,
         arrival: Arrival,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
-    ) -> SpawnedCall<Result<Answer, FailedCall>> {
+    ) -> RunningCall {
         let progress = Arc::new(Progress::new(self));
         // The record begins outside the task, because the task may be cancelled before its first poll.
         let record = OpenRecord::begin(Arc::clone(&progress), &arrival);
@@ -49,7 +54,7 @@ impl Engine {
             let (call, record) = Call::begin(arrival, record, prepare)?;
             call.run(record).await
         });
-        SpawnedCall::begin(call, progress)
+        RunningCall::new(SpawnedCall::begin(call, progress))
     }
 }
 
@@ -64,10 +69,20 @@ struct Call<K> {
     of_named_model: Option<Failure>,
     /// The request for the next route, if it is already encoded.
     encoded: Option<Encoded>,
+    /// When a stream begins without content, so that its client gets keep-alives.
+    silent_until: Instant,
+    /// Whether the stream has begun before an upstream has answered.
+    begun: Option<BegunStream>,
     creates_media: bool,
     /// Whether an upstream may have done the work of this call.
     may_have_run: bool,
     progress: Arc<Progress>,
+}
+
+/// A stream whose head has been sent before an upstream has answered.
+struct BegunStream {
+    /// The value of `x-dropped-params` that was sent.
+    dropped: Option<String>,
 }
 
 /// The answer of a route, and the members of its request that could not be converted.
@@ -91,7 +106,10 @@ impl<K: CallKind> Call<K> {
                 for fallback in &mut prepared.fallbacks {
                     fallback.arrange_routes(arrival.key.wallet);
                 }
+                let silence = progress.engine().settings.keep_alive;
                 let call = Box::new(Self {
+                    silent_until: Instant::now() + silence,
+                    begun: None,
                     creates_media: prepared.estimate.metering.creates_media(),
                     may_have_run: false,
                     arrival,
@@ -284,11 +302,16 @@ impl<K: CallKind> Call<K> {
         };
         // A model that thinks for a long time sends nothing. After this time the stream starts without content, so that
         // the client gets keep-alives.
-        let content = tokio::time::timeout(
-            engine.settings.keep_alive,
-            started.read_until_content(route, &mut attempt),
-        );
-        if let Ok(Err(failed)) = content.await {
+        let begins = if self.kind.stream_policy().keep_alive.is_empty() {
+            Instant::now() + engine.settings.keep_alive
+        } else {
+            self.silent_until
+        };
+        let content = started.read_until_content(route, &mut attempt);
+        if self.begun.is_some() {
+            // The client gets keep-alives already.
+            content.await?;
+        } else if let Ok(Err(failed)) = timeout_at(begins, content).await {
             return Err(failed);
         }
         attempt.report(CallOutcome::Served);
@@ -333,26 +356,81 @@ impl<K: CallKind> Call<K> {
     async fn send(
         &mut self,
         route: &Route,
-        admission: &Admission,
+        admission: &mut Admission,
         attempt: &mut Attempt<'_>,
     ) -> Result<(UpstreamResponse, Endpoint, Option<String>), RouteFailure> {
         let model = self.plan.model();
-        let encoded = match &mut self.encoded {
-            Some(encoded) => encoded,
-            none => {
-                let engine = self.progress.engine();
-                let encoded = self.kind.encode_for(engine, model, route, Funds::Held);
-                none.insert(encoded.await.map_err(RouteFailure::stop)?)
-            }
+        // The next route needs its own encoding.
+        let mut encoded = if let Some(encoded) = self.encoded.take() {
+            encoded
+        } else {
+            let engine = self.progress.engine();
+            let encoded = self.kind.encode_for(engine, model, route, Funds::Held);
+            encoded.await.map_err(RouteFailure::stop)?
         };
         yield_to_ready().await;
         let (upstream_endpoint, dropped) = (encoded.call.endpoint, encoded.dropped.take());
+        if self.begun.as_ref().is_some_and(|it| it.dropped != dropped) {
+            let why = "The stream has begun, and no other route drops the same members.";
+            return Err(RouteFailure::stop(Failure::unavailable(why)));
+        }
         encoded.call.traceparent = admission.traceparent(route);
-        let sent = send(route, &model.id, &encoded.call, &self.progress, attempt).await;
-        // The next route needs its own encoding.
-        self.encoded = None;
+        let mut sending = pin!(send(
+            route,
+            &model.id,
+            &encoded.call,
+            &self.progress,
+            attempt
+        ));
+        if !self.kind.is_streamed() || self.begun.is_some() {
+            return Ok((sending.await?, upstream_endpoint, dropped));
+        }
+        let sent = match timeout_at(self.silent_until, sending.as_mut()).await {
+            Ok(sent) => sent,
+            Err(_silent) => {
+                let dropped = dropped.clone();
+                let endpoint = upstream_endpoint;
+                if let Some(early) = early_stream(
+                    &self.kind,
+                    model,
+                    endpoint,
+                    (self.arrival.request_id, admission),
+                    dropped.as_deref(),
+                ) {
+                    self.begun = Some(BegunStream { dropped });
+                    self.progress.begin_early(early);
+                }
+                sending.await
+            }
+        };
         Ok((sent?, upstream_endpoint, dropped))
     }
+}
+
+/// The head of a stream whose upstream has not answered yet. `None` if it cannot begin now: its protocol has no
+/// keep-alives, or the hold is not durable yet (W12).
+fn early_stream<K: CallKind>(
+    kind: &K,
+    model: &Model,
+    endpoint: Endpoint,
+    (request_id, admission): (RequestId, &mut Admission),
+    dropped: Option<&str>,
+) -> Option<EarlyStream> {
+    let policy = kind.stream_policy();
+    if policy.keep_alive.is_empty() || !admission.may_answer_now() {
+        return None;
+    }
+    let translator = kind.stream_translator(model, endpoint).ok()?;
+    admission.update_record(|record| record.start_answer(dropped));
+    Some(EarlyStream {
+        content_type: kind.content_type(None),
+        rates: admission.rates,
+        dropped: dropped.map(ToOwned::to_owned),
+        keep_alive: policy.keep_alive,
+        aborts_on_failure: policy.aborts_on_failure,
+        translator,
+        request_id,
+    })
 }
 
 async fn deliver_whole(

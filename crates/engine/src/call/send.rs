@@ -38,7 +38,14 @@ pub(crate) async fn send(
         attempt.report(outcome);
     }
     // Boxed, because few calls get here.
-    let refusal = RouteFailure::refused(route, public_model, call.endpoint, &call.body, response);
+    let refusal = RouteFailure::refused(
+        route,
+        public_model,
+        call.endpoint,
+        &call.body,
+        response,
+        attempt.request_id(),
+    );
     let failed = Box::pin(refusal).await;
     attempt.report(if failed.may_try_next {
         outcome

@@ -22,7 +22,7 @@ use crate::call::stream_source::{Growth, StreamSource};
 use crate::failures::{Aborted, no_memory_for};
 use crate::memory_budget::MemoryShare;
 
-mod keep_alive;
+pub(in crate::call) mod keep_alive;
 mod settle;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ledger::{Micro, Refusal};
 use protocol::Failure;
 use protocol::voice::MeterReading;
-use store::AdmitError;
+use store::{AdmitError, RequestId};
 use tokio::time::{Instant, timeout};
 
 use super::pricing::{HoldAhead, SessionPricing};
@@ -148,7 +148,9 @@ impl SessionHold {
                         }
                     }
                     AdmitError::Busy | AdmitError::Unavailable => {
-                        tracing::warn!(?error, "a session's step could not be booked");
+                        let request_id = self.admission.request_id();
+                        let request_id = request_id.as_ref().map(RequestId::as_str);
+                        tracing::warn!(request_id, ?error, "a session's step could not be booked");
                         self.is_ledger_down = true;
                     }
                 }

@@ -250,7 +250,10 @@ async fn handshake(
                 incoming.status,
                 incoming.retry_after,
             ));
-            Err(RouteFailure::refused_handshake(route, &model.id, incoming).await)
+            Err(
+                RouteFailure::refused_handshake(route, &model.id, incoming, attempt.request_id())
+                    .await,
+            )
         }
         Err(error) => Err(RouteFailure::lost(route, &error, &mut attempt)),
     }

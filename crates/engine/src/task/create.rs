@@ -95,6 +95,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, FailedCa
         plan: prepared.plan,
         draft: prepared.draft,
         row,
+        request_id: call.arrival.request_id,
     };
     if is_blocking {
         // The creation is answered here. Later failures are shown only by the task, because clients would retry a

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use protocol::video::{Cause, CreationRequest, CreationResult, CreationTarget};
 use protocol::{Code, Failure};
-use store::{End, TaskAccepted, TaskRow, TaskUpstream};
+use store::{End, RequestId, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Sent, UpstreamRequest};
 
 use super::poll_answer::PollAnswer;
@@ -49,6 +49,8 @@ pub(super) struct Sender {
     pub(super) plan: RoutePlan,
     pub(super) draft: Option<Box<str>>,
     pub(super) row: TaskRow,
+    /// The request id of the creation, for log lines.
+    pub(super) request_id: RequestId,
 }
 
 /// The failure of a creation, and how the hold of the task is closed.
@@ -163,7 +165,7 @@ impl Sender {
         traceparent: Option<HeaderValue>,
         within: Duration,
     ) -> Result<AcceptedTask, Unaccepted> {
-        let mut attempt = Attempt::over(route);
+        let mut attempt = Attempt::over(route).of_call(self.request_id);
         let target = CreationTarget {
             model: &route.model,
             draft: self.draft.as_deref(),
@@ -199,12 +201,7 @@ impl Sender {
         };
         match answered {
             Err(CollectError::NoMemory) => Err(Unaccepted::Unknown(no_memory_for("this answer"))),
-            Err(CollectError::TooLarge) => {
-                attempt.report(upstream::CallOutcome::Failed);
-                let channel = route.channel.name();
-                tracing::warn!(channel, bytes_max, "the answer to a creation is too large");
-                Err(Unaccepted::Unknown(Failure::upstream_error()))
-            }
+            Err(CollectError::TooLarge) => Err(too_large(route, &mut attempt, bytes_max)),
             Err(CollectError::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
                 let failure = RouteFailure::lost(route, &error, &mut attempt).failure;
@@ -225,6 +222,7 @@ impl Sender {
                     self.endpoint,
                     &outgoing.body,
                     incoming,
+                    attempt.request_id(),
                 )
                 .await;
                 // A 408 is a timeout, not a decision about the request.
@@ -329,6 +327,18 @@ impl Sender {
         let outcome = self.protocol.video.write_failed(&task, cause, message);
         self.engine.end(&self.row, outcome, end).await;
     }
+}
+
+/// The error for an upstream whose answer to the creation exceeds its limit.
+fn too_large(route: &Route, attempt: &mut Attempt<'_>, bytes_max: usize) -> Unaccepted {
+    attempt.report(upstream::CallOutcome::Failed);
+    tracing::warn!(
+        request_id = attempt.request_id(),
+        channel = route.channel.name(),
+        bytes_max,
+        "the answer to a creation is too large"
+    );
+    Unaccepted::Unknown(Failure::upstream_error())
 }
 
 /// The cause that the task reports for a refusal.

@@ -122,7 +122,7 @@ fn call(key: KeyHead, plan: &Plan) -> TextCall {
 }
 
 async fn read_all(mut body: AnswerBody, plan: &Plan, read: &Read) -> ClientResult {
-    let is_stream = matches!(body, AnswerBody::Stream(_));
+    let is_stream = matches!(body, AnswerBody::Stream(_) | AnswerBody::Waiting(_));
     loop {
         if is_stream && plan.reads_every_ms > 0 {
             sleep(Duration::from_millis(plan.reads_every_ms)).await;

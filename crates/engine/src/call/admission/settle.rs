@@ -214,6 +214,11 @@ impl Admission {
         self.durable.wait().await.map_err(|_lost| unrecorded())
     }
 
+    /// Whether the answer may begin without a wait for the hold.
+    pub(crate) fn may_answer_now(&self) -> bool {
+        self.answers_before_commit() || self.durable.is_done()
+    }
+
     /// Whether the answer is sent before the hold is on disk.
     fn answers_before_commit(&self) -> bool {
         self.engine().settings.commit == Commit::Behind

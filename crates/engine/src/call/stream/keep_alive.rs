@@ -9,11 +9,11 @@ use tokio::time::{Sleep, sleep};
 
 /// A timer that runs while the upstream is silent.
 #[derive(Debug, Default)]
-pub(super) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
+pub(in crate::call) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
 
 impl KeepAliveTimer {
     /// Ready when the upstream has been silent for `silence`. The next poll starts the timer again.
-    pub(super) fn poll(&mut self, silence: Duration, cx: &mut Context<'_>) -> Poll<()> {
+    pub(in crate::call) fn poll(&mut self, silence: Duration, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.0.get_or_insert_with(|| Box::pin(sleep(silence)));
         ready!(timer.as_mut().poll(cx));
         self.0 = None;
@@ -21,7 +21,7 @@ impl KeepAliveTimer {
     }
 
     /// Stops the timer, because the client has received something.
-    pub(super) fn stop(&mut self) {
+    pub(in crate::call) fn stop(&mut self) {
         self.0 = None;
     }
 }

@@ -90,7 +90,12 @@ impl StreamRelay {
             }
             // An error of our own is not the caller's fault, so the settlement books what the answer costs (W6).
             Err(error) => {
-                tracing::warn!(?error, "the hold of a stream could not be extended");
+                let request_id = &*self.request_id;
+                tracing::warn!(
+                    request_id,
+                    ?error,
+                    "the hold of a stream could not be extended"
+                );
                 self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
             }
         }

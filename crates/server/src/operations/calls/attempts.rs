@@ -74,13 +74,13 @@ impl RouteNotes {
     }
 
     /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, its
-    /// row names the channel of the last attempt in the notes.
+    /// row names the channel of the last attempt in the notes. So it does if a stream had begun only with keep-alives.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
         let last = tried.next_back().map(|last| last.channel.as_str());
         row.is_error()
             && row.status != CLIENT_GONE
-            && row.timings.first_byte_us.is_none()
+            && (row.timings.first_byte_us.is_none() || row.outcome.as_deref() == Some("released"))
             && last == row.channel.as_deref()
     }
 }
@@ -176,6 +176,13 @@ mod tests {
             status: 200,
             ..failed.clone()
         };
+        // The stream began with keep-alives, while the routes were being tried.
+        let began_early = JournalRow {
+            timings: broke_off.timings,
+            outcome: Some("released".into()),
+            ..failed.clone()
+        };
+        assert_eq!(RouteNotes::of(&began_early).attempts, both);
         let left = JournalRow {
             status: CLIENT_GONE,
             ..failed

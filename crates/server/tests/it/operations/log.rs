@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::{
-    Channel, GatewayBuilder, Running, TestGateway, UPSTREAM_KEY, ask, eventually, signal,
+    Channel, GatewayBuilder, Request, Running, TestGateway, UPSTREAM_KEY, ask, eventually, signal,
 };
 
 /// Kills the gateway, runs it again until it has logged a line with this text, stops it, and returns the lines of this
@@ -48,6 +48,42 @@ async fn a_log_in_json_has_one_object_on_each_line_and_no_secret() {
         for secret in [UPSTREAM_KEY, &key.secret, "a private question"] {
             assert!(!line.contains(secret), "{line}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_logged_with_the_call() {
+    let video = r#"
+        [[model]]
+        id = "maker/film"
+        kind = "video"
+        routes = [{ channel = "main", model = "sim-video" }]
+        price = { video_second = "0.05" }
+        profile = { base = "video-a" }
+    "#;
+    let film = serde_json::json!({ "model": "maker/film", "prompt": "a boat" });
+    for (upstream_model, path, body) in [
+        ("sim-chat", "/v1/chat/completions", ask("hello")),
+        ("sim-video", "/v1/videos/generations", film),
+    ] {
+        let (gateway, key) = GatewayBuilder::default()
+            .entries(video)
+            .setting("log", "format = \"json\"")
+            .funded()
+            .await;
+        gateway
+            .sim
+            .queue_faults(upstream_model, "status=403", 1)
+            .unwrap();
+        let request = Request::post(path).json(&body).bearer(&key.secret);
+        let answer = gateway.send(&request).await;
+        assert_eq!(answer.status(), 502, "{answer:?}");
+        let line = gateway.logged("the refused credential", |line| {
+            line.contains("refuses our credential")
+        });
+        let line: Value = serde_json::from_str(&line.await).unwrap();
+        let id = answer.header("x-request-id").unwrap();
+        assert_eq!(line["request_id"], id, "{line}");
     }
 }
 

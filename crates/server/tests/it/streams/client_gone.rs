@@ -11,7 +11,7 @@ use crate::harness::{
     TestGateway, ask, cost, eventually, expected_cost, with, within,
 };
 
-fn input_tokens(body: &Value) -> u64 {
+pub(super) fn input_tokens(body: &Value) -> u64 {
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
     head.input.tokens

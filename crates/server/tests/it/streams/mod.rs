@@ -2,5 +2,6 @@
 
 mod chat_stream;
 mod client_gone;
+mod early_streams;
 mod flushing;
 mod whole_answers;

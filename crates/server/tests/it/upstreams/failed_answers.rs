@@ -293,7 +293,7 @@ async fn a_creation_that_may_have_been_done_is_not_to_be_repeated() {
     let speech = json!({ "model": "maker/voice", "text": "Hello", "language": "en" });
     let calls = [
         ("sim-paint", paint("maker/paint"), true),
-        ("sim-voice", post("/v1/tts", &speech), true),
+        ("sim-tts", post("/v1/tts", &speech), true),
         (
             "sim-chat",
             post("/v1/chat/completions", &ask("hello")),

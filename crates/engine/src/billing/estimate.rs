@@ -393,7 +393,7 @@ mod tests {
                 .extend(more.as_object().unwrap().clone());
             let head = read_head(Dialect::Messages, &Bytes::from(body.to_string())).unwrap();
             let estimate = Estimate::text(&head, &profile, true, 20);
-            let ask = estimate.reservation(&serde_json::from_str(CARD).unwrap());
+            let ask = estimate.reservation(&serde_json::from_str(CARD).unwrap(), Micro::ZERO);
             let ask = ask.unwrap();
             ask.hold.get() + ask.exposure.get()
         };

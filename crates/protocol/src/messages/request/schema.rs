@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::json::typed;
-use crate::json::write::{self, Object};
+use crate::json::write;
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError};
 
 /// String formats that are accepted.
@@ -25,53 +25,105 @@ const FORMATS: [&str; 10] = [
 
 /// Writes the schema, reduced to the accepted keywords.
 pub(super) fn write_subset(schema: &str, out: &mut Vec<u8>) {
-    match Cursor::new(schema).value() {
-        Ok(value) => write_schema(value, out),
-        Err(_) => write::raw(out, schema),
+    let begin = out.len();
+    if write_schema(&mut Cursor::new(schema), out).is_err() {
+        out.truncate(begin);
+        write::raw(out, schema);
     }
 }
 
-type Members<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
+enum Value<'a> {
+    Raw(Raw<'a>),
+    /// Schemas, already reduced. Each is read only once, however deep it is nested.
+    Reduced(Vec<u8>),
+}
 
-fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
-    let Some(members) = members(schema) else {
-        return write::raw(out, schema.text());
-    };
+impl Value<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Raw(value) => write::raw(out, value.text()),
+            Self::Reduced(schemas) => out.extend_from_slice(schemas),
+        }
+    }
+
+    /// The value for the description, without white space.
+    fn compact(&self) -> Cow<'_, str> {
+        match self {
+            Self::Raw(value) => typed::compact(value.text()).into(),
+            Self::Reduced(schemas) => String::from_utf8_lossy(schemas),
+        }
+    }
+
+    fn raw(&self) -> Option<Raw<'_>> {
+        match self {
+            Self::Raw(value) => Some(*value),
+            Self::Reduced(_) => None,
+        }
+    }
+}
+
+fn write_schema(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        write::raw(out, cursor.value()?.text());
+        return Ok(());
+    }
+    let mut members = Vec::new();
+    cursor.object(|cursor, name| {
+        let name = name.decode_lossy();
+        let value = read_value(cursor, &name)?;
+        members.push((name, value));
+        Ok::<(), SyntaxError>(())
+    })?;
+    write_members(&members, out);
+    Ok(())
+}
+
+fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Value<'a>, SyntaxError> {
+    let mut schemas = Vec::new();
+    match (name, cursor.shape()?) {
+        ("properties" | "$defs" | "definitions", Shape::Object) => write_map(cursor, &mut schemas)?,
+        ("anyOf" | "allOf" | "oneOf", Shape::Array) => write_list(cursor, &mut schemas)?,
+        ("items", Shape::Object) => write_schema(cursor, &mut schemas)?,
+        _ => return Ok(Value::Raw(cursor.value()?)),
+    }
+    Ok(Value::Reduced(schemas))
+}
+
+fn write_members(members: &[(Cow<'_, str>, Value<'_>)], out: &mut Vec<u8>) {
     let is_object = members.iter().any(|(name, value)| match name.as_ref() {
-        "type" => means_object(*value),
+        "type" => value.raw().is_some_and(means_object),
         "properties" => true,
         _ => false,
     });
+    let has_choice = members.iter().any(|(name, _)| name == "anyOf");
     let mut description: Option<String> = None;
     let mut left: Vec<String> = Vec::new();
     write::object(out, |it| {
-        for (name, value) in &members {
+        for (name, value) in members {
+            let satisfies = |test: fn(Raw<'_>) -> bool| value.raw().is_some_and(test);
             match name.as_ref() {
-                "type" | "required" | "enum" | "const" | "$ref" | "title" => {
-                    it.raw(name, value.text());
+                "type" | "required" | "enum" | "const" | "$ref" | "title" | "properties"
+                | "$defs" | "definitions" | "items" | "anyOf" | "allOf" => {
+                    it.value(name, |out| value.write(out));
                 }
-                "properties" | "$defs" | "definitions" => write_map(it, name, *value),
-                "items" => {
-                    it.value(name, |out| write_schema(*value, out));
+                "oneOf" if !has_choice => {
+                    it.value("anyOf", |out| value.write(out));
                 }
-                "anyOf" | "allOf" => write_list(it, name, *value),
-                "oneOf" if !members.iter().any(|(name, _)| name == "anyOf") => {
-                    write_list(it, "anyOf", *value);
+                "format" if satisfies(is_known_format) => {
+                    it.value(name, |out| value.write(out));
                 }
-                "format" if is_one_of(*value, &FORMATS) => {
-                    it.raw(name, value.text());
-                }
-                "minItems" if is_small(*value) => {
-                    it.raw(name, value.text());
+                "minItems" if satisfies(is_small) => {
+                    it.value(name, |out| value.write(out));
                 }
                 "description" => {
-                    let text = value.string().map(|text| text.decode_lossy().into_owned());
+                    let text = value.raw().and_then(|value| value.string());
+                    let text = text.map(|text| text.decode_lossy().into_owned());
                     description = text.or(description.take());
                 }
                 // The model needs none of these. In an object, `additionalProperties` is always set to false.
                 "$schema" | "$id" | "$comment" => {}
                 "additionalProperties" if is_object => {}
-                _ => left.push(format!("{name}: {}", typed::compact(value.text()))),
+                _ => left.push(format!("{name}: {}", value.compact())),
             }
         }
         if is_object {
@@ -96,51 +148,33 @@ fn describe(description: Option<&str>, left: &[String]) -> Option<String> {
 }
 
 /// Writes schemas by name.
-fn write_map(it: &mut Object<'_>, name: &str, map: Raw<'_>) {
-    let Some(members) = members(map) else {
-        it.raw(name, map.text());
-        return;
-    };
-    it.value(name, |out| {
+fn write_map(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), SyntaxError> {
+    let begin = out.len();
+    cursor.object(|cursor, name| {
+        out.push(if out.len() == begin { b'{' } else { b',' });
+        crate::json::write_string(out, &name.decode_lossy());
+        out.push(b':');
+        write_schema(cursor, out)
+    })?;
+    if out.len() == begin {
         out.push(b'{');
-        for (number, (name, schema)) in members.iter().enumerate() {
-            if number > 0 {
-                out.push(b',');
-            }
-            crate::json::write_string(out, name);
-            out.push(b':');
-            write_schema(*schema, out);
-        }
-        out.push(b'}');
-    });
+    }
+    out.push(b'}');
+    Ok(())
 }
 
 /// Writes a list of schemas.
-fn write_list(it: &mut Object<'_>, name: &str, list: Raw<'_>) {
-    if list.shape() != Shape::Array {
-        it.raw(name, list.text());
-        return;
+fn write_list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), SyntaxError> {
+    let begin = out.len();
+    cursor.array(|cursor| {
+        out.push(if out.len() == begin { b'[' } else { b',' });
+        write_schema(cursor, out)
+    })?;
+    if out.len() == begin {
+        out.push(b'[');
     }
-    it.array(name, |it| {
-        let read = Cursor::new(list.text()).array(|cursor| {
-            let schema = cursor.value()?;
-            it.value(|out| write_schema(schema, out));
-            Ok::<(), SyntaxError>(())
-        });
-        debug_assert!(read.is_ok(), "the list has been read before");
-    });
-}
-
-fn members(schema: Raw<'_>) -> Option<Members<'_>> {
-    if schema.shape() != Shape::Object {
-        return None;
-    }
-    let mut members = Vec::new();
-    let read = Cursor::new(schema.text()).object(|cursor, name| {
-        members.push((name.decode_lossy(), cursor.value()?));
-        Ok::<(), SyntaxError>(())
-    });
-    read.ok().map(|()| members)
+    out.push(b']');
+    Ok(())
 }
 
 fn means_object(kind: Raw<'_>) -> bool {
@@ -158,9 +192,9 @@ fn means_object(kind: Raw<'_>) -> bool {
     read.is_ok() && found
 }
 
-fn is_one_of(value: Raw<'_>, known: &[&str]) -> bool {
+fn is_known_format(value: Raw<'_>) -> bool {
     let text = value.string();
-    text.is_some_and(|text| known.iter().any(|known| text.is(known)))
+    text.is_some_and(|text| FORMATS.iter().any(|known| text.is(known)))
 }
 
 fn is_small(value: Raw<'_>) -> bool {
@@ -205,5 +239,28 @@ mod tests {
             assert_eq!(subset(schema), expected);
             assert_eq!(subset(expected), expected, "again");
         }
+    }
+
+    #[test]
+    fn nested_schemas_are_reduced_like_any_other() {
+        let (mut schema, mut expected) = (
+            r#"{"type":"string","pattern":"^a$"}"#.to_owned(),
+            r#"{"type":"string","description":"{pattern: \"^a$\"}"}"#.to_owned(),
+        );
+        for _ in 0..10 {
+            schema = format!(r#"{{"properties":{{"a":{{"items":{{"anyOf":[{schema}]}}}}}}}}"#);
+            expected = format!(
+                r#"{{"properties":{{"a":{{"items":{{"anyOf":[{expected}]}}}}}},"additionalProperties":false}}"#
+            );
+        }
+        assert_eq!(subset(&schema), expected);
+    }
+
+    #[test]
+    fn what_is_empty_stays_empty() {
+        let schema = r#"{"properties":{},"$defs":{},"allOf":[],"items":{}}"#;
+        let expected =
+            r#"{"properties":{},"$defs":{},"allOf":[],"items":{},"additionalProperties":false}"#;
+        assert_eq!(subset(schema), expected);
     }
 }

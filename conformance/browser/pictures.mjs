@@ -49,7 +49,7 @@ await take('request');
 
 await open('channels?add=1');
 const dialog = page.getByRole('dialog');
-await dialog.getByLabel('Vendor').selectOption('sim');
+await dialog.getByLabel(/^Vendor/).selectOption('sim');
 await dialog.getByRole('button', { name: 'See its models' }).click();
 await dialog.getByRole('checkbox', { name: 'sim-chat' }).check();
 await dialog.getByRole('button', { name: 'Try a call' }).click();

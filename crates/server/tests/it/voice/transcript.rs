@@ -281,17 +281,18 @@ async fn uploads_of_a_wallet_leave_room_on_the_disk() {
 
     let begin =
         b"--b0\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n";
-    let mut stalled = Connection::open(gateway.address()).await;
     let head = Request::post("/v1/stt")
         .header("content-type", "multipart/form-data; boundary=b0")
         .header("content-length", "3000000")
         .bearer(&key.secret);
-    stalled.write(&head.head()).await;
-    stalled.write(begin).await;
-    stalled.write(&vec![0; 2_500_000]).await;
-    let refused = eventually("the wallet's limit", async || {
+    // Whichever upload is read later is refused. If that is the stalled one, both are tried again.
+    let (stalled, refused) = eventually("the wallet's limit", async || {
+        let mut stalled = Connection::open(gateway.address()).await;
+        stalled.write(&head.head()).await;
+        stalled.write(begin).await;
+        stalled.write(&vec![0; 2_500_000]).await;
         let answer = gateway.send(&upload(&sibling)).await;
-        (answer.status() == 429).then_some(answer)
+        (answer.status() == 429).then_some((stalled, answer))
     })
     .await;
     let code = "concurrency_limit_exceeded".to_owned();

@@ -388,15 +388,23 @@ impl<K: CallKind> Call<K> {
         let sent = match timeout_at(self.silent_until, sending.as_mut()).await {
             Ok(sent) => sent,
             Err(_silent) => {
+                // The head does not leave before the hold is durable (W12).
+                let is_durable = tokio::select! {
+                    biased;
+                    sent = sending.as_mut() => return Ok((sent?, upstream_endpoint, dropped)),
+                    waited = admission.wait_until_durable() => waited.is_ok(),
+                };
                 let dropped = dropped.clone();
                 let endpoint = upstream_endpoint;
-                if let Some(early) = early_stream(
-                    &self.kind,
-                    model,
-                    endpoint,
-                    (self.arrival.request_id, admission),
-                    dropped.as_deref(),
-                ) {
+                if is_durable
+                    && let Some(early) = early_stream(
+                        &self.kind,
+                        model,
+                        endpoint,
+                        (self.arrival.request_id, admission),
+                        dropped.as_deref(),
+                    )
+                {
                     self.begun = Some(BegunStream { dropped });
                     self.progress.begin_early(early);
                 }
@@ -407,8 +415,7 @@ impl<K: CallKind> Call<K> {
     }
 }
 
-/// The head of a stream whose upstream has not answered yet. `None` if it cannot begin now: its protocol has no
-/// keep-alives, or the hold is not durable yet (W12).
+/// The head of a stream whose upstream has not answered yet. `None` if its protocol has no keep-alives.
 fn early_stream<K: CallKind>(
     kind: &K,
     model: &Model,
@@ -417,7 +424,7 @@ fn early_stream<K: CallKind>(
     dropped: Option<&str>,
 ) -> Option<EarlyStream> {
     let policy = kind.stream_policy();
-    if policy.keep_alive.is_empty() || !admission.may_answer_now() {
+    if policy.keep_alive.is_empty() {
         return None;
     }
     let translator = kind.stream_translator(model, endpoint).ok()?;

@@ -199,7 +199,7 @@ impl Admission {
     }
 
     /// Waits until the hold is on disk, if the settings ask for that.
-    async fn wait_until_durable(&self) -> Result<(), Failure> {
+    pub(crate) async fn wait_until_durable(&self) -> Result<(), Failure> {
         if self.answers_before_commit() || self.durable.is_confirmed().await {
             return Ok(());
         }
@@ -212,11 +212,6 @@ impl Admission {
             return Ok(());
         }
         self.durable.wait().await.map_err(|_lost| unrecorded())
-    }
-
-    /// Whether the answer may begin without a wait for the hold.
-    pub(crate) fn may_answer_now(&self) -> bool {
-        self.answers_before_commit() || self.durable.is_done()
     }
 
     /// Whether the answer is sent before the hold is on disk.

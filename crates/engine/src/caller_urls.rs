@@ -143,8 +143,8 @@ impl Engine {
         }
         let mut places = HashMap::new();
         for picture in &named {
-            let place = || picture.path.clone();
-            places.entry(picture.url.clone()).or_insert_with(place);
+            let path = || picture.path.clone();
+            note_place(&mut places, &picture.url, path);
         }
         let pictures = self.fetch_pictures(key, funds, places).await?;
         let fetched = named.iter().filter_map(|named| {
@@ -165,7 +165,7 @@ impl Engine {
         &self,
         key: &KeyHead,
         funds: Funds,
-        places: HashMap<String, String>,
+        places: HashMap<String, Places>,
     ) -> Result<HashMap<String, Picture>, Failure> {
         if places.is_empty() {
             return Ok(HashMap::new());
@@ -199,18 +199,34 @@ impl Engine {
     }
 }
 
-/// The pictures to fetch, by URL, and where the request has each first.
+/// Where a request has a picture.
+struct Places {
+    /// The path of the first place.
+    first: String,
+    /// The number of places. Each gets a copy of the picture.
+    count: usize,
+}
+
+fn note_place(places: &mut HashMap<String, Places>, url: &str, path: impl FnOnce() -> String) {
+    if let Some(known) = places.get_mut(url) {
+        known.count += 1;
+    } else {
+        let first = path();
+        places.insert(url.to_owned(), Places { first, count: 1 });
+    }
+}
+
+/// The pictures to fetch, by URL, and where the request has each.
 fn places_of(
     request: &mut Request,
     must_be_inline: impl Fn(&str) -> bool,
-) -> HashMap<String, String> {
+) -> HashMap<String, Places> {
     let mut places = HashMap::new();
     for (path, image) in request.images_mut() {
         if let ImageSource::Url(url) = &image.source
             && must_be_inline(url)
         {
-            let place = || path.to_string();
-            places.entry(url.clone()).or_insert_with(place);
+            note_place(&mut places, url, || path.to_string());
         }
     }
     places
@@ -227,7 +243,7 @@ impl CallerUrls {
     }
 
     /// Refuses a request with more pictures than are fetched for one request.
-    fn check_count(&self, places: &HashMap<String, String>) -> Result<(), Failure> {
+    fn check_count(&self, places: &HashMap<String, Places>) -> Result<(), Failure> {
         if places.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
                 "At most {} images can be fetched by URL for this model; send the others inline.",
@@ -263,13 +279,14 @@ impl CallerUrls {
     /// Fetches all pictures concurrently. The first failure cancels the others.
     async fn fetch_all(
         &self,
-        places: HashMap<String, String>,
+        places: HashMap<String, Places>,
         memory: &MemoryBudget,
     ) -> Result<HashMap<String, Picture>, Failure> {
         let left = Arc::new(AtomicU64::new(self.bounds.total_bytes_max));
         let mut fetches = JoinSet::new();
-        for (url, path) in places {
+        for (url, Places { first, count }) in places {
             let fetch = Fetch {
+                copies: count,
                 guarded: Arc::clone(&self.guarded),
                 memory: memory.clone(),
                 bounds: self.bounds,
@@ -277,7 +294,7 @@ impl CallerUrls {
             };
             fetches.spawn(async move {
                 let picture = fetch.run(&url).await;
-                (url, path, picture)
+                (url, first, picture)
             });
         }
         let mut pictures = HashMap::new();
@@ -293,6 +310,8 @@ struct Fetch {
     guarded: Arc<Guarded>,
     memory: MemoryBudget,
     bounds: ImageFetchLimits,
+    /// The number of places that get the picture. It counts and takes memory once for each.
+    copies: usize,
     /// The number of bytes that the pictures of the request may still take.
     left: Arc<AtomicU64>,
 }
@@ -312,8 +331,9 @@ impl Fetch {
             let piece = piece?;
             self.take(piece.len())?;
             bytes += piece.len();
+            let memory = memory_of(bytes).saturating_mul(self.copies);
             share
-                .try_grow(memory_of(bytes) - share.bytes())
+                .try_grow(memory.saturating_sub(share.bytes()))
                 .map_err(FetchFailure::NoMemory)?;
             let missing = mime::DETECTION_BYTES - head.len();
             head.extend(piece.iter().take(missing));
@@ -332,6 +352,7 @@ impl Fetch {
     }
 
     fn take(&self, bytes: usize) -> Result<(), FetchFailure> {
+        let bytes = bytes.saturating_mul(self.copies);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let taken = self
             .left

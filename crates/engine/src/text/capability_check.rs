@@ -74,8 +74,8 @@ fn is_native(model: &Model) -> bool {
     matches!(model.profile.base, None | Some(BuiltInProfile::NativeImage))
 }
 
-/// Refuses built-in tools that the model has no price for, and tools that nobody knows the price of. Converted text requests need no such check, because the
-/// conversion drops built-in tools.
+/// Refuses built-in tools that the model has no price for, and tools that the gateway does not know. Converted text
+/// requests need no such check, because the conversion drops built-in tools.
 pub(crate) fn refuse_unpriced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
     if offered.has_unknown() {
         let id = &model.id;

@@ -362,6 +362,10 @@ async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
             let answer = ask_about(&key, path).await;
             assert_eq!(answer.status(), status, "{}", answer.text());
         }
+        // Each place gets a copy, so each takes memory.
+        let body = ask(Dialect::Chat, &vec![pictures.url("/pixel"); 120]);
+        let call = Dialect::Chat.call(&key.secret, "maker/seer", body, false);
+        assert_eq!(gateway.send(&call).await.status(), refusal);
         // Nothing is fetched for a wallet without credits: the server of this picture never answers.
         gateway.wallet("poor", &["--balance", "0"]).await;
         let poor = gateway.key("poor", &[]).await;

@@ -125,8 +125,8 @@ impl Engine {
         Ok(pictures.drain().map(|(_, picture)| picture.share).collect())
     }
 
-    /// Does the same for a request that is sent in the caller's dialect: only the places of the URLs change. `None` if
-    /// there is nothing to fetch.
+    /// Like `inline_pictures`, for a request that is sent in the caller's dialect: only the places of the URLs change.
+    /// `None` if there is nothing to fetch.
     pub(crate) async fn inline_pictures_of_body(
         &self,
         key: &KeyHead,
@@ -216,7 +216,7 @@ fn note_place(places: &mut HashMap<String, Places>, url: &str, path: impl FnOnce
     }
 }
 
-/// The pictures to fetch, by URL, and where the request has each.
+/// Collects the pictures to fetch by URL, with their places in the request.
 fn places_of(
     request: &mut Request,
     must_be_inline: impl Fn(&str) -> bool,
@@ -233,8 +233,8 @@ fn places_of(
 }
 
 impl CallerUrls {
-    /// Looks up names apart from the other users of `guarded`, so that a caller whose name servers do not answer delays
-    /// no callback and no copy.
+    /// Uses a separate limit for DNS lookups, so that unresponsive name servers of a caller delay no callback and no
+    /// media copy.
     pub(crate) fn new(guarded: &Guarded, bounds: ImageFetchLimits) -> Self {
         Self {
             guarded: Arc::new(guarded.with_own_lookups()),
@@ -310,7 +310,7 @@ struct Fetch {
     guarded: Arc<Guarded>,
     memory: MemoryBudget,
     bounds: ImageFetchLimits,
-    /// The number of places that get the picture. It counts and takes memory once for each.
+    /// The number of places that get the picture. Each copy counts and takes memory.
     copies: usize,
     /// The number of bytes that the pictures of the request may still take.
     left: Arc<AtomicU64>,

@@ -301,8 +301,8 @@ impl Model {
         self.routes.iter().any(is_live)
     }
 
-    /// The failure to return while all routes that could serve a call are unavailable because their upstreams refuse
-    /// our credential. The model exists and will be tried again. `None` if there is no such route.
+    /// The failure while all routes that could serve a call are out of use, because their upstreams refuse our
+    /// credentials. The client may retry. `None` if no upstream refuses a credential.
     pub(crate) fn unavailable(&self, carries: impl Fn(&Route) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let carrying = self.routes.iter().filter(|route| carries(route));

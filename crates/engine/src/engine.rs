@@ -28,7 +28,7 @@ use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
 use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
-/// One part in this many of the memory for bodies is reserved for small bodies.
+/// The memory for bodies divided by this is reserved for small bodies.
 const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// The engine of one node.
@@ -57,7 +57,7 @@ pub struct Engine {
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) caller_urls: CallerUrls,
     pub(crate) metrics: Metrics,
-    /// What waited in the database when it was last read for the metrics.
+    /// The backlog in the database when it was last read for the metrics.
     pub(crate) backlog: Mutex<Backlog>,
     /// `None` if there is no collector.
     pub(crate) telemetry: Option<Telemetry>,
@@ -96,7 +96,7 @@ impl Engine {
             catalog: ArcSwap::default(),
             keyring,
             caller_urls: CallerUrls::new(&guarded, settings.pictures),
-            // However large answers about tasks are, they leave room for requests of callers.
+            // Answers about tasks always leave room for requests of callers.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
             budget,
             guarded,
@@ -175,8 +175,8 @@ impl Engine {
         self.shutdown.begin();
     }
 
-    /// Waits until all background tasks have ended, such as calls that outlive their callers, and flushes the ledger.
-    /// Those that take longer than `within` are told to end.
+    /// Waits until all background tasks have ended, such as calls that outlive their callers, and then flushes the
+    /// ledger. After `within`, tells the remaining tasks to end.
     pub async fn finish(&self, within: Duration) {
         self.stopping.cancel();
         self.tasks.close();

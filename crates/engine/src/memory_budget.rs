@@ -49,7 +49,7 @@ impl MemoryBudget {
         Self::of(bytes, None, LimitOwner::Node)
     }
 
-    /// Creates a budget of one wallet that is a part of no other.
+    /// Creates a budget of one wallet that is not part of another budget.
     pub(crate) fn of_caller(bytes: usize) -> Self {
         Self::of(bytes, None, LimitOwner::Caller)
     }

@@ -200,7 +200,7 @@ pub(crate) fn endpoints(model: &Model, aliases: bool) -> Vec<&'static str> {
     paths
 }
 
-/// The path without its version. The tests for leaks take `/v1/` in an answer for a part of an upstream's URL
+/// The path without its version, because the tests for leaks treat `/v1/` in an answer as part of an upstream's URL
 /// (`server/tests/it/secrecy/leaks.rs`).
 fn without_version(path: &'static str) -> &'static str {
     let below = path

@@ -21,8 +21,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The smallest reservation that is enough for either of the two: its hold is the larger hold, and hold plus
-    /// exposure is the larger worst case.
+    /// The smallest reservation that covers `self` as well as `other`: the larger hold, and the larger worst case (hold
+    /// plus exposure).
     #[must_use]
     pub fn covering_both(&self, other: &Self) -> Self {
         let hold = self.hold.max(other.hold);
@@ -102,7 +102,7 @@ impl Reservation {
         to_i128(self.hold) + to_i128(self.exposure)
     }
 
-    /// The reservation extended by `more`. What is added to the hold is taken off the exposure.
+    /// The reservation extended by `more`. The exposure shrinks by the amount that is added to the hold.
     pub fn extended(&self, more: &Self) -> Option<Self> {
         let exposed = self.exposure.checked_add(more.exposure)?;
         Some(Self {
@@ -124,7 +124,7 @@ impl Rates {
     }
 }
 
-/// Admits a request. Wallet, key, spending limit, rates and concurrency are decided together.
+/// Admits a request if the wallet, the key, its spending limit, its rates and its concurrency all allow it.
 ///
 /// Even if every open call costs its maximum, the wallet falls at most `debt_limit` below its credit line. A refusal
 /// changes nothing. The returned rates include this request.
@@ -186,11 +186,11 @@ pub(crate) fn check_usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<()
     Ok(())
 }
 
-/// Grows an open hold by `more`, if the wallet, the debt limit and the spending limit cover it, and returns the new
-/// reservation.
+/// Grows an open hold by `more` if the wallet, the debt limit and the spending limit cover it. Returns the new
+/// reservation. A refusal changes nothing.
 ///
-/// Nothing else is checked. A disabled wallet or key stops only admission. The tokens of output that is already being
-/// generated are taken from the bucket even if that leaves it in debt. A refusal changes nothing.
+/// Nothing else is checked, because a disabled wallet or key stops only admission. The tokens are taken even if the
+/// bucket has too few, because the upstream is already generating the output.
 pub fn extend(
     wallet: &mut Wallet,
     key: &mut Key,

@@ -22,8 +22,8 @@ impl Balance {
         }
     }
 
-    /// The amount that the key can spend: nothing if the wallet is disabled, otherwise what is left
-    /// of the wallet or of the key's limit, whichever is less.
+    /// The amount that the key can spend: what is left of the wallet or of the key's limit, whichever is less. A
+    /// disabled wallet has nothing to spend.
     pub fn available(&self) -> Micro {
         if self.wallet.status == WalletStatus::Disabled {
             return Micro::ZERO;

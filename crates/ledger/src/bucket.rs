@@ -1,7 +1,7 @@
 //! A token bucket whose whole state is one timestamp.
 //!
 //! A bucket of N holds N tokens and is refilled with N per minute. Its state is the time at which it will be full
-//! again. If that is half a minute ahead, half of the bucket is used. So the used fraction stays the same when the
+//! again. If that time is half a minute ahead, half of the bucket is used. So the used fraction stays the same when the
 //! limit changes, and no job has to refill buckets.
 
 use crate::time::UnixMs;
@@ -35,12 +35,11 @@ pub enum Wait {
 const MINUTE_NS: i128 = 60_000_000_000;
 const MS_NS: i128 = 1_000_000;
 
-/// How far ahead a correction may push a bucket. It limits the damage of an absurd usage report: the key is blocked for
-/// an hour at most.
+/// The furthest that the state can lie in the future: an absurd usage report blocks a key for an hour at most.
 const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
 
-/// A state further ahead than this was written before the clock was set back, and is ignored. This
-/// limit is twice the one above, so that requests that arrive slightly out of order never erase a debt.
+/// A state further ahead than this is ignored, because it was written before the clock was set back. The limit is twice
+/// [`AHEAD_NS_MAX`], so that a request with a slightly earlier time never erases a debt.
 const CREDIBLE_NS_MAX: i128 = 2 * AHEAD_NS_MAX;
 
 impl Bucket {
@@ -118,13 +117,12 @@ impl Bucket {
         }
     }
 
-    /// The used part of the bucket, in tokens times nanoseconds per minute.
+    /// The used tokens, multiplied by [`MINUTE_NS`].
     ///
     /// The stored time was rounded up to a whole nanosecond, so the product is too large by less than `limit`. The
-    /// exact value is a multiple of [`MS_NS`], because time passes in whole milliseconds. If `limit` is at most
-    /// `MS_NS`, the error is smaller than that step. Rounding down to a step removes it, and errors do not accumulate
-    /// over calls. With a larger limit the error can exceed a step. Then the product is rounded down to whole tokens
-    /// only where it is just above them, so that a burst of N is exactly N for every N.
+    /// exact product is a multiple of [`MS_NS`], because time passes in whole milliseconds. If `limit` is at most
+    /// `MS_NS`, rounding down to such a multiple removes the error. With a larger limit, a product just above whole
+    /// tokens is rounded down to them. So errors do not accumulate, and a burst of N is exactly N.
     fn used(self, limit: u32, now: UnixMs) -> i128 {
         let limit = i128::from(limit);
         let used = self.ahead(now) * limit;

@@ -9,8 +9,8 @@ use crate::wallet::{Delta, Wallet, add_amount, subtract_amount};
 /// Closes a hold with a charge. The charge may exceed the hold, because delivered output is booked
 /// in full.
 ///
-/// `tokens` is the actual usage, if known; the tokens-per-minute bucket is corrected to it. An
-/// error changes nothing.
+/// `tokens` is the actual usage, if known. It replaces the estimate in the tokens-per-minute bucket. An error changes
+/// nothing.
 pub fn settle(
     wallet: &mut Wallet,
     key: &mut Key,

@@ -5,10 +5,10 @@ use std::fmt;
 /// The reason why a text is not a valid decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// The text is not an optional minus sign and digits with at most one point between them.
+    /// The text is not a number: an optional minus sign, then digits with at most one point between them.
     #[error("is not a decimal number such as \"1.25\"")]
     Malformed,
-    /// There are more digits after the point than the unit has, and digits are never rounded away.
+    /// The number has more digits after the point than the unit. It is not rounded.
     #[error("has more than {0} digits after the point")]
     TooFine(usize),
     /// The number does not fit the type.

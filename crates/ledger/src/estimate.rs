@@ -40,8 +40,8 @@ pub fn bound_meter(bound: &TextBound, reserve_tokens: u64) -> Meter {
 /// input and of output. The input count may be a fifth too low, so the long-context prices of every
 /// threshold below 5/4 of the count are included.
 ///
-/// No usage within the bound costs more, whichever classes its tokens belong to. The tiers are
-/// those of `bound`; if the upstream chooses the tier, put [`PriceCard::dearest_tier`] there.
+/// No usage within the bound costs more, whichever classes its tokens belong to. The tiers are those of `bound`. If the
+/// upstream chooses the tier, the caller must put [`PriceCard::dearest_tier`] into `bound`.
 pub fn hold_of(card: &PriceCard, bound: &Meter) -> Result<Micro, PriceError> {
     card.price_with(&card.dearest_tokens(bound.input_total()), bound)
 }

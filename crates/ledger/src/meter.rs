@@ -8,9 +8,9 @@ use crate::price::PriceKey;
 
 /// The quantities of one call, one member for each price key.
 ///
-/// The classes are disjoint: a cached token counts in `cached_input` and not in `input`; reasoning
-/// counts in `output`. A meter contains only what is billed. A call that is settled by the
-/// upstream's cost does not list its images or seconds as well.
+/// The classes are disjoint: a cached token counts in `cached_input` and not in `input`; reasoning counts in `output`.
+/// A meter contains only billed quantities. If a call is billed by the upstream's cost, its images and seconds are left
+/// out.
 ///
 /// The meter is stored with each settled entry, so that pricing the entry again always gives the
 /// same amount. Members that are zero are omitted, and unknown members are an error.

@@ -7,8 +7,7 @@
 
 use crate::time::UnixMs;
 
-/// Requests may be decided slightly out of order, so a time that is earlier by less than this is
-/// not a jump.
+/// A time that is earlier by at most this is not a jump, because requests may be decided slightly out of order.
 const DISORDER_MS: i64 = 5_000;
 
 /// Tracks the times of admissions and detects when the wall clock is set back.
@@ -33,13 +32,13 @@ impl RateClock {
         }
     }
 
-    /// The time to use for limits per minute at a wall-clock time.
+    /// Converts a wall-clock time to the time that limits per minute use.
     pub fn at(&self, wall: UnixMs) -> UnixMs {
         wall.plus_ms(self.set_back_ms)
     }
 }
 
-/// The two times that an admission is decided with.
+/// The two times that an admission needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmitTime {
     /// The wall-clock time, which decides whether a key has expired.

@@ -16,7 +16,7 @@ pub struct Step {
     pub used: Micro,
     /// The total that the hold should cover, including amounts that are already booked.
     pub wanted: Micro,
-    /// The step is refused if less than this can be covered.
+    /// The minimum that must be covered. Otherwise the step is refused.
     pub least: Micro,
 }
 
@@ -52,7 +52,7 @@ pub fn step(
     next_wallet.unfreeze(held.hold).map_err(broken)?;
     next_key.frozen = subtract_amount(key.frozen, held.hold).map_err(broken)?;
     let charge = not_negative(to_i128(step.used) - to_i128(booked));
-    // Both amounts are the sum of the charge and the new hold.
+    // `least` and `wanted` include the charge and the new hold.
     let least = to_i128(step.least).max(to_i128(step.used)) - to_i128(booked);
     let wanted = (to_i128(step.wanted) - to_i128(booked)).max(least);
     if to_i128(next_wallet.total_available()) < least {

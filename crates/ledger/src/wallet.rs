@@ -219,7 +219,7 @@ pub(crate) fn to_i128(amount: Micro) -> i128 {
 
 /// The amount, or zero if it is negative.
 pub(crate) fn not_negative(amount: i128) -> Micro {
-    // The operations above keep every sum within an `i64`, but a test may build a wallet that does not.
+    // Wallet operations keep every sum within an `i64`, but a test may build a wallet that exceeds it.
     i64::try_from(amount.max(0)).map_or(Micro::MAX, Micro::new)
 }
 

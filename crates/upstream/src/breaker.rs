@@ -155,8 +155,8 @@ impl Breaker {
         match outcome {
             CallOutcome::Served => self.served(now),
             CallOutcome::Failed => self.failed(now, None),
-            // A rate limit applies to one model, and rests its route (docs/decisions/069). The other models of a
-            // healthy channel stay in use. A probe that ends like this does not show that the channel works.
+            // A rate limit applies to one model and affects only its route (docs/decisions/069). The other models of a
+            // healthy channel stay in use. A rate-limited probe does not show that the channel works.
             CallOutcome::RateLimited { .. } => {
                 if self.open_period.is_some() {
                     self.failed(now, None);

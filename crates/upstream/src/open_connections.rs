@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct OpenConnections(Arc<()>);
 
-/// Kept by a connection while it is open.
+/// A connection keeps a mark while it is open.
 #[derive(Debug)]
 pub(crate) struct OpenMark(#[expect(dead_code, reason = "its references are counted")] Arc<()>);
 

@@ -101,8 +101,7 @@ impl Body {
     /// The next piece, or `None` at the end of a complete body. A broken body returns an error on
     /// every call.
     ///
-    /// A piece is the result of one read. After `Pending`, everything that has arrived has been
-    /// returned.
+    /// A piece is the result of one read. `Pending` means that everything that has arrived has been returned.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
         if self.decoder.is_none() {
             return self.poll_piece(cx);

@@ -22,8 +22,8 @@ pub struct RouteCandidate {
 
 /// The indices of `candidates` in the order in which they are tried: by priority, then by rank, then by sticky rank,
 /// then at random by weight. Routes with open breakers come after all others, and routes with refused credentials come
-/// last; among either, the one whose latest cooldown began first is tried first. No candidate is left out, so breakers
-/// alone never cause an outage.
+/// last. Within each of these two groups, the route whose latest cooldown began first is tried first. No candidate is
+/// left out, so breakers alone never cause an outage.
 ///
 /// `draw` is the source of randomness: equal draws give equal orders.
 pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {

@@ -18,10 +18,10 @@ use super::signals::{DownChannels, stuck_closes};
 use crate::clock;
 use crate::engine::Engine;
 
-/// The minimum time for which a node stays the checking node after a check, and for which a node's reports count. It is
-/// longer than a check takes. A long check interval makes both times longer.
+/// The minimum lease of the node that checks, and the minimum time for which the reported signals of a node count. Both
+/// are longer than a check takes, and grow with the check interval.
 const LEASE: Duration = Duration::from_secs(30);
-/// The pause after a slow check is at least this many times as long as the check, but limited by the lease.
+/// A slow check is followed by a pause this many times as long, unless the lease would end first.
 const PAUSE_PER_CHECK: u32 = 5;
 /// The lease divided by this is the longest pause after a slow check, so that the lease lasts until the next check.
 const PAUSES_PER_LEASE: u32 = 4;

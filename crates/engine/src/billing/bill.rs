@@ -92,7 +92,7 @@ impl Bill {
     }
 }
 
-/// The charge without calls of tools, whose number has a limit of its own.
+/// The charge without tool calls, which have a separate limit.
 fn without_tools(meter: &Meter, price: &PriceCard, charge: Micro) -> Micro {
     if meter.tools.is_empty() {
         return charge;

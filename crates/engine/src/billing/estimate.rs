@@ -195,8 +195,8 @@ impl Estimate {
         most.checked_sub(hold).unwrap_or_default()
     }
 
-    /// The maximum that the call may cost beyond `hold`. Neither of the two includes tools, because nobody knows how
-    /// many times a model uses them.
+    /// The maximum that the call may cost beyond `hold`. Neither amount includes tools, because nobody knows in advance
+    /// how many times a model uses them.
     fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
@@ -229,7 +229,7 @@ impl Estimate {
         input.saturating_add(self.reserved.output_total())
     }
 
-    /// The reservation that the ledger is asked for.
+    /// The reservation to request from the ledger.
     pub(crate) fn reservation(
         &self,
         price: &PriceCard,
@@ -263,7 +263,7 @@ pub(crate) struct WorstCase {
     pub(crate) output: u64,
 }
 
-/// How many times the usual tokens a source picture takes at the highest fidelity (16,384 instead of 1,600).
+/// A source picture at the highest fidelity takes up to this many times its usual tokens (16,384 instead of 1,600).
 const SOURCE_FIDELITY_MAX: u64 = 11;
 /// The context of a model whose profile does not state it.
 const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
@@ -296,7 +296,7 @@ fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
 }
 
-/// One call of each tool, because nobody knows how many times a model uses them.
+/// One call of each tool, because nobody knows in advance how many times a model uses them.
 fn one_of_each(offered: Tools) -> ToolCalls {
     let mut calls = ToolCalls::default();
     offered.iter().for_each(|tool| calls.add(tool, 1));

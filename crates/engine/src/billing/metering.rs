@@ -19,7 +19,7 @@ pub(crate) enum Metering {
     Pictures(Box<PictureMetering>),
     /// Speech. The usage follows from the request.
     Speech(Box<Meter>),
-    /// A transcript: the reported seconds, otherwise the given ones.
+    /// A transcript: the reported seconds, otherwise the seconds of this meter.
     Transcript(Box<Meter>),
     /// A session: the usage so far.
     Session(Box<Meter>),
@@ -35,7 +35,7 @@ impl Default for Metering {
 }
 
 impl Metering {
-    /// Whether the call creates pictures or speech, which cost the same again if it is repeated.
+    /// Whether the call creates pictures or speech. A repeated request for them costs the full price again.
     pub(crate) fn creates_media(&self) -> bool {
         matches!(self, Self::Pictures(_) | Self::Speech(_))
     }
@@ -87,8 +87,8 @@ impl Metering {
     }
 }
 
-/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers. The first of these that the price
-/// card prices and the answer reports is used.
+/// Pictures are billed in the first of these ways that the card prices and the answer reports: by the upstream's cost,
+/// by tokens, or one by one in tiers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PictureMetering {
     pub(crate) prompt_tokens: u64,
@@ -104,7 +104,7 @@ pub(crate) struct PictureMetering {
 }
 
 impl PictureMetering {
-    /// The maximum that the pictures may cost, whichever way they are billed in the end. `text` is held in addition.
+    /// The usage to hold: the most expensive way to bill the pictures, plus `text`.
     pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
         let images = self.images_held;
         let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
@@ -159,8 +159,7 @@ impl PictureMetering {
             let usage = whole_report(usage, pictures)?;
             return Some(meter_of(&usage, &summary.tools));
         }
-        // We count pictures that are billed one by one, and our count replaces the report, unless text is billed by
-        // tokens too.
+        // For pictures billed one by one, our count replaces the report, unless text is billed by tokens too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
         (one_by_one && pictures.is_some())
@@ -231,8 +230,8 @@ impl PictureMetering {
     }
 }
 
-/// Bills the input at the price of the one-hour cache if that is higher. This is for calls without a report of the part
-/// that was written to the cache.
+/// Bills all input at the price of the one-hour cache if that is higher, because no report says which part of the input
+/// was written to the cache.
 fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
     let written = Meter {
         input: 0,
@@ -273,7 +272,7 @@ fn tools_of(summary: &AnswerSummary) -> Meter {
 /// we have seen are used instead.
 fn meter_of(usage: &Usage, summary: &ToolCalls) -> Meter {
     let tools = usage.tools.or(summary);
-    // The same model has written the summaries, at the same prices.
+    // The same model wrote the summaries, at the same prices.
     let compaction = &usage.compaction;
     Meter {
         input: usage.input.saturating_add(compaction.input),

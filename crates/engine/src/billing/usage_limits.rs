@@ -14,15 +14,16 @@ const MEASURED_FACTOR: i64 = 2;
 /// The same factor for a cost in dollars. It is larger, because the hold is priced in another unit and predicts the
 /// cost less well.
 const COST_FACTOR: i64 = 4;
-/// A film and a cost in dollars may always cost this much, because a tiny hold does not show which reports are absurd.
+/// A report of a film or of a cost in dollars is always plausible up to this charge, because a multiple of a tiny hold
+/// does not show which reports are absurd.
 const ALWAYS_PLAUSIBLE: Micro = Micro::new(1_000_000);
 /// The maximum number of calls of one built-in tool that an answer may report.
 pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 
 /// The maximum usage that an answer may report before its report counts as malformed.
 ///
-/// What a report may cost beyond the hold is exposure (`docs/decisions/023`). It never exceeds the debt limit, so a
-/// wallet that covers the hold of a call is never too poor for its exposure while no other call is open.
+/// The part of a charge beyond the hold is exposure (`docs/decisions/023`). It never exceeds the debt limit. So a
+/// wallet without other open calls that covers the hold also covers the exposure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     tokens: u64,

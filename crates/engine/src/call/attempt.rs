@@ -22,7 +22,7 @@ pub(crate) trait AttemptLog {
     fn attempt_failed(&mut self, failure: &Failure);
 }
 
-/// `None` once a call is journaled: further attempts are not recorded.
+/// The log is `None` once the call is journaled. Further attempts are then not recorded.
 impl<L: AttemptLog> AttemptLog for Option<&mut L> {
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>) {
         if let Some(log) = self {
@@ -71,14 +71,14 @@ impl<'c> Attempt<'c> {
     pub(crate) fn over(route: &'c Route) -> Self {
         let route_breaker = &route.state.breaker;
         route_breaker.attempt(Instant::now);
-        // Not by struct update: the rest of the other value would be dropped, and report an outcome.
+        // Struct update syntax would drop the temporary attempt, whose `drop` reports an outcome.
         let mut attempt = Self::on(&route.channel);
         attempt.route_breaker = Some(route_breaker);
         attempt
     }
 
-    /// An attempt of a free request, which must not decide how often the channel is used. It is not a probe and reports
-    /// nothing, so that it does not end the probe of another call either.
+    /// An attempt of a free request. It reports nothing, because a free request must neither change how often the
+    /// channel is used nor end the probe of another call.
     pub(crate) fn of_free_request(channel: &'c Channel) -> Self {
         let mut attempt = Self::on(channel);
         attempt.counts = false;

@@ -1,4 +1,4 @@
-//! What is known of a stream that begins before its upstream has answered.
+//! The state of a stream that begins before its upstream has answered.
 
 use http::HeaderValue;
 use ledger::Rates;

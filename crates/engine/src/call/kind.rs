@@ -31,14 +31,14 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         funds: Funds,
     ) -> impl Future<Output = Result<Encoded, Failure>> + Send;
 
-    /// Translates a whole answer of the upstream's endpoint `upstream_endpoint`.
+    /// Translates a whole answer from `upstream_endpoint`.
     fn translate_answer(
         &self,
         upstream_endpoint: Endpoint,
         answer: Bytes,
     ) -> Result<native::Answer, UnusableAnswer>;
 
-    /// Creates the translator for a stream of the upstream's endpoint `upstream_endpoint`.
+    /// Creates the translator for a stream from `upstream_endpoint`.
     fn stream_translator(
         &self,
         model: &Model,

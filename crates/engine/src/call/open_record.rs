@@ -48,7 +48,7 @@ impl OpenRecord {
         self.record.as_deref_mut().map(update)
     }
 
-    /// Records that the ledger is asked for a hold, and returns the request id for that.
+    /// Records that the call asks the ledger for a hold, and returns the call's request id.
     pub(crate) fn ask_ledger(&mut self) -> RequestId {
         let request_id = self.update_record(|record| {
             record.ask_ledger();

@@ -150,7 +150,7 @@ impl<T: Send + 'static> Future for SpawnedCall<T> {
     }
 }
 
-/// Re-raises a panic of the call's task in the task that awaits the call. That task contains the panic.
+/// Re-raises a panic of the call's task in the task that awaits the call.
 fn join_result<T>(ended: Result<T, JoinError>) -> Poll<T> {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(answer) => Poll::Ready(answer),

@@ -18,7 +18,7 @@ use crate::telemetry::CallTrace;
 /// When the notes are longer than this, upstream messages and passed-over routes are left out.
 const NOTES_BYTES_MAX: usize = 8 << 10;
 
-/// Follows the name of a channel or of a fallback model in the note that it was not tried.
+/// Follows the name of a channel or fallback model that was not tried, in the notes of a journal row.
 pub const PASSED_OVER: &str = "passed over";
 
 /// Separates the notes about routes in a journal row.
@@ -469,7 +469,7 @@ mod tests {
         let ended = answered.released(&ClientOutcome::failed(&own));
         assert_eq!(ended.row.channel, None);
         assert_eq!(notes_of(&ended), ["one: service_unavailable"]);
-        // What was charged stays with its channel.
+        // A charged call keeps its channel.
         let mut cut = record();
         cut.row.channel = Some("one".into());
         let settlement = Settlement {

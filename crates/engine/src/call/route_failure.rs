@@ -230,8 +230,8 @@ impl RouteFailure {
     }
 }
 
-/// Whether an upstream that answers with this failure may have done the work all the same. A refusal and an overload say
-/// that it has not.
+/// Whether an upstream that answers with this failure may still have done the work. A refusal or an overload means that
+/// it has not.
 fn leaves_open(failure: &Failure) -> bool {
     failure.status() >= 500 && failure.code != Code::UpstreamOverloaded
 }

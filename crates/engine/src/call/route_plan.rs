@@ -267,7 +267,7 @@ impl RoutePlan {
     }
 }
 
-/// The health of a route: that of its channel, or that of the route itself while its upstream rate-limits it.
+/// The health of a route: the state of its channel's breaker, or of the route's own breaker if the channel's is closed.
 fn state(route: &Route) -> BreakerState {
     match route.channel.state(Instant::now) {
         BreakerState::Closed => route.state.breaker.state(Instant::now),

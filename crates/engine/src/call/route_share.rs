@@ -35,7 +35,7 @@ impl RouteShare {
         self.is_started = true;
     }
 
-    /// Corrects the limit of the route: replaces the estimated tokens by those that the settled call used.
+    /// Replaces the estimated tokens in the route's limits by those that the settled call used.
     pub(crate) fn settle(mut self, tokens: u64) {
         let estimated = std::mem::take(&mut self.tokens);
         let usage = &self.route.state.usage;

@@ -142,8 +142,8 @@ impl<K: CallKind> Call<K> {
         answer.map_err(|failure| FailedCall::admitted(self.with_retry_advice(failure), rates))
     }
 
-    /// Tells clients not to repeat a creation by themselves if an upstream may have done its work: pictures and speech
-    /// would be made and paid for twice.
+    /// Tells clients not to retry automatically if an upstream may have made pictures or speech, which would then be
+    /// made and paid for twice.
     fn with_retry_advice(&self, failure: Failure) -> Failure {
         if self.creates_media && self.may_have_run {
             failure.should_retry(false)
@@ -153,8 +153,8 @@ impl<K: CallKind> Call<K> {
     }
 
     /// Encodes the request for its first route. A request that the route cannot serve is refused before money moves.
-    /// A share of the route's limits is taken only after that: encoding may have to fetch pictures, and the caller may
-    /// have no credits.
+    /// The share of the route's limits is taken after the encoding, which may have to fetch pictures or find that the
+    /// caller has no credits.
     async fn choose_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
         loop {
             match self.encode_for_first().await {
@@ -388,7 +388,7 @@ impl<K: CallKind> Call<K> {
         let sent = match timeout_at(self.silent_until, sending.as_mut()).await {
             Ok(sent) => sent,
             Err(_silent) => {
-                // The head does not leave before the hold is durable (W12).
+                // The head must not be sent before the hold is durable (W12).
                 let is_durable = tokio::select! {
                     biased;
                     sent = sending.as_mut() => return Ok((sent?, upstream_endpoint, dropped)),

@@ -43,13 +43,13 @@ pub struct StreamRelay {
     admission: Option<Box<Admission>>,
     policy: StreamPolicy,
     request_id: RequestId,
-    /// Whether the bytes of the last wake-up are still unsent. The bytes of the next one can then join the same write.
+    /// Whether the bytes of the last wake-up are unsent. The bytes of the next wake-up can then join the same write.
     fresh: bool,
     end: StreamEnd,
     growing: Option<Growth>,
     /// A stream that has ended but is not settled yet, because it is unknown whether its hold has grown.
     closing: Option<Box<Closing>>,
-    /// The ledger has not extended the hold, and is not asked again before this time.
+    /// After the ledger has not extended the hold, it is not asked again before this time.
     grow_after: Option<Instant>,
     keep_alive: KeepAliveTimer,
     shutdown: ShutdownWatch,

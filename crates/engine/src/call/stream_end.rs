@@ -16,9 +16,9 @@ use crate::failures::Aborted;
 /// event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A stream that has ended but cannot be settled yet. Its usage was not reported, so our own count is charged, up to the
-/// hold, and the ledger has not said yet whether the hold has grown. Until then nobody knows the charge, which must be
-/// the same in journal and ledger. The body never ends before the settlement (W13).
+/// A stream that has ended but cannot be settled yet. Its usage was not reported, so our own count is charged, capped
+/// at the hold. Nobody knows the charge until the ledger says whether the hold has grown, and journal and ledger must
+/// show the same charge. The body never ends before the settlement (W13).
 pub(super) enum Closing {
     /// The answer is complete. Its last bytes wait for the settlement, because a client that has seen the end mark may
     /// read its balance.

@@ -33,7 +33,7 @@ const OUTDATED: u64 = u64::MAX;
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
-/// The maximum number of concurrent lookups of keys that were never found here, and of those that may wait.
+/// The maximum numbers of running and of waiting lookups of keys that were never found here.
 const UNSEEN_AT_ONCE: usize = 16;
 const UNSEEN_WAITING_MAX: usize = 4096;
 

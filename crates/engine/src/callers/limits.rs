@@ -85,7 +85,7 @@ pub(super) struct WalletUsage {
 }
 
 impl Callers {
-    /// Every body is also charged to the budget of the whole node for its size.
+    /// Every body is also charged to the node's budget for small or for large bodies.
     pub(crate) fn new(
         limits: CallerLimits,
         small_bodies: MemoryBudget,
@@ -171,7 +171,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The memory that small bodies of the caller's wallet may take: as much as its large ones.
+    /// The memory that small bodies of the caller's wallet may take: as much as its large bodies.
     pub fn small_bodies(&self) -> &MemoryBudget {
         &self.share.wallet.small_bodies
     }

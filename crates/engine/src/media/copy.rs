@@ -76,7 +76,7 @@ impl Engine {
             .map_err(|_| CopyError::Retryable("the copy took too long".to_owned()))??;
         let bytes = spooled.bytes();
         if bytes == 0 && matches!(medium.source, Source::Url(_)) {
-            // Some servers answer like this until the file is there.
+            // Some servers return an empty file until the real one is ready.
             return Err(CopyError::StaleUrl("the file is empty".to_owned()));
         }
         let (spooled, checked) = check(spooled, medium.kind).await?;

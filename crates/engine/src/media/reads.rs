@@ -13,7 +13,7 @@ use protocol::Failure;
 
 use crate::failures::try_again_soon;
 
-/// One address may take this fraction of the reader slots (the number of slots divided by this), and at least one slot.
+/// One address may take the number of reader slots divided by this, and at least one slot.
 const ADDRESS_SHARE: usize = 4;
 
 /// The readers of this node.

@@ -193,7 +193,7 @@ impl RequestTallies {
         (in_flight, endpoints)
     }
 
-    /// The exemplars, by the name of their bucket's series as written in the text. `prefix` is that of the registry.
+    /// The exemplars, by the name of their bucket's series as written in the text, which begins with `prefix`.
     pub(super) fn exemplars(&self, prefix: &str) -> HashMap<String, Exemplar> {
         let (_, endpoints) = self.sum();
         let mut found = HashMap::new();

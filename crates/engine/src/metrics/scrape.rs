@@ -17,7 +17,7 @@ impl Engine {
         self.metrics.render(&self.scrape_values().await)
     }
 
-    /// The same text with exemplars: the trace of the last traced request in each bucket of a histogram.
+    /// Like `scrape`, with exemplars: the trace of the last traced request in each bucket of a histogram.
     pub async fn scrape_with_exemplars(&self) -> String {
         let values = self.scrape_values().await;
         self.metrics.render_with_exemplars(&values)
@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// What waits in the database. While the database does not answer, the last values.
+    /// The backlog in the database. While the database does not answer, returns the last values.
     async fn read_backlog(&self) -> Backlog {
         let read = tokio::time::timeout(BACKLOG_WITHIN, self.store.backlog()).await;
         let mut last = self.backlog.lock();

@@ -139,8 +139,7 @@ mod tests {
                     Ok(()) => passed.push((now.get(), tokens)),
                     Err(LimitReached { wait: Wait::Never, .. }) => prop_assert!(tokens > u64::from(tpm)),
                     Err(LimitReached { wait: Wait::Ms(ms), what }) => {
-                        // Nothing else is requested in between. The other limit may refuse the request then, but not
-                        // the same one.
+                        // No other request comes in between, so only the other limit can refuse this one.
                         let later = now.plus_ms(i64::try_from(ms).unwrap());
                         let again = RouteUsage(Mutex::new(*usage.0.lock())).take(tokens, limits, later);
                         prop_assert!(again.is_ok() || again.is_err_and(|it| it.what != what));

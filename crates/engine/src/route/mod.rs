@@ -1,7 +1,6 @@
-//! The state that a route keeps between calls: its use of its limits, its rests after rate limits,
-//! and its latency.
+//! The state that a route keeps between calls: its use of its limits, its cooldowns after rate limits, and its latency.
 //!
-//! Each node has its own state. When the catalog is replaced, the new one keeps it.
+//! Each node has its own state. A new catalog takes over the state from the old one.
 
 mod breaker;
 mod latency;

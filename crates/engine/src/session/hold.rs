@@ -35,8 +35,8 @@ pub(super) struct SessionHold {
     retry_at: Option<Instant>,
     /// Set while the ledger does not answer. Steps are then requested with pauses.
     is_ledger_down: bool,
-    /// Since when the hold has not covered the usage. The ledger grants or refuses a step; if it does neither for too
-    /// long, the session ends.
+    /// Since when the hold has not covered the usage. If the ledger neither grants nor refuses a step for too long, the
+    /// session ends.
     uncovered_since: Option<Instant>,
 }
 
@@ -123,8 +123,8 @@ impl SessionHold {
         Ok(())
     }
 
-    /// Waits for the answer to a requested step. Fails if the session may not continue. If no step was requested, this
-    /// never returns.
+    /// Waits for the answer to a requested step. Fails if the session must end. If no step was requested, this never
+    /// returns.
     pub(super) async fn answered(&mut self) -> Result<(), Failure> {
         let Some(step) = &mut self.step else {
             return pending().await;
@@ -188,7 +188,7 @@ impl SessionHold {
         &self.admission
     }
 
-    /// Adds something to the journal row.
+    /// Changes the journal row.
     pub(super) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
         self.admission.update_record(update);
     }
@@ -242,7 +242,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!(hold.covers(seconds(3), start).unwrap());
-        // The ledger does not answer the step that this requests.
+        // The ledger does not answer the step that `covers` requests.
         let lost = async { Err(AdmitError::Unavailable) };
         assert!(!hold.covers(seconds(9), start).unwrap());
         hold.step.as_mut().unwrap().answer = Box::pin(lost);

@@ -15,12 +15,12 @@ use upstream::{Socket, SocketStream, UpstreamStream};
 use super::limits::SessionLimits;
 use crate::memory_budget::{LimitOwner, MemoryShare};
 
-/// A message of up to 64 KiB takes no memory from the caller's share, like a small request body. The rest is for its
-/// head and for what is read beyond its end.
+/// A message of up to 64 KiB takes no memory from the caller's share, like a small request body. The other 8 KiB are
+/// for the head of the message and for bytes that are read beyond its end.
 const SMALL_BYTES_MAX: usize = (64 << 10) + (8 << 10);
 /// Large messages take memory in steps of this size.
 const STEP_BYTES: usize = 64 << 10;
-/// The size of the head of a ping or pong. Those of clients are masked.
+/// The size of the head of a ping or pong. Heads from clients also contain a mask.
 const CLIENT_HEAD_BYTES: u64 = 6;
 const UPSTREAM_HEAD_BYTES: u64 = 2;
 
@@ -86,7 +86,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> SocketRelay<C> {
         self.parked = Some((to, message));
     }
 
-    /// Charges the memory for sending a message, before it is metered: if there is none, it is not sent.
+    /// Charges the memory for sending a message. This comes before the metering, because a message without memory is
+    /// not sent.
     pub(super) fn charge_for(&mut self, to: Side, message: &Message) -> Result<(), LimitOwner> {
         match to {
             Side::Client => self.client.note_written(message),
@@ -183,11 +184,11 @@ pub(super) struct Peer<S> {
     /// Whether bytes may have to be flushed.
     dirty: bool,
     heard: Instant,
-    /// How much had been read from the stream when it was last heard.
+    /// The number of bytes that had been read from the stream when the side was last heard.
     read_bytes: u64,
-    /// How much of it belongs to messages that are complete.
+    /// The number of these bytes that belong to complete messages.
     message_bytes: u64,
-    /// The size of the largest message that the side has begun to send, and of the largest one for it.
+    /// The size of the largest message that the side has begun to send, and of the largest message sent to it.
     read_bytes_max: usize,
     written_bytes_max: usize,
     /// Since when the side has not accepted the message that waits for it.
@@ -245,7 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.written_bytes_max = self.written_bytes_max.max(message.len());
     }
 
-    /// Records what was read, also of an unfinished message: a slow sender is not gone.
+    /// Records the bytes that were read, including those of an unfinished message, because a slow sender is not gone.
     fn note_read(&mut self) {
         let read_bytes = self.socket.get_ref().read_bytes();
         if read_bytes == self.read_bytes {
@@ -267,7 +268,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.heard = Instant::now();
         Poll::Ready(match next {
             Some(Ok(message)) => {
-                // A ping or pong may come between the parts of a message, which is still unfinished then.
+                // A ping or pong may come between the parts of a message, so the message may still be unfinished.
                 self.message_bytes = if message.is_ping() || message.is_pong() {
                     self.message_bytes + side.control_head_bytes() + message.len() as u64
                 } else {

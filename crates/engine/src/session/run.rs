@@ -27,7 +27,7 @@ use crate::ids;
 
 /// How long closing a socket may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much of a side's messages is still parsed while its socket is closed.
+/// The number of bytes from a side that are still parsed while its socket is closed.
 const CLOSE_BYTES_MAX: u64 = 64 << 10;
 /// The maximum length of a reason in a close frame.
 const REASON_BYTES_MAX: usize = 123;
@@ -284,7 +284,7 @@ async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
         }
     });
     if !is_over.await {
-        // The peer is still sending a message, which nobody will read. It is not kept.
+        // The peer is still sending a message, which is discarded.
         let mut discarded = [0; 4 << 10];
         let stream = socket.get_mut();
         while stream.read(&mut discarded).await.is_ok_and(|read| read > 0) {}

@@ -23,7 +23,7 @@ pub(crate) fn find(
             "The model `{id}` neither speaks nor listens."
         )));
     }
-    // A model is not offered for something that it has no price for.
+    // A model serves only what it has a price for.
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(model.unreachable());
     }

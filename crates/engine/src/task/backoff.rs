@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 
-/// The longest pause that an upstream can ask for. A video may be ready long before the time that a limit names, and its
-/// URL at the upstream does not live for ever.
+/// The longest pause that an upstream can ask for. A video may be ready much earlier than the upstream says, and its
+/// URL at the upstream expires.
 const ASKED_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`, and is not shorter

@@ -42,8 +42,8 @@ pub(super) fn held_for(card: &PriceCard, bound: &UsageBound) -> Result<(Meter, M
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
-/// The maximum usage of a task, and what its creation reserves. The hold covers what the request allows. A plausible
-/// report above it is booked in full (W6), and that is the exposure.
+/// The maximum usage of a task, and what its creation reserves. The hold covers what the request allows. The exposure
+/// covers plausible reports above the hold, which are booked in full (W6).
 pub(super) fn reservation_for(
     card: &PriceCard,
     bound: &UsageBound,
@@ -269,7 +269,7 @@ mod tests {
         assert!(held_for(&card(r#"{"usd":"2"}"#), &bound).is_err());
     }
 
-    /// No report is charged more than its hold and exposure, so the debt limit counts whatever may be booked.
+    /// No report is charged more than hold and exposure together, so the debt limit counts whatever may be booked.
     #[test]
     fn hold_and_exposure_are_the_most_that_a_report_may_charge() {
         let bound = UsageBound {

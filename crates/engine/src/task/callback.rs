@@ -135,7 +135,7 @@ impl Engine {
         };
         let attempt = row.claim.fence;
         let retries = &self.settings.tasks.callback_retry;
-        // A node that died in the last attempt has used it up (C1).
+        // If a node died during the last attempt, that attempt still counts (C1).
         let is_beyond_last = usize::try_from(attempt).is_ok_and(|it| it > retries.len() + 1);
         if is_beyond_last {
             return CallbackOutcome::GivenUp;

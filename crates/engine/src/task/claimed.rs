@@ -141,7 +141,7 @@ impl Engine {
     }
 }
 
-/// What the charge of a task adds to the usage of its creation, which was journaled without it.
+/// The journal row for the charge of a task, whose creation was journaled without a charge.
 fn late_charge(row: &TaskRow, end: &End, card: &PriceCard) -> JournalRow {
     let mut late = JournalRow {
         at: clock::now(),

@@ -29,7 +29,7 @@ const PLACES_PAUSE: Duration = Duration::from_millis(10);
 const POLL_SHARE: u32 = 3;
 /// The maximum size of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
-/// The message for a video beyond that limit. In base64, three bytes become four.
+/// The message for a video beyond `POLL_BYTES_MAX`. In base64, three bytes become four.
 const TOO_LARGE: &str = "The video is larger than 48 MiB and could not be kept.";
 /// A task counts as gone after this many "no such task" answers over this time (T11).
 const MISSING_MIN: u32 = 3;
@@ -264,7 +264,7 @@ impl Engine {
                 };
                 TaskReply::Answered(status, retry_after, answer)
             }
-            // This is not a failure of the channel.
+            // Our own lack of memory is not a failure of the channel.
             Ok(Err(CollectError::NoMemory)) => {
                 let channel = channel.name();
                 tracing::warn!(channel, "there is no memory for the answer to a poll");
@@ -290,7 +290,7 @@ impl Engine {
     }
 }
 
-/// Whether the upstream has reported often enough, and for long enough, that there is no such task.
+/// Whether the upstream has answered "no such task" often enough, and for long enough.
 fn is_gone(row: &TaskRow) -> bool {
     let since = row.missing_since.unwrap_or(row.claimed_at);
     let for_ms = row.claimed_at.get().saturating_sub(since.get());

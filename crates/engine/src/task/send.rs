@@ -110,7 +110,7 @@ impl Sender {
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
         let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
-            // The answer will never be read. If another node has claimed the task, this changes nothing.
+            // Nobody will read the answer. If another node has claimed the task, this call changes nothing.
             return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
@@ -285,7 +285,7 @@ impl Sender {
         }
     }
 
-    /// Stores the upstream's id of the task. The caller is answered when it is durable.
+    /// Stores the upstream's id of the task. The caller is answered when the id is durable.
     async fn store_upstream_id(&self, upstream: TaskUpstream) -> Result<(), CreationFailure> {
         let accepted = TaskAccepted {
             claim: self.row.claim,

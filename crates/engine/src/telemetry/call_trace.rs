@@ -105,7 +105,7 @@ impl CallTrace {
         }
     }
 
-    /// Records that a model has answered that is not the one that the caller named.
+    /// Records that a model other than `named` has answered the call.
     pub(crate) fn answered_by_another(&mut self, named: Arc<str>) {
         self.named_model = Some(named);
     }

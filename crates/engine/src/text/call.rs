@@ -1,4 +1,4 @@
-//! Prepares text calls: reads and checks the request, and refuses what it must, before money moves.
+//! Prepares text calls: reads and checks the request before money moves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -126,7 +126,7 @@ impl TextRequest {
         let dialect = endpoint.dialect();
         let is_converse = matches!(endpoint, Endpoint::Converse { .. });
         let is_private = route.channel.spec().private_network;
-        // Pictures can be fetched only into the common form, and Converse has no member for picture URLs.
+        // Converse has no member for picture URLs, so its pictures are fetched into the common form.
         self.is_converted = dialect != self.dialect
             || is_converse && !native::fetchable_urls(self.dialect, &self.body)?.is_empty();
         if !self.is_converted {
@@ -356,7 +356,7 @@ impl CallKind for TextRequest {
             let rewriter = rewriter.counting_usage(self.head.input.tokens);
             return Ok(Translator::from(rewriter));
         }
-        // The stream keeps the members that it repeats but not the conversation, because it may last long.
+        // The stream may last long, so it keeps only the members that the answer repeats, not the conversation.
         let repeated = Arc::new(self.common()?.without_conversation());
         let mut transcoder = Transcoder::new(dialect, self.dialect, self.answer_context(repeated));
         // Calls of tools without a price need not be counted.

@@ -71,7 +71,7 @@ async fn count(
     capability_check::check(model, call.dialect, &counted.head)?;
     let upstream_dialect =
         |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
-    // A request that no route could serve gets no count either, nor one that is refused for lack of a price.
+    // A request that no route can serve, or that is refused for lack of a price, gets no count either.
     let plan = RoutePlan::new(model, |route| upstream_dialect(route).is_some())?;
     capability_check::refuse_unpriced_long_cache(model, &counted.head, upstream_dialect)?;
     // A route of another dialect would not get the tools.

@@ -267,8 +267,8 @@ impl CheckedCall<'_> {
         }
     }
 
-    /// The price of a converted stream that breaks after a usage report. Further reports might have followed, so its
-    /// input counts, and its output only if it is more than what arrived.
+    /// The price of a converted stream that breaks after a usage report. Another report might have followed, so the
+    /// output in the report counts only if it exceeds the output that arrived.
     fn interim_price(&self, reply: Option<&Reply>, words: u64) -> Option<i64> {
         let is_converted = self.plan.is_streamed && self.plan.dialect == ClientDialect::Messages;
         let (input, output) = reply.filter(|_| is_converted)?.usage?;

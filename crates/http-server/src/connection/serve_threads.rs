@@ -18,9 +18,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A new stream runs on another thread only if its connection's own thread is ahead of the thread with the fewest
-/// streams by more than this number. With a lower number, more streams would go to another thread, and a small call
-/// should not wait until that thread wakes.
+/// A new stream runs on another thread only if its connection's own thread serves over this many more streams than the
+/// thread with the fewest. A lower number would make more small calls wait until another thread wakes.
 const STREAMS_AHEAD_MAX: usize = 8;
 
 /// The serving threads of a node. Dropping this stops them and aborts their remaining work.

@@ -62,8 +62,8 @@ pub fn is_callable_path(method: &Method, path: &str) -> bool {
     )
 }
 
-/// Finds `/media/{id}.{extension}`, and the path that clients of Generate Content use. The latter has no extension,
-/// because these clients only download MP4 videos.
+/// Finds `/media/{id}.{extension}`, and the path that clients of Generate Content use. Their path has no extension,
+/// because they only download MP4 videos.
 fn media(path: &str, aliases: bool) -> Option<Endpoint> {
     if let Some(name) = path.strip_prefix("/media/") {
         return Some(Endpoint::Media(MediaPath::Inline, MediaName::parse(name)));
@@ -226,7 +226,7 @@ fn named_model(path: &str) -> Endpoint {
     }
 }
 
-/// The family depends only on method and path, so that paths that are not served have one too.
+/// The family depends only on method and path, so a path that is not served has a family too.
 fn family(method: &Method, path: &str) -> Family {
     let is_read = method == Method::GET || method == Method::HEAD;
     let below = |root: &str| {

@@ -245,7 +245,7 @@ impl Head {
     }
 }
 
-/// The trimmed value of this header, if the line is one. `name` includes the colon.
+/// The trimmed value of the header `name`, if the line is that header. `name` includes the colon.
 fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())

@@ -18,7 +18,7 @@ use super::body_memory::{BodyCharge, MemoryAccount};
 use crate::connection::withhold_self_wake;
 use crate::limits::BodyLimits;
 
-/// The maximum size that the announced length gives to the first buffer, because a `Content-Length` may be false.
+/// The maximum size of the first buffer. The announced length may be larger, but a `Content-Length` may be false.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 /// A full buffer grows by up to this many times its content, if the announced length is that large.
 const RESERVE_GROWTH: usize = 4;

@@ -15,7 +15,7 @@ pub(crate) fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Res
         let failure = Failure::new(Code::RequestTooLarge, "The request target is too long.");
         return Err(failure.with_status(414));
     }
-    // hyper counts those of HTTP/1 only.
+    // hyper counts only the headers of HTTP/1 requests.
     if headers.len() > HEADERS_MAX {
         let failure = Failure::new(Code::RequestTooLarge, "The request has too many headers.");
         return Err(failure.with_status(431));

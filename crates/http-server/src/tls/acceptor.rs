@@ -65,7 +65,7 @@ impl TlsAcceptor {
                     let file = self.files.certificate.display();
                     tracing::info!(%file, "the certificate is reloaded");
                 }
-                // The key may be written after its certificate, which will be another change.
+                // Perhaps only the certificate has been written so far. Writing the key will be another change.
                 Ok(Err(why)) => {
                     tracing::warn!(why, "the new certificate is not used; the old one stays");
                 }

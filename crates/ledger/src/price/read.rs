@@ -120,9 +120,8 @@ impl PriceCard {
                 _ => faults.add(&path, CardFault::Unknown),
             }
         }
-        // Above a threshold, these prices replace all token prices of the card. Only `input` and `output` are taken
-        // from the card if they are missing here. Any other token class without a price here falls back to another
-        // price here (`PriceKey::fallback`), even if the card has a price for that class.
+        // Above a threshold, only these prices apply, and a missing class falls back to another of these prices
+        // (`PriceKey::fallback`). Only a missing `input` or `output` is taken from the card.
         for key in [PriceKey::Input, PriceKey::Output] {
             tokens.set(key, tokens.named(key).or(self.tokens.named(key)));
         }

@@ -19,8 +19,8 @@ pub enum PriceValue {
     Table(BTreeMap<String, PriceValue>),
     /// A list: long-context prices, one table for each threshold.
     List(Vec<PriceValue>),
-    /// Any other value. Only a description of it is kept, such as "a boolean", for the error message: a
-    /// float, for example, has already lost digits.
+    /// Any other value, such as a float, which has already lost digits. Only a description, such as "a boolean", is
+    /// kept for the error message.
     Unfit(&'static str),
 }
 

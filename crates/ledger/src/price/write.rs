@@ -1,8 +1,8 @@
 //! Writes a price card in its canonical form.
 //!
-//! This form is stored once as a version of the card, to which entries refer, and is compared as
-//! text. So equal cards must give equal bytes: keys in a fixed order, trimmed decimals, a default
-//! without other tiers as a plain value, long-context prices ascending and always as a list.
+//! The store saves each version of a card in this form and compares versions as text. So equal cards must give equal
+//! bytes: keys in a fixed order, trimmed decimals, a default without other tiers as a plain value, long-context prices
+//! ascending and always as a list.
 
 use std::fmt::Display;
 

@@ -221,8 +221,7 @@ proptest! {
             }
             happen(event, &mut wallet, &mut key, &mut open, micro);
             prop_assert!(debt(&wallet) <= limit);
-            // Charges are bounded by payments and limits. So their sum can overflow only if that of the payments is
-            // nearly as large.
+            // The sum of the charges can overflow only if the sum of the payments is nearly as large.
             prop_assert!(key.usage.get() <= paid + wallet.credit_limit.get() + limit);
             let exposed: i64 = open.iter().map(|(held, _)| held.exposure.get()).sum();
             prop_assert_eq!(wallet.exposed.get(), exposed);

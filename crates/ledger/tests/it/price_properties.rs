@@ -1,5 +1,5 @@
-//! Property tests that compare prices with a second implementation. It shares no code with the
-//! first: it looks up cards by name in their written form and uses plain fractions.
+//! Property tests that compare prices with a second implementation, which shares no code with the ledger. It looks up
+//! prices by name in the written card and uses plain fractions.
 
 use std::collections::BTreeMap;
 

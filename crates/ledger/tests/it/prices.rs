@@ -92,7 +92,7 @@ fn prices_are_what_a_calculation_by_hand_gives() {
         // An hour costs 100,000.0008 micro-credits.
         (&voice, json!({"stt_seconds": 3_600}), 100_001),
         (&voice, json!({"stt_stream_seconds": 9}), 501),
-        // A second costs 1,333 and a third.
+        // A second costs 1,333 1/3 micro-credits.
         (&voice, json!({"realtime_seconds": 1}), 1_334),
         (&voice, json!({"realtime_seconds": 3}), 4_000),
         (

@@ -161,7 +161,6 @@ fn overload_without_a_time_is_a_failure_like_others() {
     ]);
 }
 
-/// A rate limit applies to one model. Its route rests, and the channel's other models are unaffected.
 #[test]
 fn limits_of_a_model_do_not_open_its_channel() {
     let limited = CallOutcome::RateLimited {

@@ -139,7 +139,7 @@ impl Authorization {
     pub(crate) fn write_for_fetch(&self, head: &mut Vec<u8>) {
         match self {
             Self::Fixed(line) => head.extend_from_slice(line),
-            // Files that a signed channel's answers link to can be fetched without a credential.
+            // Answers of a signed channel link to files that can be fetched without a credential.
             Self::Signed(_) => {}
             Self::Token(source) => {
                 if let Some(token) = source.current() {

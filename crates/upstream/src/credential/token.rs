@@ -12,7 +12,7 @@ use crate::secret::Secret;
 /// A token with at least this lifetime is renewed after half of its lifetime, unless the endpoint names a time of
 /// renewal.
 const LONG_LIFE: Duration = Duration::from_secs(7_200);
-/// The shortest lifetime of a token. Shorter ones are raised to it.
+/// The shortest lifetime of a token. Shorter lifetimes are raised to this value.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// The longest lifetime of a token: a day. Vendors grant an hour or two. The limit also keeps clock arithmetic from
 /// overflowing.

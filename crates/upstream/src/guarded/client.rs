@@ -25,9 +25,9 @@ const REDIRECTS_MAX: usize = 5;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// The maximum number of bytes that are read of the response to a delivery. Its content is ignored.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
-/// The maximum time for which the body of this response is read.
+/// The maximum time for reading this body.
 const ANSWER_READ_WITHIN: Duration = Duration::from_secs(1);
-/// The maximum number of concurrent DNS lookups for such URLs.
+/// The maximum number of concurrent DNS lookups.
 const LOOKUPS_MAX: usize = 64;
 
 /// The client for URLs that clients and upstreams name.
@@ -66,7 +66,7 @@ impl Guarded {
         }
     }
 
-    /// The same client, with a limit of its own for lookups.
+    /// The same client, with a separate limit for DNS lookups.
     #[must_use]
     pub fn with_own_lookups(&self) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Guarded {
     }
 
     /// Delivers a document and returns the status of the response. Redirects are not followed. Once the head of the
-    /// response has arrived, its status counts, whatever becomes of its body.
+    /// response has arrived, its status counts, even if the body cannot be read.
     pub async fn post(&self, post: &Post<'_>) -> Result<u16, FetchError> {
         let deadlines = Deadlines::from_now(Timeouts {
             connect: post.within,

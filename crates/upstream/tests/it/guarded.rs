@@ -343,7 +343,7 @@ async fn the_status_of_a_delivery_counts_although_its_body_never_ends() {
         socket.write_all(head).await.unwrap();
         socket
     };
-    // The body is not read as long as the head may take, so this ends.
+    // The time limit for reading the body is much shorter than the limit for the head, so this ends.
     let day = post(std::time::Duration::from_hours(24));
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
     let (_open, delivered) = tokio::join!(begun(head), guarded.post(&day));

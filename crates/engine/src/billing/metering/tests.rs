@@ -37,7 +37,6 @@ fn metering(quality: Option<&str>) -> PictureMetering {
     }
 }
 
-/// Compares the charges of each family of models, in micro-credits.
 #[test]
 fn every_family_and_tier_is_billed_exactly() {
     let tiers = r#"{"image":{"default":"0.04","high":"0.17","2k":"0.07"}}"#;
@@ -158,7 +157,7 @@ fn a_cost_of_nothing_is_not_told() {
     }
 }
 
-/// What the upstream used to shorten the conversation is not part of its other counts.
+/// The upstream's other counts do not include the tokens that it used to shorten the conversation.
 #[test]
 fn shortening_the_conversation_is_billed_with_the_answer() {
     let metering = Metering::Tokens {
@@ -230,7 +229,6 @@ fn native() -> PictureMetering {
 
 const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
 
-/// A token report that omits the pictures is not used, whatever the endpoint.
 #[test]
 fn a_report_that_leaves_pictures_out_is_none() {
     let thought = Usage {

@@ -26,8 +26,8 @@ impl Admission {
             || self.wants_more_tools(summary)
     }
 
-    /// Whether the output exceeds what the hold covers. Our own count may be slightly too high, and an answer that
-    /// respects its limit must not need a larger hold because of that.
+    /// Whether the output exceeds what the hold covers. A small excess is tolerated: our own count may be slightly too
+    /// high, and an answer that respects its limit must not need a larger hold.
     pub(crate) fn is_uncovered(&self, summary: &AnswerSummary) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
@@ -35,7 +35,7 @@ impl Admission {
     }
 
     /// The number of output tokens so far: our own count, or an interim report of the upstream, which includes
-    /// reasoning that is not shown. A report beyond the bound is ignored.
+    /// reasoning that is not shown. The report counts only up to the bound.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
         let reported = summary
             .interim_usage
@@ -71,7 +71,7 @@ impl Admission {
 
     /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such an
     /// answer is capped at the hold, so the hold must grow before the settlement. Up to the bound, every counted token
-    /// is charged; only beyond it do we allow for a count that is slightly too high.
+    /// is charged. Beyond it, our count may be slightly too high.
     pub(crate) fn is_undercharged(&self, summary: &AnswerSummary) -> bool {
         let within_bound = self.observed_output(summary).min(self.output_bound);
         summary.report().is_none()

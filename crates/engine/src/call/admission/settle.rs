@@ -107,7 +107,7 @@ impl Admission {
         let cost = self.route_cost.as_deref();
         let end = bill.end(self.model.price_version, Some(tokens), cost);
         self.charged = Settlement::of(&end);
-        // An answer that waits for its hold is not sent if the hold is lost.
+        // If the answer waits for its hold and the hold is lost, the answer is not sent and must not be charged.
         let if_lost = if self.answers_before_commit() || self.durable.is_done() {
             IfLost::Charge
         } else {

@@ -73,8 +73,8 @@ impl<K: CallKind> Call<K> {
         Admission::request(key, model, estimate, refused.record).await
     }
 
-    /// Continues with the next fallback, if the routes of this model have failed in a way that may not affect another
-    /// model.
+    /// Continues with the next fallback, if this model has no route left, no failure has stopped the call, and the
+    /// caller has not left.
     pub(super) fn fall_back(&mut self, admission: &mut Admission) -> bool {
         if !self.plan.is_exhausted() || self.progress.is_gone() {
             return false;

@@ -1,8 +1,8 @@
 //! Handles URLs that callers name: fetches pictures that an upstream needs inline, and checks URLs that an upstream
 //! will fetch from inside a private network.
 //!
-//! Pictures for the first route are fetched before money moves. They are fetched concurrently, through the guarded
-//! client, within limits of number, size and time, and are charged to the node's memory from the first byte.
+//! Pictures for the first route are fetched before money moves. They are fetched concurrently through the guarded
+//! client, within limits of number, size and time. The node's memory is charged from the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -67,7 +67,6 @@ pub(crate) enum Funds {
     Held,
 }
 
-/// Fetches and checks URLs that callers name.
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
     guarded: Arc<Guarded>,
@@ -242,7 +241,7 @@ impl CallerUrls {
         }
     }
 
-    /// Refuses a request with more pictures than are fetched for one request.
+    /// Refuses a request with too many pictures to fetch.
     fn check_count(&self, places: &HashMap<String, Places>) -> Result<(), Failure> {
         if places.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(

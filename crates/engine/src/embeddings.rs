@@ -149,7 +149,6 @@ fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
     order.into_iter().find(|protocol| channel.speaks(*protocol))
 }
 
-/// An embeddings request and its model.
 struct Embeddings {
     request: Request,
     key: KeyHead,

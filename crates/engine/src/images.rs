@@ -126,7 +126,6 @@ fn family(model: &Model) -> Result<Family, Failure> {
     family.ok_or_else(|| not_here("makes pictures through `:generateContent`"))
 }
 
-/// An image request and its model.
 struct Images {
     request: Request,
     key: KeyHead,

@@ -18,8 +18,8 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-/// The content security policy of pages: they load only from their own origin (pictures and media also from `data:` and
-/// `blob:`), have no inline scripts or styles and no form targets, and cannot be framed.
+/// The content security policy of pages. Pages load only from their own origin; pictures and media also from `data:`
+/// and `blob:`. They have no inline scripts or styles and no form targets, and cannot be framed.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

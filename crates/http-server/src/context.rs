@@ -42,7 +42,6 @@ impl RequestContext {
         &self.connection.listener.limits
     }
 
-    /// Describes the arrival of the request to the engine.
     pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         let trace = self.engine().begin_trace(self.traceparent.as_deref());
         if let Some(context) = &trace {
@@ -58,7 +57,6 @@ impl RequestContext {
         }
     }
 
-    /// The account to which the memory of the request body is charged.
     pub(crate) fn memory_account<'a>(&'a self, caller: &'a Caller) -> MemoryAccount<'a> {
         MemoryAccount {
             engine: self.engine(),

@@ -69,7 +69,6 @@ pub(crate) struct BodyLimits {
 }
 
 impl Limits {
-    /// The limits of a body of at most this size.
     pub(crate) fn body(&self, bytes_max: usize) -> BodyLimits {
         BodyLimits {
             bytes_max,

@@ -2,7 +2,8 @@
 //!
 //! All facts follow from the configuration. Sizes, modalities and token prices that the configuration does not state
 //! are left out and never guessed, because clients would take a 0 or an empty list for a fact. The list of abilities is
-//! always there and names those that are known. The members have the names that other gateways use and clients know.
+//! always present and contains the known abilities. The members have the names that other gateways use and clients
+//! know.
 
 use engine::{Model, video_protocols};
 use ledger::{Price, PriceCard, PriceKey};

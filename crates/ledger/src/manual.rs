@@ -266,7 +266,7 @@ mod tests {
     }
 
     proptest! {
-        /// After any withdrawal no amount is negative, the balance is zero if any of the credit line is used, and holds
+        /// After any withdrawal, no amount is negative. The balance is zero if any of the credit line is used. Holds
         /// that were covered are still covered.
         #[test]
         fn taken_credits_leave_the_wallet_sound(

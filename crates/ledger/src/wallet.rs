@@ -66,7 +66,7 @@ impl Wallet {
         self.spendable().max(0) >= to_i128(amount)
     }
 
-    /// The largest worst-case cost that a new call may add. With a larger one, the wallet could end up more than
+    /// The largest worst-case cost that a new call may add. With a larger cost, the wallet could end up more than
     /// `debt_limit` below its credit line if every open call cost its maximum.
     ///
     /// A call that the wallet's own credits cover adds no debt. It is admitted even if the operator

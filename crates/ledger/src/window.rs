@@ -1,9 +1,9 @@
 //! A spending limit per calendar period, such as a day.
 //!
-//! The periods follow each other without a gap. A charge counts in the period in which it is
-//! booked. The window stores the key's total charges at the start of the period, so a charge does
-//! not change the window, and a new period only needs new starting values. The end of a period is
-//! an argument: calendars and time zones are in `store/src/records/calendar.rs`.
+//! The periods follow each other without a gap. A charge counts in the period in which it is booked. The window stores
+//! the key's total charges at the start of the period. So a charge does not change the window, and a new period only
+//! needs new starting values. The end of a period is an argument: calendars and time zones are in
+//! `store/src/records/calendar.rs`.
 
 use crate::micro::Micro;
 use crate::time::UnixMs;

@@ -253,8 +253,8 @@ impl Channel {
         self.0.health.state(now)
     }
 
-    /// Whether the channel's models can be listed. It must have a credential if it needs one, and the upstream must not
-    /// have refused that credential, unless it is time to try it again. Other failures do not unlist a model.
+    /// Whether the channel's models can be listed. They are not listed if a required credential is missing, or if the
+    /// upstream has refused the credential and it is not yet time to try again. Other failures do not unlist a model.
     pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
         !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })

@@ -205,7 +205,6 @@ impl HeadTemplate {
         }
     }
 
-    /// Writes the head of a WebSocket handshake.
     pub(crate) fn write_handshake(
         &self,
         ask: SocketRequest<'_>,

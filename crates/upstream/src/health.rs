@@ -36,24 +36,20 @@ impl Health {
         self.breaker.0.lock().breaker.state(now())
     }
 
-    /// The time until a refused credential is tried again.
     pub(crate) fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         self.breaker.0.lock().breaker.credential_retry_in(now)
     }
 
-    /// The last 60 minutes, oldest first.
     pub(crate) fn history(&self, now: Instant) -> [MinuteOfCalls; 60] {
         self.breaker.0.lock().history.read(now)
     }
 
-    /// Records that a call starts at `now`.
     pub(crate) fn attempt(&self, now: Instant) {
         if self.is_open.load(Ordering::Relaxed) {
             self.breaker.0.lock().breaker.attempt(now);
         }
     }
 
-    /// Records the outcome of a call that ended at `now`.
     pub(crate) fn report(&self, outcome: CallOutcome, now: Instant) {
         let mut watched = self.breaker.0.lock();
         watched.history.count(outcome, now);

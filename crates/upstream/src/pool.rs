@@ -97,7 +97,6 @@ impl<C> Pool<C> {
         drop(closed);
     }
 
-    /// The number of idle connections.
     pub(crate) fn len(&self) -> usize {
         let runtimes = self.runtimes.lock();
         runtimes.iter().map(|runtime| runtime.idle.len()).sum()

@@ -23,9 +23,9 @@ impl RetryAfter {
     }
 }
 
-/// Parses `retry-after`: a date (RFC 9110 section 10.2.3), or seconds, which some upstreams send
-/// with a fraction. A date is compared with the response's own `date` header if there is one, so
-/// that the wait is right even if the upstream's clock differs from ours.
+/// Parses `retry-after`: a date (RFC 9110 section 10.2.3), or seconds, which some upstreams send with a fraction. A
+/// date is compared with the response's own `date` header if there is one, because the upstream's clock may differ from
+/// ours.
 pub(crate) fn seconds(value: &[u8], date: Option<&[u8]>) -> Option<RetryAfter> {
     if let Some(wait) = decimal_ms(value, 3) {
         return Some(RetryAfter::In(wait));

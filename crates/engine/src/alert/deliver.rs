@@ -13,8 +13,8 @@ use crate::task::backoff::jittered;
 
 /// The lease of a delivery. It is longer than one attempt plus the write of its outcome.
 const LEASE: Duration = Duration::from_secs(60);
-/// The maximum number of concurrent deliveries. The store allows this many for all rules together and limits each rule
-/// to a share, so a webhook that hangs does not delay other rules. Each delivery is one waiting socket.
+/// The maximum number of concurrent deliveries, for all rules together. The store limits each rule to a share, so a
+/// webhook that hangs does not delay other rules. Each delivery is one waiting socket.
 const WORKERS: usize = ALERT_DELIVERIES_MAX;
 /// How often we look for due deliveries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -38,9 +38,9 @@ pub struct UnusualErrors {
     pub usual_percent: u64,
 }
 
-/// Decides whether the error rate of the last minutes is above normal. An alert lasts until the rate falls below half
-/// of the threshold that began it, so that a rate around the threshold does not begin and end alerts repeatedly. It
-/// also continues while there are few calls, because clients call less when calls fail.
+/// Decides whether the error rate of the last minutes is above normal. An open alert ends only below half of the
+/// threshold, so that a rate around the threshold does not begin and end alerts repeatedly. An open alert also
+/// continues while there are few calls, because clients call less when calls fail.
 pub fn unusual_errors(
     recent: CallCounts,
     usual: CallCounts,

@@ -40,7 +40,6 @@ impl From<FetchError> for WebhookError {
     }
 }
 
-/// The JSON body of a delivery.
 #[derive(Debug, Serialize)]
 struct Message<'a> {
     /// The same for every attempt, so that a receiver can ignore duplicates.

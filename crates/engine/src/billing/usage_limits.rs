@@ -5,8 +5,8 @@
 
 use ledger::{Meter, Micro, PriceCard, PriceKey};
 
-/// A report of tokens may state at most this many times the worst case of its call. A true report may exceed the context,
-/// because upstreams that run their own tools read each result as additional input.
+/// A report of tokens may state at most this many times the worst case of its call. A true report may exceed the
+/// context, because upstreams that run their own tools read each result as additional input.
 const TOKENS_FACTOR: u64 = 4;
 /// A report of seconds or of video tokens may cost at most this many times the hold, which covers the most that the
 /// request allows.
@@ -51,12 +51,10 @@ impl UsageLimits {
         }
     }
 
-    /// The most that a report of seconds of audio may cost.
     pub(crate) fn audio_max(&self) -> Micro {
         self.audio
     }
 
-    /// The most that a report of a cost in dollars may cost.
     pub(crate) fn cost_max(&self) -> Micro {
         self.cost
     }

@@ -208,7 +208,6 @@ impl Admission {
         self.record.update_record(update);
     }
 
-    /// The request id of the call, for log lines.
     pub(crate) fn request_id(&self) -> Option<RequestId> {
         self.record.request_id()
     }

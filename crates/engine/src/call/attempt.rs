@@ -12,13 +12,12 @@ use crate::route::RouteBreaker;
 
 /// Records the attempts of a call. Implemented by the journal row of a call and by the admission that owns it.
 pub(crate) trait AttemptLog {
-    /// Records that a route is being tried. `share` is what the attempt has taken from the route's limits.
+    /// Records that a route is being tried. `share` is the share of the route's limits that the attempt has taken.
     fn start_attempt(&mut self, route: &Route, share: Option<RouteShare>);
 
     /// Records that a route is not tried, and why.
     fn passed_over(&mut self, route: &Route, reason: &str);
 
-    /// Records that the last attempt failed.
     fn attempt_failed(&mut self, failure: &Failure);
 }
 
@@ -85,7 +84,6 @@ impl<'c> Attempt<'c> {
         attempt
     }
 
-    /// Sets the request id of the call, for log lines.
     pub(crate) fn of_call(mut self, request_id: RequestId) -> Self {
         self.request_id = Some(request_id);
         self
@@ -95,7 +93,6 @@ impl<'c> Attempt<'c> {
         self.request_id.as_ref().map(RequestId::as_str)
     }
 
-    /// Sends a request over the channel of the attempt.
     pub(crate) async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
         if self.counts {
             self.channel.send(call).await
@@ -170,7 +167,7 @@ mod tests {
         drop(attempt);
         assert_eq!(channel.state(|| now), BreakerState::Probe);
 
-        // A free request neither ends the rest of a channel nor the probe of another call.
+        // A free request ends neither the cooldown of a channel nor the probe of another call.
         let free_request = async || {
             let mut free = Attempt::of_free_request(&channel);
             let left = tokio::time::timeout(Duration::ZERO, free.send(&call)).await;

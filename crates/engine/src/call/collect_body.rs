@@ -23,7 +23,6 @@ impl From<CallError> for CollectError {
     }
 }
 
-/// Collects the whole body, which may have at most `bytes_max` bytes.
 pub(crate) async fn collect_body(
     mut body: Body,
     bytes_max: usize,

@@ -45,7 +45,6 @@ pub(crate) trait CallKind: Send + Sync + 'static {
         upstream_endpoint: Endpoint,
     ) -> Result<Translator, Failure>;
 
-    /// How clients of this protocol handle streams that are silent or fail.
     fn stream_policy(&self) -> StreamPolicy;
 
     /// Whether a response of this content type can be an answer.

@@ -103,7 +103,6 @@ impl Settlement {
 #[derive(Debug)]
 pub(crate) struct EndedCall {
     pub(crate) row: JournalRow,
-    /// The trace, if the call is traced.
     pub(crate) trace: Option<Box<CallTrace>>,
 }
 
@@ -160,12 +159,10 @@ impl Record {
         self.row.stream = stream;
     }
 
-    /// Records that the ledger is being asked for a hold.
     pub(crate) fn ask_ledger(&mut self) {
         self.asked_us = self.elapsed_us();
     }
 
-    /// Records that the ledger has admitted the call.
     pub(crate) fn admitted(&mut self, hold: HoldId) {
         let now_us = self.elapsed_us();
         self.row.hold = Some(hold);

@@ -40,7 +40,6 @@ impl RouteFailure {
         }
     }
 
-    /// Sets whether the upstream may have done the work.
     fn after_work(self, may_have_run: bool) -> Self {
         Self {
             may_have_run,

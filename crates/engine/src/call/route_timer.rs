@@ -29,7 +29,6 @@ impl RouteTimer {
         latency.measured(self.is_streamed, took, clock::steady());
     }
 
-    /// Records that there was no answer.
     pub(crate) fn failed(&self) {
         let latency = &self.route.state.latency;
         latency.failed(self.is_streamed, clock::steady());

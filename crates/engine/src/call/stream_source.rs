@@ -13,7 +13,6 @@ use crate::memory_budget::{MemoryBudget, MemoryShare};
 /// A pending request to the ledger to extend the hold of a stream.
 pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
-/// The stream of an upstream, and its translator.
 pub(crate) struct StreamSource {
     pub(crate) upstream: Body,
     pub(crate) channel: Channel,

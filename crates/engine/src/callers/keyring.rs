@@ -4,8 +4,8 @@
 //! spend. A change on this node takes effect at once; a change by another process takes effect when the cache entry
 //! expires, or earlier (K2).
 //!
-//! Anybody can send any number of keys that do not exist. Only a few lookups of keys that were never found here reach
-//! the store at a time, so a key that was found before never waits behind them.
+//! Anybody can send any number of keys that do not exist. So only a few lookups of keys that were never found here
+//! reach the store at a time. A key that was found before never waits behind them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -45,7 +45,6 @@ pub(crate) enum KeyLookupError {
     Unavailable,
 }
 
-/// Finds callers by their secret.
 #[derive(Debug)]
 pub(crate) struct Keyring {
     callers: Callers,
@@ -149,7 +148,8 @@ impl Keyring {
         let known = match self.remembered(digest) {
             CacheLookup::Live(known) => known,
             CacheLookup::Unknown => return Err(KeyLookupError::NoSuchKey),
-            // The entry is stale or the key is dead. A lookup lets a key that was enabled again work at once.
+            // The entry is stale, or the key is disabled or expired. A new lookup lets a key that was enabled again
+            // work at once.
             CacheLookup::Query(query) => self.run_query(look_up, digest, &query).await?,
         };
         *last.0.lock() = Some(known.clone());
@@ -228,8 +228,8 @@ impl Keyring {
             }
         });
         if self.changes.load(Ordering::SeqCst) != query.changes {
-            // The key may have been read before the change. The requests that already wait for it may use it; later
-            // requests may not.
+            // The key may have been read before the change. Requests that already wait for this lookup may use the key.
+            // Later requests must not.
             return known.map(|known| CachedKey {
                 changes: OUTDATED,
                 ..known

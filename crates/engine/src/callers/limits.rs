@@ -27,7 +27,8 @@ pub struct CallerLimits {
     pub wallet_bodies_bytes_max: usize,
     /// The maximum disk space for uploads of all keys of one wallet.
     pub wallet_uploads_bytes_max: usize,
-    /// The maximum number of token counts and lists of voices per minute of one key. The key's own rate limit applies if it is lower.
+    /// The maximum number of token counts and lists of voices per minute of one key, unless the key's own limit is
+    /// lower.
     pub token_counts_per_minute: u32,
 }
 
@@ -65,12 +66,10 @@ pub(crate) struct KeyUsage {
 }
 
 impl KeyUsage {
-    /// The memory that large bodies of this key may take.
     pub(crate) fn large_bodies(&self) -> &MemoryBudget {
         &self.large_bodies
     }
 
-    /// The number of times that this node has changed the key since this entry was created.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }

@@ -38,7 +38,6 @@ impl<K: Eq + Hash, V> WeakValueMap<K, V> {
         value
     }
 
-    /// The value of `key`, if it is in use.
     pub(crate) fn get(&self, key: &K) -> Option<Arc<V>> {
         self.entries.get(key).and_then(Weak::upgrade)
     }

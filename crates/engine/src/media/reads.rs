@@ -104,8 +104,8 @@ mod tests {
             inside.push(enter(Some(address(last))).unwrap());
         }
         assert_eq!(status(Some(address(1))), 429);
-        // `None` stands for a caller behind a proxy, whose address many callers share. For these, only the limit for
-        // all readers applies.
+        // `None` stands for a caller behind a proxy, whose address many callers share. Only the limit for all readers
+        // applies.
         for _ in 0..4 {
             inside.push(enter(None).unwrap());
         }

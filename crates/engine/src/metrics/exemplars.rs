@@ -1,7 +1,7 @@
 //! Exemplars: the trace of the last request in each bucket of a histogram.
 //!
 //! The metrics library writes exemplars only for its own histograms, which all threads share. Ours are therefore
-//! appended to the finished text. Without them the text is the same, byte for byte.
+//! appended to the finished text, which is otherwise the same, byte for byte.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -204,7 +204,6 @@ impl Metrics {
         self.calls.count(row, is_known);
     }
 
-    /// Adds the charge of a call that was counted before its charge was known.
     pub(crate) fn charged_late(&self, late: &JournalRow) {
         self.calls.add_late_charge(late);
     }

@@ -23,14 +23,12 @@ impl RouteBreaker {
         self.breaker.lock().state(now())
     }
 
-    /// Records that a call starts.
     pub(crate) fn attempt(&self, now: impl FnOnce() -> Instant) {
         if self.is_noticed.load(Ordering::Relaxed) {
             self.breaker.lock().attempt(now());
         }
     }
 
-    /// Records the outcome of a call.
     pub(crate) fn report(&self, outcome: CallOutcome, now: impl FnOnce() -> Instant) {
         let learnt = match outcome {
             CallOutcome::RateLimited { retry_after } => CallOutcome::Overloaded { retry_after },

@@ -66,7 +66,6 @@ impl RouteUsage {
         }
     }
 
-    /// Replaces an estimate with the actual usage.
     pub(crate) fn correct_tokens(
         &self,
         estimated: u64,

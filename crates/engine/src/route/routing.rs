@@ -30,8 +30,8 @@ impl RouteOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routing {
     pub order: RouteOrder,
-    /// Whether calls of one wallet whose prompts begin alike prefer the same route. The upstream's prompt cache may
-    /// contain the beginning.
+    /// Whether calls of one wallet whose prompts begin alike prefer the same route, because the upstream's prompt cache
+    /// may contain the beginning.
     pub sticky: bool,
     /// The public ids of models that may answer if no route of this model can. Only operators can set them.
     pub fallbacks: Vec<String>,

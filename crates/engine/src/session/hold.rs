@@ -20,7 +20,7 @@ use crate::call::record::{ClientOutcome, Record};
 
 /// The pause after a step that was not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
-/// How long a session may wait for a step while the ledger does not answer. Frames that its hold does not cover wait too.
+/// How long a session may wait for a step while the ledger does not answer. Frames beyond its hold wait too.
 const LEDGER_WAIT: Duration = Duration::from_secs(10);
 /// How long the end of a session waits for the answer to its last step.
 const LAST_STEP_WAIT: Duration = Duration::from_secs(2);
@@ -188,7 +188,6 @@ impl SessionHold {
         &self.admission
     }
 
-    /// Changes the journal row.
     pub(super) fn update_record(&mut self, update: impl FnOnce(&mut Record)) {
         self.admission.update_record(update);
     }

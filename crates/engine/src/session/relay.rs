@@ -24,7 +24,6 @@ const STEP_BYTES: usize = 64 << 10;
 const CLIENT_HEAD_BYTES: u64 = 6;
 const UPSTREAM_HEAD_BYTES: u64 = 2;
 
-/// One of the two sides of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -47,7 +46,6 @@ impl Side {
     }
 }
 
-/// An event on one side.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Message(Side, Message),

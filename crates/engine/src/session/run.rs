@@ -246,7 +246,6 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             }
             close_socket(client, to_client).await;
         };
-        // Both sockets are closed concurrently.
         let _ = tokio::join!(
             timeout(CLOSE_TIMEOUT, closing),
             timeout(CLOSE_TIMEOUT, close_socket(upstream, to_upstream)),
@@ -291,7 +290,6 @@ async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// The close frames for the client and the upstream.
 fn close_frames(
     ended: SessionEnd,
     names: &(Arc<str>, Arc<str>),

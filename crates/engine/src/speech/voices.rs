@@ -1,4 +1,4 @@
-//! Lists the voices of a model, as reported by its upstream. This is free.
+//! Lists the voices of a model, as reported by its upstream, free of charge.
 
 use std::sync::Arc;
 

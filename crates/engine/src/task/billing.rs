@@ -269,7 +269,6 @@ mod tests {
         assert!(held_for(&card(r#"{"usd":"2"}"#), &bound).is_err());
     }
 
-    /// No report is charged more than hold and exposure together, so the debt limit counts whatever may be booked.
     #[test]
     fn hold_and_exposure_are_the_most_that_a_report_may_charge() {
         let bound = UsageBound {

@@ -24,8 +24,8 @@ const POLLS_MAX: usize = 256;
 const CLAIMS_MAX: u32 = 64;
 /// How long to wait for more free slots after the first, so that claims come in batches.
 const PLACES_PAUSE: Duration = Duration::from_millis(10);
-/// The time limit of a poll is its lease divided by this, so that the lease outlasts the poll and the write of its
-/// result (T7).
+/// The time limit of a poll is its lease divided by this. So the lease outlasts the poll and the write of its result
+/// (T7).
 const POLL_SHARE: u32 = 3;
 /// The maximum size of a poll's answer, which may contain the video itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
@@ -63,7 +63,6 @@ pub(super) enum TaskReply {
 }
 
 impl TaskReply {
-    /// The status, if the upstream has answered.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Answered(status, _, _) => Some(*status),

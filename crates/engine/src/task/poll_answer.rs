@@ -15,7 +15,6 @@ pub(super) struct PollAnswer {
 }
 
 impl PollAnswer {
-    /// Collects the whole body, which may have at most `bytes_max` bytes.
     pub(super) async fn collect_body(
         body: Body,
         bytes_max: usize,

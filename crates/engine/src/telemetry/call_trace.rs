@@ -68,7 +68,6 @@ impl CallTrace {
         u64::try_from(self.attempts.len() + 1).unwrap_or(u64::MAX)
     }
 
-    /// Records that a route is being tried.
     pub(crate) fn start_attempt(&mut self, route: &Route, now_us: u64) {
         if self.attempts.len() >= NOTES_MAX {
             self.attempts_left_out += 1;
@@ -84,7 +83,6 @@ impl CallTrace {
         });
     }
 
-    /// Records that the last attempt failed.
     pub(crate) fn attempt_failed(&mut self, code: &'static str, now_us: u64) {
         if self.attempts_left_out == 0
             && let Some(attempt) = self.attempts.last_mut()
@@ -94,7 +92,6 @@ impl CallTrace {
         }
     }
 
-    /// Records that a route is not tried.
     pub(crate) fn passed_over(&mut self, route: &Route, reason: &str, now_us: u64) {
         if self.passed_over.len() < NOTES_MAX {
             self.passed_over.push(PassedOver {

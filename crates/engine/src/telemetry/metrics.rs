@@ -1,13 +1,12 @@
 //! Converts the metrics of `/metrics` to the JSON form of OTLP.
 //!
-//! They are parsed from the text that scrapers get, so that both show the same metrics under the same names. The suffix
-//! `_total` is removed, as OTLP expects; collectors that write for Prometheus append it again.
+//! The metrics are parsed from the text that scrapers get, so that both have the same metrics under the same names. The
+//! suffix `_total` is removed, as OTLP expects; collectors that write for Prometheus append it again.
 
 use serde::Serialize;
 
 use super::otlp::{Attribute, Int64Text, Resource, Scope};
 
-/// One delivery of metrics.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MetricsRequest<'a> {

@@ -9,7 +9,6 @@ use serde::{Serialize, Serializer};
 
 use super::trace_context::{SpanId, TraceId};
 
-/// One delivery of spans.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TraceRequest<'a> {
@@ -43,7 +42,6 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The scope of this program.
     pub(super) const OURS: Self = Self {
         name: "tollgate",
         version: env!("CARGO_PKG_VERSION"),

@@ -15,7 +15,6 @@ use super::otlp::{
     Status, TraceRequest,
 };
 
-/// The body of one delivery.
 pub(super) fn request<'a>(
     resource: Vec<Attribute<'a>>,
     calls: &'a [FinishedCall],

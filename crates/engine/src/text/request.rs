@@ -82,12 +82,12 @@ pub(crate) struct TextRequest {
     is_converted: bool,
     /// The common form. It is built when the first route needs it.
     common: Option<Arc<canon::Request>>,
-    /// The request with its pictures inside, for upstreams that speak the caller's dialect but fetch no URLs. It is built
-    /// when the first route needs it.
+    /// The request with its pictures inside, for upstreams that speak the caller's dialect but fetch no URLs. It is
+    /// built when the first route needs it.
     inlined: Option<(Bytes, Head)>,
     /// Whether the current route gets `inlined`.
     sends_inlined: bool,
-    /// The memory of the key that is charged while the request is rewritten: for many small parts, and for fetched pictures.
+    /// The key's memory for the rewriting of the request: for many small parts, and for fetched pictures.
     memory: Vec<MemoryShare>,
 }
 
@@ -166,8 +166,8 @@ impl TextRequest {
         Ok(())
     }
 
-    /// Fetches the pictures of a request that is sent in the caller's dialect, if the model's upstream fetches none. The
-    /// upstream's own files have URLs too. They are not fetched: only the upstream can read them.
+    /// Fetches the pictures of a request that is sent in the caller's dialect, if the model's upstream fetches none.
+    /// URLs of the upstream's own files are not fetched, because only the upstream can read them.
     async fn inline_pictures(
         &mut self,
         engine: &Engine,

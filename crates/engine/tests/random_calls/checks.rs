@@ -71,7 +71,6 @@ impl StoredRows {
     }
 }
 
-/// Checks the calls of a wave.
 pub(crate) async fn check(
     harness: &Harness,
     plans: &[Arc<Plan>],

@@ -18,7 +18,6 @@ pub(crate) const MODELS: [(&str, usize); 6] = [
     ("m/limited-backed", 2),
 ];
 
-/// The key that pays for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Payer {
     Rich,

@@ -21,8 +21,8 @@ pub(crate) const WORD: &str = "word ";
 /// The upstream's name for `m/dear`, the fallback model.
 pub(crate) const FALLBACK_MODEL: &str = "up-dear";
 
-/// The plans of a wave, the attempts of each call (true if for the fallback model), and the number of words sent in its
-/// last attempt.
+/// The plans of a wave. For each call, its attempts (true if for the fallback model) and the number of words sent in
+/// its last attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     plans: BTreeMap<u64, Arc<Plan>>,

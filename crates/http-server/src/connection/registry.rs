@@ -89,8 +89,8 @@ pub(crate) enum Close {
     Now,
 }
 
-/// Signals a connection to close. Both cases share one `Notify`, because the connection polls it at every event, and
-/// would poll a second one as often.
+/// Signals a connection to close. Both cases share one `Notify`, because the connection polls each `Notify` at every
+/// event.
 #[derive(Debug, Default)]
 struct CloseSignal {
     sent: Notify,

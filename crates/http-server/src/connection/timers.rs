@@ -1,9 +1,8 @@
 //! Measures how long a connection has been waiting for its client.
 //!
-//! A timer for each request would cost more than parsing the request. Instead, each connection records
-//! when its phase began, as the time of a coarse clock, and one sweep per second closes the
-//! connections that have waited too long: for a silent client, for the rest of a head, or for a
-//! client that reads nothing of its answer.
+//! A timer for each request would cost more than parsing the request. Instead, each connection records when its phase
+//! began, as the time of a coarse clock. One sweep per second closes the connections that have waited too long: for a
+//! silent client, for the rest of a head, or for a client that reads nothing of its answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -102,7 +102,6 @@ struct Head {
 }
 
 impl FramingReader {
-    /// Reads the next bytes of the connection.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             bytes = match &mut self.position {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// The part of a file to send.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,

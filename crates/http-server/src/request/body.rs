@@ -94,8 +94,8 @@ pub(crate) async fn read_form(
     Ok((reader.finish()?, charge.into_share()))
 }
 
-/// Reads a form, and writes its file of this name to disk if the file is large. The disk space is charged to the wallet, so
-/// that one caller leaves room for the others, and for media.
+/// Reads a form, and writes its file of this name to disk if the file is large. The disk space is charged to the
+/// wallet, so that one caller leaves room for other callers and for media.
 pub(crate) async fn read_spooled_form(
     mut body: Incoming,
     mut reader: multipart::Reader,

@@ -15,7 +15,6 @@ pub(crate) enum NoKey {
 /// The name that SDKs use for the header, and the name that our API uses.
 const GOOGLE_HEADERS: [&str; 2] = ["x-goog-api-key", "x-alpha-api-key"];
 
-/// Finds the one key of a request.
 pub(crate) fn find<'r>(
     family: Family,
     headers: &'r HeaderMap,

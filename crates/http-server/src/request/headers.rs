@@ -74,7 +74,6 @@ fn media_type(headers: &HeaderMap) -> &[u8] {
     parts.next().unwrap_or_default().trim_ascii()
 }
 
-/// Creates a reader for the form that the headers announce.
 pub(crate) fn form_reader(headers: &HeaderMap) -> Result<multipart::Reader, Failure> {
     check_not_encoded(headers)?;
     let content_type = headers.get(header::CONTENT_TYPE);

@@ -170,8 +170,8 @@ impl PriceCard {
         (Some(*price) > self.plain[key as usize]).then_some(name)
     }
 
-    /// The highest price of any input class and of any output class for a call of about `input`
-    /// tokens, including the long-context prices that it might reach.
+    /// The highest input price and the highest output price for a call of about `input` tokens, including the
+    /// long-context prices that it might reach.
     pub(crate) fn dearest_tokens(&self, input: u64) -> TokenPrices {
         // The count may be a fifth too low, so the actual input may be 5/4 of it.
         let reach = input.saturating_add(input / 4);

@@ -1,5 +1,5 @@
-//! Tests of the debt limit: no interleaving of calls takes a wallet further below its credit line
-//! than the debt limit, as long as each call costs at most its stated worst case.
+//! Tests of the debt limit: no interleaving of calls takes a wallet further below its credit line than the debt limit.
+//! Each call costs at most its stated worst case.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use ledger::{

@@ -21,7 +21,6 @@ use crate::header_line::write_line;
 use crate::preset::{Auth, Preset};
 use crate::secret::Secret;
 
-/// The way in which the requests of a channel are authorised.
 #[derive(Debug)]
 pub(crate) enum Authorization {
     /// The same header line in every request; empty if there is no credential.
@@ -75,7 +74,6 @@ impl Authorization {
         Ok(Self::Token(Box::new(TokenSource::new(endpoint))))
     }
 
-    /// The header line that is part of every request.
     pub(crate) fn fixed_line(&self) -> &[u8] {
         match self {
             Self::Fixed(line) => line,
@@ -83,7 +81,6 @@ impl Authorization {
         }
     }
 
-    /// The address of the token endpoint, if the channel uses tokens.
     pub(crate) fn token_address(&self) -> Option<&Address> {
         match self {
             Self::Fixed(_) | Self::Signed(_) => None,

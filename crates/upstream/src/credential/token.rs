@@ -18,14 +18,11 @@ const LIFE_MIN: Duration = Duration::from_secs(1);
 /// overflowing.
 const LIFE_MAX_SECS: u64 = 86_400;
 
-/// A token with the times of its renewal and expiry.
 #[derive(Debug)]
 pub(crate) struct Token {
     text: Secret,
     line: Box<[u8]>,
-    /// When the token should be replaced.
     pub(super) renew_at: Instant,
-    /// When the token can no longer be used.
     pub(super) expires_at: Instant,
     pub(super) issued_at: Instant,
 }
@@ -123,7 +120,6 @@ impl Token {
         &self.line
     }
 
-    /// The token itself.
     pub(crate) fn text(&self) -> &str {
         self.text.expose()
     }

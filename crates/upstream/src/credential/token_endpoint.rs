@@ -65,7 +65,6 @@ impl From<ServiceAccount> for TokenCredential {
     }
 }
 
-/// The endpoint that issues tokens for one account.
 pub(super) struct TokenEndpoint {
     address: Address,
     connector: Connector,

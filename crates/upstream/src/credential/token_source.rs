@@ -23,7 +23,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// too.
 const REFUSED_TOKEN_AGE_MIN: Duration = Duration::from_secs(30);
 
-/// Requests and keeps the tokens of one account.
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,

@@ -3,7 +3,6 @@ use bytes::Bytes;
 use super::*;
 use crate::secret::Secret;
 
-/// Writes the request head of a channel at a cloud.
 fn cloud_head(preset: &str, settings: &[(&str, &str)], call: &UpstreamRequest) -> String {
     let preset: Preset = preset.parse().unwrap();
     let account: Account = settings

@@ -112,7 +112,6 @@ impl Preset {
         self.0.instances_max.get(model).copied()
     }
 
-    /// Whether the state of an operation is requested by a POST to the operation's model.
     pub(crate) fn fetches_operations(self) -> bool {
         self.0.fetches_operations
     }
@@ -193,12 +192,10 @@ impl Preset {
         self.0.hosted_messages.as_ref()
     }
 
-    /// The service name in signatures, if the credential can be an access key.
     pub(crate) fn signing_service(self) -> Option<&'static str> {
         self.0.signing_service.as_deref()
     }
 
-    /// The `anthropic-beta` values that are forwarded; `None` forwards all of them.
     pub(crate) fn betas(self) -> Option<&'static [String]> {
         self.0.betas.as_deref()
     }

@@ -7,8 +7,8 @@ use super::chunked::Chunked;
 use super::head::{HEAD_BYTES_MAX, Head, take};
 use super::malformed::Malformed;
 
-/// Checks that the parsed head and body of a response do not depend on how its bytes were split,
-/// and that the body is never longer than the input.
+/// Checks that the parsed head and body of a response do not depend on how its bytes were split. The body is never
+/// longer than the input.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")
@@ -56,8 +56,8 @@ fn read(data: &[u8], size: usize) -> Answer {
     (head, body, None)
 }
 
-/// Checks that a chunked body is read as a simple parser reads the whole input, however its bytes
-/// were split. Bytes after the end of the body must stay in the buffer.
+/// Checks that a chunked body gives the same result as with a simple parser of the whole input, however its bytes were
+/// split. Bytes after the end of the body must stay in the buffer.
 #[cfg_attr(
     not(fuzzing),
     expect(unreachable_pub, reason = "the fuzz target is another crate")

@@ -28,7 +28,6 @@ impl MemoryListener {
 pub(crate) struct MemoryDialer(mpsc::Sender<DuplexStream>);
 
 impl MemoryDialer {
-    /// A listener and the dialer that reaches it.
     pub(crate) fn new() -> (Self, MemoryListener) {
         let (dialer, listener) = mpsc::channel(BACKLOG);
         (Self(dialer), MemoryListener(listener))

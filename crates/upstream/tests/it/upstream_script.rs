@@ -11,7 +11,6 @@ use upstream::{Channel, ChannelSpec, Endpoint, Secret, Timeouts, UpstreamRequest
 
 pub(crate) const SECRET: &str = "sk-upstream-secret";
 
-/// A channel to an address, with these timeouts.
 pub(crate) fn channel_to(base_url: &str, timeouts: Timeouts) -> Channel {
     let spec = ChannelSpec {
         name: "test".to_owned(),
@@ -40,7 +39,6 @@ pub(crate) async fn upstream_within(timeouts: Timeouts) -> (TcpListener, Channel
     (listener, channel_to(&base_url, timeouts))
 }
 
-/// Timeouts in seconds.
 pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> Timeouts {
     Timeouts {
         connect: Duration::from_secs(connect),
@@ -94,14 +92,12 @@ impl Peer {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Waits until the client has closed the connection.
     pub(crate) async fn closed(&mut self) {
         let mut rest = [0; 1];
         // A reset counts as a close.
         assert!(!matches!(self.0.read(&mut rest).await, Ok(1..)));
     }
 
-    /// Closes with a reset instead of a proper end.
     pub(crate) fn reset(self) {
         self.0.set_zero_linger().unwrap();
     }

@@ -135,7 +135,6 @@ impl Admission {
         self.metering = Metering::Session(Box::new(meter));
     }
 
-    /// Whether the hold covers this usage.
     pub(crate) fn covers(&self, meter: &Meter) -> bool {
         let price = self.model.price.price(meter);
         price.is_ok_and(|price| price <= self.held.hold)
@@ -184,7 +183,6 @@ impl Admission {
         self.held.hold = hold;
     }
 
-    /// Applies an extension that the ledger has granted.
     pub(crate) fn growth_granted(&mut self) {
         if let Some(PendingGrowth {
             more,
@@ -199,7 +197,6 @@ impl Admission {
         }
     }
 
-    /// Discards an extension that the ledger has refused.
     pub(crate) fn growth_refused(&mut self) {
         self.growing = None;
     }

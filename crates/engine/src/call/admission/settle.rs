@@ -40,10 +40,11 @@ impl Admission {
 
     /// Ends a call whose answer is complete, and returns when the answer may be sent.
     ///
-    /// While the hold's batch is open, the charge joins it, and we wait for the commit of both: they succeed or fail
-    /// together. This wait has no time limit. A charge that may still be committed cannot be taken back, so the caller
-    /// either gets the answer late or gets an error and is not charged. Once the batch has closed, we wait for the hold
-    /// first. If it cannot be confirmed in time, the caller gets no answer and is not charged (`docs/decisions/025`).
+    /// While the hold's batch is open, the charge joins the batch, and both are committed or lost together. We wait for
+    /// this commit without a time limit, because a charge that may still be committed cannot be taken back. The caller
+    /// gets the answer late, or gets an error and is not charged. Once the batch has closed, we wait for the hold
+    /// first. If the hold is not confirmed in time, the caller gets no answer and is not charged
+    /// (`docs/decisions/025`).
     pub(crate) async fn settle_whole(
         mut self: Box<Self>,
         summary: &AnswerSummary,
@@ -152,7 +153,6 @@ impl Admission {
         });
     }
 
-    /// Writes the journal row of a call that is over.
     fn journal(&mut self, outcome: &ClientOutcome) {
         let charged = self.charged.take();
         self.record.journal(|record| match charged {
@@ -214,7 +214,6 @@ impl Admission {
         self.durable.wait().await.map_err(|_lost| unrecorded())
     }
 
-    /// Whether the answer is sent before the hold is on disk.
     fn answers_before_commit(&self) -> bool {
         self.engine().settings.commit == Commit::Behind
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// A timer that runs while the upstream is silent.
 #[derive(Debug, Default)]
 pub(in crate::call) struct KeepAliveTimer(Option<Pin<Box<Sleep>>>);
 

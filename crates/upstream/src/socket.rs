@@ -48,8 +48,8 @@ pub enum Handshake {
 /// The WebSocket of a session with an upstream.
 pub type Socket = WebSocketStream<SocketStream<Stream>>;
 
-/// The byte stream of one side of a session. It counts what was read from it, because a WebSocket does not tell how much
-/// of an unfinished message it holds.
+/// The byte stream of one side of a session. It counts the bytes that were read from it, because a WebSocket does not
+/// tell how much of an unfinished message it holds.
 #[derive(Debug)]
 pub struct SocketStream<S> {
     stream: S,

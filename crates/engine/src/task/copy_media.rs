@@ -95,7 +95,8 @@ impl Engine {
         }
     }
 
-    /// Copies each file. A file that only this process has is retried until the task has exceeded its lifetime.
+    /// Copies each file. A file that only this process has is retried until the task has exceeded its lifetime or the
+    /// node stops.
     async fn copy_all(
         &self,
         row: &TaskRow,

@@ -40,8 +40,8 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a request for the one-hour cache if only the cheaper short cache has a price. Only Messages upstreams write to
-/// such a cache.
+/// Refuses a request for the one-hour cache if only the cheaper short cache has a price. Only Messages upstreams write
+/// to a one-hour cache.
 pub(crate) fn refuse_unpriced_long_cache(
     model: &Model,
     head: &Head,

@@ -1,8 +1,8 @@
 //! Charges a request body to memory budgets as it arrives (`docs/decisions/027`).
 //!
 //! A `Content-Length` costs the client nothing and may be false, so only bytes that have arrived are charged. Small
-//! bodies are charged to their wallet and the node. Large bodies are charged to their key, their wallet and the part of the node's
-//! memory that is not reserved for small ones. A large body of a wallet without credits is refused.
+//! bodies are charged to their wallet and the node. Large bodies are charged to their key, their wallet and the part of
+//! the node's memory that is not reserved for small bodies. A large body of a wallet without credits is refused.
 
 use engine::{Caller, Engine, LimitOwner, MemoryShare};
 use protocol::Failure;

@@ -16,8 +16,8 @@ pub struct PriceCard {
     pub(super) tokens: TokenPrices,
     /// Ascending by `above_tokens`.
     pub(super) long_context: Vec<LongContextPrices>,
-    /// The prices of all keys that are not token classes, in the order of [`PriceKey::ALL`]. For tiered keys this is the
-    /// default.
+    /// The prices of all keys that are not token classes, in the order of [`PriceKey::ALL`]. A tiered key has its
+    /// default price here.
     pub(super) plain: [Option<Price>; PriceKey::ALL.len()],
     /// The tiers of each key except the default tier, with lower-case names, sorted.
     pub(super) tiers: BTreeMap<PriceKey, Vec<(Box<str>, Price)>>,

@@ -220,8 +220,7 @@ impl Connection {
         }
     }
 
-    /// Sends head and body in one write. In separate writes, delayed acknowledgements can cost 40
-    /// ms.
+    /// Sends the head together with the body. In separate writes, delayed acknowledgements can cost 40 ms.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Request {
             head,

@@ -1,8 +1,8 @@
 //! Our HTTP/1.1 client (`docs/decisions/004`).
 //!
-//! The caller's task reads and writes the socket itself, instead of exchanging chunks with a
-//! connection task. A request is sent in one write, and all bytes of one read are returned as one
-//! piece. [`head`] and [`framing`] are pure; [`Connection`] owns the socket.
+//! The caller's task reads and writes the socket itself, instead of exchanging chunks with a connection task. If
+//! possible, a request is sent in one write. All bytes of one read are returned as one piece. [`head`] and [`framing`]
+//! are pure; [`Connection`] owns the socket.
 
 mod chunked;
 mod connect;

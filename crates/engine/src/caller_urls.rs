@@ -179,8 +179,8 @@ impl Engine {
             .await
     }
 
-    /// Checks URLs that an upstream will fetch itself, from inside a network that callers must not reach through it.
-    /// Nothing is looked up for a caller without credits.
+    /// Checks URLs that an upstream in a private network will fetch itself, because callers must not reach that network
+    /// through it. Nothing is looked up for a caller without credits.
     pub(crate) async fn check_caller_urls(
         &self,
         key: &KeyHead,

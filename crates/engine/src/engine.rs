@@ -46,7 +46,7 @@ pub struct Engine {
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: Shutdown,
-    /// Cancelled when the node waits for its last tasks. Tasks whose work another node can repeat then give up.
+    /// Cancelled when the node waits for its last tasks. Background work that another node can repeat then gives up.
     pub(crate) stopping: CancellationToken,
     catalog: ArcSwap<Catalog>,
     pub(crate) keyring: Arc<Keyring>,

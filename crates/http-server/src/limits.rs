@@ -28,7 +28,7 @@ pub struct Limits {
     pub body_image_bytes: usize,
     /// The body of a call for speech.
     pub body_tts_bytes: usize,
-    /// The audio of a call for a transcript. The body may be larger by the other fields of its form.
+    /// The audio of a call for a transcript. The body may be larger, because its form has other fields.
     pub body_stt_bytes: usize,
     /// The body of a call that creates a video task.
     pub body_video_bytes: usize,

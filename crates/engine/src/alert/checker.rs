@@ -18,8 +18,8 @@ use super::signals::{DownChannels, stuck_closes};
 use crate::clock;
 use crate::engine::Engine;
 
-/// The minimum lease of the node that checks, and the minimum time for which the reported signals of a node count. Both
-/// are longer than a check takes, and grow with the check interval.
+/// The minimum lease of the checking node, and the minimum time for which the reported signals of a node are valid.
+/// Both are longer than a check takes, and grow with the check interval.
 const LEASE: Duration = Duration::from_secs(30);
 /// A slow check is followed by a pause this many times as long, unless the lease would end first.
 const PAUSE_PER_CHECK: u32 = 5;
@@ -34,7 +34,7 @@ const USUAL_MS: i64 = DAY_MS;
 const ROUND_MS: i64 = 5 * MINUTE_MS;
 /// How long the call counts of the baseline day (the 24 hours before the recent period) are reused.
 const USUAL_FOR: Duration = Duration::from_secs(300);
-/// Calls are counted at every n-th check only, because counting them reads more rows than anything else.
+/// Calls are counted only once in this many check intervals, because counting them reads more rows than anything else.
 const COUNT_EVERY: u32 = 6;
 /// The kinds of alerts that nodes report as signals.
 const SIGNALS: &[AlertKind] = &[AlertKind::ChannelDown, AlertKind::StuckCloses];

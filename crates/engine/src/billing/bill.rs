@@ -59,8 +59,8 @@ impl Bill {
         }
     }
 
-    /// How the hold is closed with this bill. `tokens` is the number of tokens that counts against the tokens per
-    /// minute, if the hold reserved any.
+    /// How the hold is closed with this bill. `tokens` counts against the tokens per minute; `None` if the hold
+    /// reserved none.
     pub(crate) fn end(
         &self,
         price_version: PriceVersion,

@@ -1,7 +1,7 @@
 //! Decides which usage reports are plausible.
 //!
-//! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the operator
-//! is told. Otherwise one absurd report could make a wallet's sums so large that no later charge fits.
+//! A report beyond what a model can do counts as malformed (N6): the call is billed by our own count, and the report is
+//! logged as an error. Otherwise one absurd report could make a wallet's sums so large that no later charge fits.
 
 use ledger::{Meter, Micro, PriceCard, PriceKey};
 

@@ -176,7 +176,7 @@ impl Admission {
         self.reserved_tools = estimate.tools;
     }
 
-    /// Stops counting the call against concurrency, because its caller has left and it only drains from now on.
+    /// Stops counting the call against concurrency, because its caller has left and the call only drains from now on.
     pub(crate) fn stop_counting(&self) {
         self.engine().store.stop_counting(self.hold);
     }

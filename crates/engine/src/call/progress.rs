@@ -81,7 +81,7 @@ impl Progress {
         self.early_waker.wake();
     }
 
-    /// The head of a stream that begins early. Wakes the task later if there is none yet.
+    /// Takes the head of a stream that begins early. If there is none yet, the task is woken when there is one.
     pub(crate) fn poll_early(&self, cx: &Context<'_>) -> Option<Box<EarlyStream>> {
         self.early_waker.register(cx.waker());
         self.early.lock().take()

@@ -19,7 +19,7 @@ pub(crate) struct RouteFailure {
     /// The failure that the client gets if no other route answers.
     pub(crate) failure: Failure,
     pub(crate) may_try_next: bool,
-    /// Whether the upstream may have done the work, so that the same request could be done twice.
+    /// Whether the upstream may have done the work, so that another attempt could repeat it.
     pub(crate) may_have_run: bool,
 }
 

@@ -170,7 +170,7 @@ impl<K: CallKind> Call<K> {
             if self.plan.first().map(Arc::as_ptr) == encoded_for {
                 return Ok(());
             }
-            // Another route has capacity. The share is taken again when the request is encoded for that route.
+            // Another route has capacity. The share is taken again after the request is encoded for that route.
             self.plan.return_share();
             self.encoded = None;
         }

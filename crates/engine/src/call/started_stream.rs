@@ -52,8 +52,8 @@ impl StartedStream {
         }
     }
 
-    /// Handles a break. Content that came before it is delivered, followed by the error. Whether another route is tried
-    /// must not depend on how the bytes were split into reads (S3).
+    /// Handles a break of the stream. Content that came before the break is delivered, followed by the error. Whether
+    /// another route is tried must not depend on how the bytes were split into reads (S3).
     fn broke(&mut self, failed: RouteFailure) -> Result<(), RouteFailure> {
         if !self.source.translator.summary().content {
             return Err(failed);

@@ -57,7 +57,7 @@ pub struct Metrics {
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
-    /// Calls that were charged without a usage report that could be used, including streams that broke.
+    /// Calls that were charged without a usable usage report, including streams that broke.
     pub usage_missing: Counter,
     /// Usage reports that were negative, not numbers, or implausible.
     pub usage_malformed: Counter,

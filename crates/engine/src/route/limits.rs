@@ -121,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// No more than the limits pass within any minute, and a request that waits for the reported time passes.
+        /// At most twice the limits pass within any minute, and a request that waits for the reported time passes.
         #[test]
         fn a_route_takes_no_more_than_its_limits(
             rpm in 1_u32..20,
@@ -145,7 +145,7 @@ mod tests {
                     }
                 }
             }
-            // A bucket of N admits a burst of N and then N per minute, so less than 2 N + 1 in any minute.
+            // A bucket of N admits a burst of N and then N per minute, so at most 2 N in any minute.
             for (at, _) in &passed {
                 let minute = passed.iter().filter(|(then, _)| (*at..at + 60_000).contains(then));
                 let (count, sum) = minute.fold((0_u64, 0_u64), |(count, sum), (_, it)| (count + 1, sum + it));

@@ -8,8 +8,8 @@ use rand::RngExt as _;
 /// URL at the upstream expires.
 const ASKED_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`, and is not shorter
-/// than the upstream asks for.
+/// The pause before the next poll, after `polls` polls. It grows by half each time up to `longest`. It is not shorter
+/// than the upstream asks for, up to `ASKED_MAX`.
 pub(super) fn poll_pause(
     first: Duration,
     longest: Duration,

@@ -147,7 +147,7 @@ pub(super) fn charge_of(
     }
 }
 
-/// The tokens of a video without a token report: its share, by duration, of the tokens that the hold covers.
+/// The tokens of a video without a token report: the held tokens, in proportion to its duration.
 fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     let made = seconds.filter(|seconds| *seconds < bound.video_seconds);
     let Some(made) = made else {
@@ -158,7 +158,7 @@ fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     u64::try_from(tokens).unwrap_or(bound.video_tokens)
 }
 
-/// The limits within which a report is plausible. The hold covers the more expensive way of billing.
+/// The limits of plausible reports. They follow from the hold, which covers the more expensive way of billing.
 fn limits_of(card: &PriceCard, bound: &Meter, debt_limit: Micro) -> UsageLimits {
     let ways = [
         (PriceKey::VideoSecond, bound.video_seconds),

@@ -29,8 +29,8 @@ pub(crate) struct ListenerState {
 
 /// One connection of the public listener.
 ///
-/// Its requests and sessions hold an `Arc` of it and not of [`ListenerState`]: a reference count that all threads
-/// change would move between the caches of all cores.
+/// Its requests and sessions hold an `Arc` of this type, not of [`ListenerState`], because a reference count that all
+/// threads change would move between the caches of all cores.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) listener: Arc<ListenerState>,

@@ -141,7 +141,7 @@ fn operation(path: &str) -> Option<&str> {
     is_task_id(name).then_some(name)
 }
 
-/// Whether a text has the form of a task id, so that other paths of one segment are not taken for tasks.
+/// Whether a text has the form of a task id, so that other paths of one segment are not mistaken for tasks.
 fn is_task_id(text: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let groups: Vec<&str> = text.split('-').collect();
@@ -187,7 +187,7 @@ fn of_post(path: &str, aliases: bool) -> Endpoint {
 }
 
 /// Finds calls whose path names the model, such as `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK
-/// takes a model id with a slash for a complete resource name and leaves out `models/`.
+/// mistakes a model id with a slash for a complete resource name and leaves out `models/`.
 fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     let rest = path
         .strip_prefix("/v1/models/")

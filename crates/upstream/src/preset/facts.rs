@@ -69,7 +69,8 @@ pub(super) struct Facts {
     pub(super) protocols: Vec<Protocol>,
     #[serde(default)]
     pub(super) paths: Paths,
-    /// Set if the upstream is a cloud that hosts Messages: the path names the model and the body the version.
+    /// Set if the upstream is a cloud that hosts Messages: the path names the model, and the body contains the API
+    /// version.
     pub(super) hosted_messages: Option<HostedMessages>,
     /// The `anthropic-beta` values that are forwarded; all of them if absent.
     pub(super) betas: Option<Vec<String>>,

@@ -19,7 +19,7 @@ use upstream::{
 struct Cloud {
     /// The number of token requests so far.
     asked: u32,
-    /// The statuses and bodies of the next answers of the token endpoint. If there is none, it issues a token.
+    /// The statuses and bodies of the next answers of the token endpoint. If none is left, the endpoint issues a token.
     scripted: VecDeque<(u16, &'static str)>,
     /// Tokens below this number are refused.
     revoked: u32,

@@ -71,7 +71,7 @@ impl Admission {
 
     /// Whether a complete answer without a usage report has more output than the hold covers. The charge of such an
     /// answer is capped at the hold, so the hold must grow before the settlement. Up to the bound, every counted token
-    /// is charged. Beyond it, our count may be slightly too high.
+    /// is charged. Beyond it, a small excess is ignored, because our count may be slightly too high.
     pub(crate) fn is_undercharged(&self, summary: &AnswerSummary) -> bool {
         let within_bound = self.observed_output(summary).min(self.output_bound);
         summary.report().is_none()

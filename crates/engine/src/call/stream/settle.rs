@@ -101,8 +101,7 @@ impl StreamRelay {
         }
     }
 
-    /// Settles a stream that has ended, if its hold covers the charge. If there has been more output since the last
-    /// extension, the hold is extended once more.
+    /// Settles a stream that has ended. If its hold does not cover the output and may grow, extends the hold first.
     fn close(&mut self, closing: Box<Closing>, may_grow: bool) {
         let summary = closing.summary();
         let admission = self.admission.as_ref();

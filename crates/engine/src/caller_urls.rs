@@ -81,7 +81,6 @@ pub(crate) struct InlinedBody {
     pub(crate) shares: Vec<MemoryShare>,
 }
 
-/// A picture that has been fetched.
 struct Picture {
     mime: &'static str,
     /// Standard base64.

@@ -50,7 +50,6 @@ pub struct Body {
     decoder: Option<Box<Decoder>>,
 }
 
-/// The decoder of a body, and its error.
 struct Decoder {
     events: ToSse,
     malformed: Option<Malformed>,

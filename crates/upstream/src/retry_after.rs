@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 /// The longest wait that is accepted. The limit also keeps sums of times from overflowing.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The value of `retry-after` or `retry-after-ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryAfter {
     In(Duration),

@@ -23,7 +23,6 @@ pub(super) struct Condition {
     pub(super) rules: Vec<RuleId>,
 }
 
-/// The largest `below` amount of all rules.
 pub(super) fn largest_below(rules: &[RuleRow]) -> Option<Micro> {
     rules.iter().filter_map(|rule| rule.below).max()
 }

@@ -30,7 +30,6 @@ mod settle;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// A call that was admitted and is not closed yet.
 #[derive(Debug)]
 #[must_use = "credits stay frozen until the admission is settled or released"]
 pub(crate) struct Admission {

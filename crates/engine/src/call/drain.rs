@@ -9,7 +9,7 @@ use crate::call::record::ClientOutcome;
 use crate::call::stream_source::{Growth, StreamSource};
 
 /// The maximum number of bytes that are read after the client has left. Bytes that are kept until an event or a whole
-/// answer is complete do not count, because the usage is at the end.
+/// answer is complete do not count, because the usage report is at the end.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
 
 /// Reads the rest of a stream for its usage report. The hold keeps growing with the output; if it cannot grow, reading

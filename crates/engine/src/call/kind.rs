@@ -1,4 +1,4 @@
-//! The trait for the differences between kinds of calls. `run.rs` runs all of them.
+//! The trait for the differences between kinds of calls. `run.rs` runs calls of all kinds.
 
 use std::collections::VecDeque;
 use std::future::Future;

@@ -24,7 +24,7 @@ impl<K, V> Default for WeakValueMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> WeakValueMap<K, V> {
-    /// The value of `key`: the one that is in use, or a new one.
+    /// The value of `key` if it is in use, otherwise a new value.
     pub(crate) fn get_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         if let Some(found) = self.entries.get(&key).and_then(Weak::upgrade) {
             return found;

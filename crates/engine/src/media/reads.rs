@@ -16,7 +16,6 @@ use crate::failures::try_again_soon;
 /// One address may take the number of reader slots divided by this, and at least one slot.
 const ADDRESS_SHARE: usize = 4;
 
-/// The readers of this node.
 #[derive(Debug, Default)]
 pub(crate) struct MediaReads(Mutex<Readers>);
 

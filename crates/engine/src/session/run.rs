@@ -336,7 +336,7 @@ fn close_frames(
     }
 }
 
-/// Replaces close codes that must not be sent or are unknown with 1011.
+/// Sends 1011 instead of a close code that is unknown or must not be sent.
 fn sendable_close(frame: CloseFrame) -> CloseFrame {
     match u16::from(frame.code) {
         1000..=1003 | 1007..=1014 | 3000..=4999 => frame,

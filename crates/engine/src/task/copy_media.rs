@@ -129,7 +129,6 @@ impl Engine {
         CopyOutcome::All(hosted)
     }
 
-    /// Copies one file to our storage under its stored name.
     async fn copy(
         &self,
         row: &TaskRow,

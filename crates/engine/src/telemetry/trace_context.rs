@@ -84,7 +84,6 @@ impl Traceparent {
         })
     }
 
-    /// The trace of the caller.
     #[cfg(test)]
     pub(crate) fn trace_id(&self) -> TraceId {
         self.trace

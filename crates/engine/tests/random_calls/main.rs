@@ -21,7 +21,7 @@ use std::sync::Arc;
 use harness::Harness;
 use plan::Plan;
 
-/// The number of calls that run concurrently. Each such wave has its own engine.
+/// The number of calls that run concurrently as one wave. Each wave has its own engine.
 const WAVE: u64 = 2_500;
 
 fn setting(name: &str, default: u64) -> u64 {

@@ -46,7 +46,6 @@ pub(crate) fn asks_for_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The page, and whether it lists models without a key.
 #[derive(Debug)]
 pub(crate) struct CallersPage {
     lists_models: bool,

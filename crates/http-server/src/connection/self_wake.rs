@@ -28,7 +28,6 @@ impl WithheldWakes {
     };
 }
 
-/// The wake-up target of a connection: its task.
 struct WakeTarget {
     task: Waker,
 }

@@ -107,7 +107,6 @@ pub(crate) struct StreamThreads {
     home: usize,
 }
 
-/// A serving thread, and the number of streams that run on it.
 #[derive(Debug)]
 struct StreamThread {
     runtime: Handle,

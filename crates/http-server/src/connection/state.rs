@@ -14,7 +14,6 @@ use crate::framing::RefusedRequests;
 use crate::limits::Limits;
 use crate::response::Cors;
 
-/// The state that all connections of the public listener share.
 #[derive(Debug)]
 pub(crate) struct ListenerState {
     pub(crate) engine: Arc<Engine>,

@@ -12,7 +12,6 @@ pub(super) const CONTENT_TASKS: &str = "/v1/contents/generations/tasks";
 /// The files of the callers' page are served below this path and their version.
 pub(crate) const PAGE_FILES: &str = "/page";
 
-/// An endpoint, with the parameters of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// `GET /v1/models`

@@ -282,7 +282,6 @@ impl ComponentName<'_> {
         }
     }
 
-    /// The number of metered units that the price applies to.
     fn per(self) -> u64 {
         match self {
             Self::Key(key, _) => key.per(),

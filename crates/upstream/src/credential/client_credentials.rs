@@ -11,7 +11,6 @@ use crate::secret::Secret;
 /// How long before its expiry a token is renewed.
 pub(super) const MARGIN: Duration = Duration::from_secs(300);
 
-/// An application that gets tokens by its id and secret.
 #[derive(Debug)]
 pub(super) struct ClientCredentials {
     client_id: String,

@@ -52,7 +52,6 @@ struct Claims<'a> {
     scope: &'a str,
 }
 
-/// A service account that gets tokens by signed assertions.
 pub(super) struct ServiceAccount {
     email: String,
     key_id: String,

@@ -109,7 +109,7 @@ impl Frame {
         }))
     }
 
-    /// Unmasks `N` bytes of the payload, `at` bytes from its start.
+    /// Unmasks the `N` bytes at offset `at` of the payload.
     pub(crate) fn piece<const N: usize>(&self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
         let payload = bytes.get(self.payload.clone())?;
         let mut piece: [u8; N] = *payload.get(at..)?.first_chunk()?;

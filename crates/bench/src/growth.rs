@@ -31,8 +31,7 @@ const SMALL: Size = Size {
 const CONNECTIONS: u32 = 64;
 /// Both stores serve calls of this many keys, so that the stores differ only in size.
 const ACTIVE_KEYS: usize = 1_000;
-/// The number of times that each gateway is started before it is started once more for the calls. The median of all
-/// these starts counts.
+/// How often each gateway is started only to time the start. The median includes one more start, that for the calls.
 const STARTS: usize = 5;
 
 #[derive(clap::Args)]

@@ -63,7 +63,6 @@ impl ServerProcess {
         })
     }
 
-    /// Kills the process and waits until it is gone.
     pub(crate) async fn end(mut self) -> io::Result<()> {
         self.child.kill().await
     }
@@ -93,7 +92,6 @@ fn end_with_stdin() {
     });
 }
 
-/// Runs a command and returns its standard output.
 pub(crate) async fn output_of(command: &mut Command) -> io::Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())

@@ -87,7 +87,6 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
-/// The kind of a request: a call or a session.
 enum RequestKind {
     Answer(AnswerOptions),
     Session(UpstreamSession),

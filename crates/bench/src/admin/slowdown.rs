@@ -61,7 +61,6 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Sends all requests again and again.
 async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()> {
     loop {
         for request in requests {

@@ -143,7 +143,6 @@ impl Load {
         &self.keys[used % self.keys.len()]
     }
 
-    /// Records a failure, pauses and reconnects.
     async fn recover(&self, client: &mut Client, failure: &io::Error) {
         self.tally.record_failure(failure);
         sleep(FAILURE_REST).await;

@@ -107,7 +107,6 @@ impl NewAuditRow {
     }
 }
 
-/// Removes the members that are equal on both sides.
 fn differences(before: Value, after: Value) -> (Value, Value) {
     let (Value::Object(mut before), Value::Object(mut after)) = (before, after) else {
         return (Value::Null, Value::Null);

@@ -21,7 +21,7 @@ use crate::stats::Counters;
 pub(crate) struct Pending {
     pub(crate) wallets: Vec<i64>,
     pub(crate) keys: Vec<KeyId>,
-    /// Holds opened in this batch. Those that were also closed in it get no row.
+    /// Holds opened in this batch. A hold that the batch also closes gets no row.
     pub(crate) opened: Vec<HoldId>,
     /// The number of holds that were opened in this batch and are still open.
     pub(crate) unfinished: usize,
@@ -153,7 +153,6 @@ pub(crate) enum Source {
         stepping: Box<SessionStep>,
         call: SteppedHold,
     },
-    /// A manual entry.
     Manual { at: UnixMs, origin: Box<Origin> },
 }
 

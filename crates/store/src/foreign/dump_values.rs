@@ -3,7 +3,6 @@
 /// A row of a table. `None` is null.
 pub(super) type Row = Vec<Option<String>>;
 
-/// Reads a statement from left to right.
 #[derive(Debug)]
 pub(super) struct Scanner<'s> {
     bytes: &'s [u8],

@@ -32,7 +32,7 @@ use crate::stats::Counters;
 use crate::sync;
 use crate::ticker::Ticker;
 
-/// If the writer or the disk has not answered for this long, the store is unhealthy.
+/// The store is unhealthy if the writer or the disk has not answered for this time.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the queue is searched for commands that have waited too long.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);

@@ -108,8 +108,8 @@ impl Store {
         Ok(row)
     }
 
-    /// Tells the sums of settled calls which model the task's price version belongs to. They may not know it, because
-    /// this process may never have loaded that version.
+    /// Registers the model of the task's price version for the sums of settled calls, because this process may never
+    /// have loaded that version.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }

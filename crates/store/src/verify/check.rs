@@ -1,4 +1,4 @@
-//! Makes the checks V1 to V10 of `docs/invariants.md` on the rows that it is given.
+//! Makes the checks V1 to V10 of `docs/invariants.md` on given rows.
 
 use std::collections::{HashMap, HashSet};
 

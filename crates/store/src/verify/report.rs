@@ -40,7 +40,8 @@ pub struct Difference {
 pub enum Rule {
     /// The open holds add up to the frozen amounts, and their exposures to the exposed amounts.
     V1Frozen,
-    /// The entries add up to the amounts of the wallet, and the last of them contain its credit limit and status.
+    /// The entries add up to the amounts of the wallet. The last entries that set its credit limit and status agree
+    /// with it.
     V2Entries,
     /// No wallet has a balance while it uses credit.
     V3Credit,

@@ -437,7 +437,7 @@ pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(databas
             store.close(released(admitted.hold));
         }
     }
-    // Flushes twice, because a grant whose caller is gone queues its own close after the first flush.
+    // Flushes twice, because an admission whose caller is gone queues its own close after the first flush.
     store.flush().await.unwrap();
     store.flush().await.unwrap();
     let (wallet, left) = store.balance(&key.id).await.unwrap();

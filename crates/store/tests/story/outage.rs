@@ -291,7 +291,6 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &Tes
     assert_eq!(rig.store.stats().journal_dropped, 0);
 }
 
-/// A row that the database rejects does not affect other rows.
 pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(database: &TestDatabase) {
     let store = database.open();
     price(&store).await;

@@ -73,7 +73,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until every live node of a version that writes entries without chains or balances has stopped.
+/// Waits until all live nodes of earlier versions have stopped, because their entries have no chains or balances.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,

@@ -33,7 +33,7 @@ const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 
 /// The first schema version whose nodes store the balances that statements need. Nodes of earlier versions must not
-/// write after the migration to it.
+/// write after the migration to this version.
 pub(crate) const BALANCES_KEPT_SINCE: i32 = 7;
 
 /// The age of the database's schema, compared with the program's.

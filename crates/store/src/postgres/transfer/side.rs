@@ -31,7 +31,7 @@ pub(crate) struct PostgresSide {
 }
 
 impl PostgresSide {
-    /// Opens a source that no node uses. The locks of its transaction keep nodes and commands from changing it.
+    /// Opens a source that no node uses. Table locks keep nodes and commands from changing the source.
     pub(crate) async fn stopped_source(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         let Self { target, client } = &mut side;

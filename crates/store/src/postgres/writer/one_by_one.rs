@@ -31,7 +31,7 @@ impl Worker {
             let hold = closing.hold;
             closing.now = begun.now;
             self.close(closing);
-            // If the close was set aside again, it is not among these, and its hold keeps its owner.
+            // A close that was set aside again is not among `closed`, so its hold keeps its owner.
             let closed = self.closed();
             match self.commit_calls(&begun).await {
                 Ok(()) => {

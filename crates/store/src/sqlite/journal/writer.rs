@@ -21,7 +21,7 @@ use crate::stats::Counters;
 
 /// How long rows are collected for one transaction. No caller waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
-/// With this many rows, a batch is written at once.
+/// A batch of this many rows does not wait for more.
 const BATCH_ROWS: usize = 2_048;
 /// The number of old rows that are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;

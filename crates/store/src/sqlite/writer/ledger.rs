@@ -1,7 +1,7 @@
 //! The ledger of one connection: the rows on which its transactions decide.
 //!
-//! Only the writer thread has one (and recovery, before that thread starts). Rows stay cached between transactions. The
-//! cache is dropped when a transaction has failed or another process has written (W14).
+//! Only the writer thread has a ledger, except that the recovery uses one before that thread starts. Rows stay cached
+//! between transactions. The cache is dropped when a transaction has failed or another process has written (W14).
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;

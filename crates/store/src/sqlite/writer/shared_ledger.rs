@@ -37,8 +37,8 @@ struct SharedBatch {
 pub(crate) struct BatchLoad {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
-    /// Calls that came in this batch minus closes that came in it, also of earlier calls: the current difference, at
-    /// least 0, and its maximum.
+    /// The number of calls minus the number of closes in this batch, at least 0: its current value and its maximum.
+    /// Closes of earlier calls count too.
     open_calls: usize,
     pub(crate) calls_peak: usize,
 }

@@ -29,7 +29,6 @@ impl Answers {
     }
 }
 
-/// A streamed answer and the positions where its events end.
 pub(crate) struct Stream {
     bytes: Vec<u8>,
     event_ends: Vec<usize>,

@@ -60,7 +60,7 @@ pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The kind of a frame, and where its payload is in the bytes that it was read from.
+/// The kind of a frame, and the position of its payload in the bytes passed to `read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,

@@ -1,4 +1,4 @@
-//! Compares a gateway on a large store with one on a small store: the cost of a call and of a start must not grow with
+//! Compares a gateway on a large store with one on a small store. The cost of a call and of a start must not grow with
 //! the number of keys, wallets, entries and journal rows.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
@@ -61,7 +61,6 @@ struct FilledStore {
     resident_bytes: u64,
 }
 
-/// Fills both stores and measures them alternately.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let binary = args.program.binary().await?;
     let folder = args.program.folder()?;

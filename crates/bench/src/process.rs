@@ -1,7 +1,7 @@
 //! Starts and ends the server processes of a run: the upstream, the bare proxy and the gateway.
 //!
-//! Each process is killed by its id when its value is dropped. Our own processes also exit when
-//! their standard input closes, so that none is left behind if the runner is killed.
+//! Each process is killed by its id when its value is dropped. Our own processes also exit when their standard input
+//! closes, so that no process is left behind if the runner is killed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};

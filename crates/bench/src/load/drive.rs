@@ -73,7 +73,6 @@ async fn connect(target: &TargetArgs) -> io::Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// The state that the connections share.
 struct Load {
     address: SocketAddr,
     shape: Shape,

@@ -81,7 +81,6 @@ impl TargetResults {
     }
 }
 
-/// The results of all targets in one scenario.
 #[derive(Debug, Serialize)]
 pub(super) struct ScenarioResults {
     pub(super) scenario: Scenario,

@@ -1,7 +1,6 @@
 //! Collects the changes that a batch has decided but not yet written.
 //!
-//! Decisions change rows in memory. Each changed row is written once, at the end of the batch, regardless of how many
-//! commands changed it.
+//! Decisions change rows in memory. A row that several commands changed is written once, at the end of the batch.
 
 use ledger::{Delta, Micro, UnixMs};
 

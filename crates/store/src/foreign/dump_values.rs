@@ -15,7 +15,6 @@ enum DumpedValue {
     Text(String),
 }
 
-/// A name that may be quoted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) text: String,

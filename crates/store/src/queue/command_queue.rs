@@ -396,8 +396,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// Plans for a closed queue. The pause after a failure applies here too, otherwise the writer would spin. The
-    /// writer does not wait for retries that are due much later.
+    /// Plans for a closed queue. The pause after a failure applies here too, because the writer would spin without it.
+    /// The writer does not wait for retries that are due much later.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due

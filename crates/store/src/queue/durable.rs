@@ -23,7 +23,7 @@ const DURABLE: u8 = 1;
 const LOST: u8 = 2;
 const SEALED: u8 = 3;
 
-/// Reports whether a decision survives a power cut: it does once [`wait`](Self::wait) has returned `Ok`.
+/// Reports whether a decision survives a power cut, which is certain once [`wait`](Self::wait) has returned `Ok`.
 #[derive(Clone)]
 pub struct Durable {
     batch: Arc<Batch>,
@@ -143,7 +143,6 @@ impl Batch {
         self.state.store(SEALED, Ordering::Release);
     }
 
-    /// Marks the batch as being on disk.
     pub(crate) fn mark_durable(&self) {
         self.mark(DURABLE);
     }
@@ -305,7 +304,6 @@ impl SyncQueue {
         self.awaited.load(Ordering::Relaxed) >= batch.number
     }
 
-    /// Whether the last sync was quick.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick.load(Ordering::Relaxed)
     }

@@ -127,8 +127,8 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    /// Brings the row up to `now`: starts a new period if the last one is over, even if no call was made since, and
-    /// leaves out the time at which a previous secret has stopped working.
+    /// Brings the row up to `now`. Starts a new period if the last one is over, even if no call was made since. Leaves
+    /// out the time at which a previous secret has stopped working.
     #[must_use]
     pub(crate) fn at(mut self, now: UnixMs) -> Self {
         if let Some(calendar) = &self.calendar

@@ -36,7 +36,7 @@ pub struct JournalRow {
     pub stream: bool,
     /// How the hold ended: `settled`, `released`, `abandoned`, or `None` if there was no hold.
     pub outcome: Option<Cow<'static, str>>,
-    /// The hold that paid for the call. Its closing entry says what the call cost and why.
+    /// The hold that paid for the call. Its closing entry explains the charge.
     pub hold: Option<HoldId>,
     pub meter: Option<MeterText>,
     pub charge: Micro,

@@ -16,7 +16,6 @@ use crate::records::statement::{
     StoredBalance, StoredBalanceBound, WalletQuery, WalletSpending,
 };
 
-/// Operations on statements.
 impl Store {
     /// Wallets that owe more than their credit line: those with the largest debt, and the total number.
     pub async fn wallets_beyond_credit(

@@ -21,8 +21,8 @@ use crate::store::{Store, found_in_time};
 
 /// Tasks. A step returns `false`, and has written nothing, if another node has claimed the task or the task has ended.
 impl Store {
-    /// Decides on a task like on a call, and writes its row with its hold. The hold belongs to the task and ends with
-    /// it, regardless of what happens to this process.
+    /// Decides on a task as on a call, and writes its row with its hold. The hold belongs to the task and ends with the
+    /// task, even if this process ends earlier.
     pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();

@@ -1,8 +1,8 @@
 //! Replaces the types of `sync` with types that a schedule checker controls.
 //!
-//! The checker runs all threads of an execution on one system thread, one at a time, and may switch whenever one of
-//! them uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread sleeps or waits with
-//! a deadline, so that an execution depends only on its seed.
+//! The checker runs all threads of an execution on one system thread, one at a time. It may switch whenever a thread
+//! uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread sleeps or waits with a
+//! deadline, so that an execution depends only on its seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -47,8 +47,8 @@ pub enum Rule {
     V3Credit,
     /// Each hold is open or has one close, and the entry numbers have no gaps.
     V4Closes,
-    /// The usage of a key is the sum of its entries, also at the beginning of its window's period, and the key
-    /// belongs to the wallet of these entries.
+    /// The usage of a key is the sum of its entries. The usage at the beginning of its window's period is the sum up to
+    /// that time. The key belongs to the wallet of these entries.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,

@@ -1,5 +1,5 @@
-//! Tests a database that is unreachable, short of a resource or read-only: an unknown key is not refused, a node's
-//! health matches what a call would experience, causes are described, and no journal row of a charged call is lost.
+//! Tests a database that is unreachable, short of a resource or read-only. An unknown key is not refused, a node's
+//! health is that of its calls, causes are described, and no journal row of a charged call is lost.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(databa
     guest.alter("CONNECTION LIMIT 0");
     let refused = admit(&store, &unmet, credits(1)).await.unwrap_err();
     assert_eq!(refused, AdmitError::Unavailable);
-    // The node notices this without any call, because a load balancer sends none to a node that is not ready.
+    // The node must notice this without a call, because a load balancer sends no calls to a node that is not ready.
     eventually("that the node is not ready", async || !store.healthy()).await;
     let cause = store.find_wallet("nobody").await.unwrap_err();
     assert!(cause.is_temporary(), "{cause}");

@@ -205,7 +205,6 @@ fn rows_of(file: &std::path::Path) -> Vec<String> {
     found
 }
 
-/// The actor of the changes in these tests.
 pub(crate) fn actor() -> Actor {
     Actor::cli("story")
 }
@@ -318,7 +317,6 @@ pub(crate) fn released(hold: HoldId) -> Close {
     }
 }
 
-/// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !holds().await {

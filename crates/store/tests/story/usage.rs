@@ -198,8 +198,8 @@ pub(crate) fn kept(database: &TestDatabase) -> Store {
     Store::open(&settings).unwrap().0
 }
 
-/// Queries of every kind. Each begins at the start of a minute or hour for which totals are kept, and ends at such a
-/// time or after the last call.
+/// Queries of every kind. Each begins at the start of a minute or hour for which totals are kept. Each ends at the
+/// start of such a minute or hour, or after the last call.
 fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     use Dimension::{Channel, Endpoint, Key, Model, Wallet};
     let minute = |ago_ms: i64| UsageStep::Minute.start_of(now.minus_ms(ago_ms));

@@ -25,7 +25,7 @@ pub(crate) struct Opened {
     pub(crate) keeper: Client,
 }
 
-/// Opens the database for a node: migrates it, begins a new epoch, and closes the holds of this node's earlier epochs
+/// Opens the database for a node: migrates it and begins a new epoch. Closes the holds of this node's earlier epochs,
 /// and of all other epochs that are closed.
 pub(crate) async fn for_node(
     target: &Arc<Target>,

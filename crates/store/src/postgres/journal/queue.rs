@@ -17,7 +17,6 @@ const BATCH_ROWS: usize = 2_048;
 /// Rows of calls without a hold may fill the queue up to its size divided by this.
 const NO_HOLD_QUEUE_DIVISOR: usize = 4;
 
-/// The queue of the journal's writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
     state: Mutex<State>,

@@ -192,7 +192,6 @@ pub(crate) async fn usage(
     Ok(Some(report.finish()))
 }
 
-/// The series of the requested wallet or key.
 async fn series_of_account(
     on: &Client,
     query: &UsageQuery,

@@ -266,9 +266,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that a
-    /// reader who follows the journal does not miss the row. That time is limited, so that a search by time still finds
-    /// the row.
+    /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that readers
+    /// that follow the journal do not miss the row. This time is limited, so that a search by time still finds the row.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),

@@ -17,7 +17,6 @@ const LOOKUPS: usize = 2;
 /// How much longer than a read's time limit we wait for its answer. The database itself ends the read at the limit.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// The connections for lookups.
 pub(crate) struct Reads {
     runtime: tokio::runtime::Handle,
     lookups: [Arc<SharedConnection>; LOOKUPS],

@@ -112,7 +112,7 @@ pub(crate) async fn verify(
     Ok(check.finish())
 }
 
-/// Reads row by row, because a whole ledger may not fit into memory.
+/// Reads row by row, because a whole ledger might not fit into memory.
 pub(crate) async fn each(
     on: &Transaction<'_>,
     sql: &str,

@@ -24,7 +24,6 @@ const LOCK: &str =
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOCK_WAIT_STEP: Duration = Duration::from_millis(50);
 
-/// A `PostgreSQL` database as one side of a transfer.
 pub(crate) struct PostgresSide {
     target: Target,
     client: Client,

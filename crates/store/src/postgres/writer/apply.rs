@@ -132,8 +132,8 @@ impl Worker {
         }
     }
 
-    /// Reopens the hold of a close if it was lost with a failed transaction although the call was answered. Returns
-    /// whether the close can continue.
+    /// Reopens the hold of a close if the hold was lost with a failed transaction although the call was answered.
+    /// Returns whether the close can continue.
     fn reopen_lost(&mut self, closing: &Close) -> bool {
         let id = closing.hold;
         let mut state = self.lane.state.borrow_mut();

@@ -37,7 +37,6 @@ impl<'c> Inserts<'c> {
         })
     }
 
-    /// Inserts all rows in order.
     pub(super) fn all(
         &mut self,
         rows: &[JournalRow],

@@ -97,7 +97,6 @@ impl<'c> UsageWriter<'c> {
         Ok(())
     }
 
-    /// Adds the pending counts to the roll-ups.
     pub(super) fn add_pending(&mut self, now: UnixMs) {
         self.pending.clear();
         self.pending_due = match add_pending(self.connection, now) {
@@ -206,7 +205,6 @@ pub(super) fn uncounted(on: &Connection) -> rusqlite::Result<Option<i64>> {
         .optional()
 }
 
-/// Stores the number before which rows are not counted yet.
 pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::Result<()> {
     match before {
         Some(before) => on.execute("UPDATE usage_uncounted SET before = ?1", [before])?,

@@ -25,7 +25,6 @@ use crate::verify::{Rule, VerifyReport};
 /// After this many written pages, the log is copied into the file and synced.
 const LOG_PAGES: u32 = 16_384;
 
-/// A database and its journal.
 pub(crate) struct SqliteSide {
     path: PathBuf,
     ledger: Connection,

@@ -72,7 +72,7 @@ impl Ledger<'_> {
                 let balance = loaded.and_then(|()| self.books.balance(key, now));
                 answer(reply, balance, batch);
             }
-            // If the database has ended the transaction on its own, the change is dropped. It would otherwise be
+            // If the database has ended the transaction on its own, the change is dropped, because it would be
             // committed separately from its batch.
             Command::Change(change) if self.is_in_transaction() => {
                 self.change(change, batch);

@@ -201,7 +201,6 @@ impl Writer<'_> {
         current.batch.mark_lost();
     }
 
-    /// Shares the books with the callers while `sleep` runs.
     fn share_while(&mut self, current: &mut CurrentBatch, sleep: impl FnOnce()) {
         let CurrentBatch { batch, counts, .. } = current;
         let books = &mut self.ledger.books;

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 
 /// The interval at which the log and the disk are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// If nothing was written for this long, even a short log is copied.
+/// Even a short log is copied if nothing was written for this time.
 const QUIET: Duration = Duration::from_secs(5);
 /// The pause before the next attempt, if a reader keeps the log from being reset.
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);

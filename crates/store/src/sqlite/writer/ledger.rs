@@ -28,7 +28,6 @@ pub(crate) struct Ledger<'c> {
     /// The sum of the booked and the held amount of each hold whose growth was lost in a failed transaction. An item is
     /// removed when its hold is loaded.
     lost_extensions: IdMap<HoldId, Micro>,
-    /// The epoch of this start.
     pub(crate) epoch: Epoch,
 }
 
@@ -90,8 +89,8 @@ impl<'c> Ledger<'c> {
         closings
     }
 
-    /// Reopens the hold of a close if it was lost with a failed transaction although the call was answered. A hold that
-    /// is already closed stays closed, because a commit that was reported as failed may have succeeded.
+    /// Reopens the hold of a close if the hold was lost with a failed transaction although the call was answered. A
+    /// closed hold stays closed, because a commit that was reported as failed may have succeeded.
     pub(crate) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
         let id = closing.hold;
         let Some(hold) = self.lost.get(&id) else {

@@ -31,7 +31,7 @@ const SMALL: Size = Size {
 const CONNECTIONS: u32 = 64;
 /// Both stores serve calls of this many keys, so that the stores differ only in size.
 const ACTIVE_KEYS: usize = 1_000;
-/// How often each gateway is started only to time the start. The median includes one more start, that for the calls.
+/// The number of starts of each gateway that only time the start. The start for the calls is timed too.
 const STARTS: usize = 5;
 
 #[derive(clap::Args)]

@@ -152,6 +152,7 @@ pub(crate) enum Source {
         stepping: Box<SessionStep>,
         call: SteppedHold,
     },
+    /// A manual entry.
     Manual { at: UnixMs, origin: Box<Origin> },
 }
 

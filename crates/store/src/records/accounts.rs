@@ -162,7 +162,7 @@ pub struct KeyHead {
     pub key: KeyId,
     pub wallet: WalletId,
     pub enabled: bool,
-    /// When the key expires. For a secret from before a rotation, the end of its validity if that is earlier.
+    /// When the key expires or, if this is earlier, when its secret from before a rotation stops working.
     pub expires_at: Option<UnixMs>,
     /// Requests per minute, for limits that the ledger does not enforce.
     pub rpm_limit: Option<u32>,

@@ -67,8 +67,8 @@ impl Close {
 /// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// The usage was reported or counted. A charge for reported usage is booked in full, even above the hold. For a
-    /// session, it covers the whole session, and the charges of its steps are subtracted.
+    /// The usage was reported or counted. A charge for reported usage is booked in full, even above the hold. The
+    /// charge of a session covers the whole session, and the charges of its steps are subtracted.
     Settled {
         charge: Micro,
         meter: MeterText,

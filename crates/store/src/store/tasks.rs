@@ -145,7 +145,7 @@ impl Store {
         on!(self, backend => backend.tasks(query).await)
     }
 
-    /// The callbacks that wait and the age of the oldest open hold, read from the database.
+    /// The number of waiting callbacks and the age of the oldest open hold, read from the database.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
         match &self.backend {
             Backend::Sqlite(sqlite) => sqlite.backlog(clock::now()).await,

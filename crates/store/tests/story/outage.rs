@@ -1,5 +1,5 @@
-//! Tests a database that is unreachable, short of a resource or read-only. An unknown key is not refused, a node's
-//! health is that of its calls, causes are described, and no journal row of a charged call is lost.
+//! Tests a database that is unreachable, short of a resource or read-only. An unknown key is not refused, a node that
+//! cannot serve calls is not ready, causes are described, and no journal row of a charged call is lost.
 
 use std::collections::BTreeMap;
 
@@ -274,7 +274,7 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &Tes
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
-    // Other writers commit too, so a lost answer need not be the journal's. Of six, one of them very likely is.
+    // Other writers commit too. Of six lost answers, at least one is very likely the journal's.
     while lost < 6 {
         rig.proxy.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {

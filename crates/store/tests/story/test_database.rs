@@ -154,8 +154,8 @@ impl TestDatabase {
         }
     }
 
-    /// Every row of every table. Left out are tables that a start writes, and on `SQLite` the journal's names and the
-    /// calls that refer to them, because a move numbers names anew.
+    /// Every row of every table, except tables that a start writes. On `SQLite`, the journal's names and calls are left
+    /// out too, because a move numbers the names anew.
     pub(crate) fn contents(&self) -> Vec<String> {
         match self {
             Self::Sqlite(folder) => {

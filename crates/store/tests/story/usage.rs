@@ -380,8 +380,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(database: &TestDatabase
     let rows = rows(4, now);
     write(&store, &rows).await;
     drop(store);
-    // Brings the store into the state in which it would be 40 days after an upgrade. Earlier versions wrote no grains
-    // above 5.
+    // Brings the store into its state 40 days after an upgrade. Earlier versions wrote no grains above 5.
     let upgraded = now.minus_ms(40 * DAY_MS).get();
     database.tamper_journal(&format!(
         "INSERT INTO usage_long_steps VALUES ({upgraded});

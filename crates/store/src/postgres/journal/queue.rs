@@ -14,7 +14,7 @@ use crate::stats::Counters;
 const GATHER: Duration = Duration::from_millis(100);
 /// A batch of this many rows does not wait for more.
 const BATCH_ROWS: usize = 2_048;
-/// Rows of calls without a hold may fill the queue up to its size divided by this.
+/// Rows of calls without a hold may fill at most the queue's size divided by this number.
 const NO_HOLD_QUEUE_DIVISOR: usize = 4;
 
 #[derive(Debug)]

@@ -167,7 +167,7 @@ impl SharedConnection {
         answer
     }
 
-    /// Gives up a connection, unless another one has taken its place. Queries that run on it may still end.
+    /// Gives up a connection, unless another one has taken its place. Its running queries may still end normally.
     async fn forget(&self, client: &Arc<Client>) {
         let mut open_session = self.client.lock().await;
         if open_session

@@ -76,7 +76,7 @@ impl Worker {
                 }
                 self.close(closing);
             }
-            // An uncount is not repeated after a failed batch. The hold then counts until it is closed.
+            // `Uncount` is not repeated after a failed batch. The hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
             Command::Balance(key, _, reply) if !self.lane.is_decidable(key) => {
                 drop(reply.send(Err(StoreError::Unavailable)));

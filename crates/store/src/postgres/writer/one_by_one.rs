@@ -6,7 +6,6 @@ use crate::postgres::connection::errors::FailureKind;
 use crate::records::call::Close;
 
 impl Worker {
-    /// Closes each hold in its own transaction, so that a failure affects only one hold.
     pub(crate) async fn close_one_by_one(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
         while let Some(mut closing) = closings.next() {

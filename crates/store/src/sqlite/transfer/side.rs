@@ -210,7 +210,7 @@ impl SqliteSide {
     }
 
     pub(crate) fn begin(&self, source: &str) -> Result<(), TransferError> {
-        // The ledger's mark comes first, because it keeps others from opening the database.
+        // The ledger's mark comes first, because it keeps other processes from opening the database.
         for on in [&self.ledger, &self.journal] {
             marker::make(on, source).map_err(|error| self.failed(error))?;
         }

@@ -61,7 +61,7 @@ impl Ledger<'_> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.book(closing, undecided),
-            // An uncount is not repeated after a failed batch. The hold then counts until it is closed.
+            // `Uncount` is not repeated after a failed batch. The hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");

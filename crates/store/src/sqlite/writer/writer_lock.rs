@@ -55,7 +55,7 @@ impl WriterLock {
         acquired
     }
 
-    /// Whether another process waits for the lock. Also true if that cannot be found out.
+    /// Whether another process waits for the lock. Also true if this is unknown.
     pub(crate) fn is_wanted(&self) -> bool {
         let Some(waiting) = &self.waiting else {
             return true;

@@ -279,7 +279,7 @@ impl Books {
     }
 }
 
-/// The error for a refused call. A refusal changes nothing, so its rates are also those before the call.
+/// The error for a refused call. A refusal changes nothing, so the rates are the same as before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,

@@ -164,7 +164,7 @@ impl Batch {
     /// The waiters of the current runtime, or the outcome if it is already known.
     fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), NotDurable>> {
         let mut all = self.waiters.lock();
-        // Checked under the lock: if a mark is not visible yet, the thread that sets it will find these waiters.
+        // Read under the lock. If the batch is not marked yet, the thread that marks it will find these waiters.
         if let Some(outcome) = self.outcome() {
             return Err(outcome);
         }

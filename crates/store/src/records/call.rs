@@ -17,7 +17,7 @@ pub struct Admit {
     pub now: UnixMs,
 }
 
-/// Extends an open hold by credits and tokens. It does not count as another call.
+/// Extends an open hold by credits and tokens. An extension does not count as another call.
 #[derive(Debug, Clone)]
 pub struct Extend {
     pub hold: HoldId,

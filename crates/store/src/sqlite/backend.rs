@@ -38,7 +38,7 @@ pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 /// The number of connections for lookups, which calls wait for.
 const READERS: usize = 2;
-/// The number of connections for searches of the ledger, and of those for searches of the journal.
+/// The number of connections for searches of the ledger. Searches of the journal have as many of their own.
 const SEARCHERS: usize = 2;
 
 pub(crate) struct Sqlite {

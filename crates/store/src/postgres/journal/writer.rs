@@ -27,7 +27,7 @@ const DAYS_AGAIN: Duration = Duration::from_secs(60);
 const COPY_MAX: Duration = Duration::from_secs(15);
 /// The number of rows of earlier versions that one transaction adds to the roll-ups.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these transactions, so that new rows, other nodes and other database work come first.
+/// The pause between two counting transactions, so that new rows, other nodes and other database work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
 /// The base of the backoff. After `n` failures in a row, the writer pauses for this time multiplied by 2^n, at most for
 /// `PAUSE_MAX`. It does not pause after the first failure.

@@ -1,4 +1,4 @@
-//! Tracks whether each component that a call needs worked when it was last used or probed.
+//! Tracks, for each component that a call needs, whether its last use or probe succeeded.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -63,7 +63,7 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, O
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
-    // The process was killed after the SQL migrations but before the computation that follows them.
+    // An earlier process was killed between the SQL migrations and the computation that follows them.
     if found == known && chain_heads::are_missing(on).await.map_err(refused)? {
         found -= 1;
     }

@@ -57,8 +57,8 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Ends a transaction that has written nothing yet and begins a new one, so that a log that was copied meanwhile
-    /// can restart from the beginning. The decisions stay valid unless another process wrote in between.
+    /// Ends the transaction and begins a new one, if nothing was written yet. A log that was copied meanwhile can then
+    /// restart from the beginning. The decisions stay valid unless another process wrote in between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         if self.books.pending.wrote {
             return Ok(());

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-/// The number of content chunks in every stream.
 pub(crate) const CONTENT_CHUNKS: usize = 100;
 /// The last bytes of every complete stream.
 pub(crate) const STREAM_END: &[u8; 14] = b"data: [DONE]\n\n";
@@ -30,7 +29,6 @@ impl Answers {
     }
 }
 
-/// A streamed answer and the positions where its events end.
 pub(crate) struct Stream {
     bytes: Vec<u8>,
     event_ends: Vec<usize>,
@@ -63,8 +61,8 @@ impl Stream {
         Self { bytes, event_ends }
     }
 
-    /// The answer in `count` writes with about the same number of events each. The first write
-    /// includes the head.
+    /// Splits the answer into `count` writes with about the same number of events each. The first write includes the
+    /// head.
     pub(crate) fn writes(&self, count: usize) -> impl Iterator<Item = &[u8]> {
         let events = self.event_ends.len();
         let count = count.clamp(1, events);

@@ -1,9 +1,8 @@
 //! The baseline: a proxy that only forwards bytes.
 //!
-//! hyper serves and a pooled hyper-util client calls, both with `TCP_NODELAY`, on tokio's
-//! multi-threaded runtime. Allocator and number of threads are the same as in the gateway, because
-//! the gateway's cost is stated as a multiple of this proxy's cost. After a handshake, the bytes of
-//! a session are copied in both directions without parsing frames.
+//! A hyper server and a pooled hyper-util client, both with `TCP_NODELAY`, run on tokio's multi-threaded runtime. The
+//! allocator and the number of threads are the gateway's, because the gateway's cost is stated as a multiple of this
+//! proxy's cost. After a handshake, the bytes of a session are copied in both directions without parsing frames.
 
 use std::convert::Infallible;
 use std::io;

@@ -60,7 +60,7 @@ pub(crate) fn write(kind: Kind, sender: Sender, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The kind of a frame, and where its payload is in the bytes that it was read from.
+/// The kind of a frame, and the position of its payload in the bytes passed to `read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
@@ -109,7 +109,7 @@ impl Frame {
         }))
     }
 
-    /// Unmasks `N` bytes of the payload, `at` bytes from its start.
+    /// Unmasks the `N` bytes at offset `at` of the payload.
     pub(crate) fn piece<const N: usize>(&self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
         let payload = bytes.get(self.payload.clone())?;
         let mut piece: [u8; N] = *payload.get(at..)?.first_chunk()?;

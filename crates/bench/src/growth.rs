@@ -1,4 +1,4 @@
-//! Compares a gateway on a large store with one on a small store: the cost of a call and of a start must not grow with
+//! Compares a gateway on a large store with one on a small store. The cost of a call and of a start must not grow with
 //! the number of keys, wallets, entries and journal rows.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
@@ -31,8 +31,7 @@ const SMALL: Size = Size {
 const CONNECTIONS: u32 = 64;
 /// Both stores serve calls of this many keys, so that the stores differ only in size.
 const ACTIVE_KEYS: usize = 1_000;
-/// The number of times that each gateway is started before it is started once more for the calls. The median of all
-/// these starts counts.
+/// The number of starts of each gateway that only time the start. The start for the calls is timed too.
 const STARTS: usize = 5;
 
 #[derive(clap::Args)]
@@ -62,7 +61,6 @@ struct FilledStore {
     resident_bytes: u64,
 }
 
-/// Fills both stores and measures them alternately.
 pub(crate) async fn run(args: Args) -> io::Result<()> {
     let binary = args.program.binary().await?;
     let folder = args.program.folder()?;

@@ -1,7 +1,7 @@
 //! Starts and ends the server processes of a run: the upstream, the bare proxy and the gateway.
 //!
-//! Each process is killed by its id when its value is dropped. Our own processes also exit when
-//! their standard input closes, so that none is left behind if the runner is killed.
+//! Each process is killed by its id when its value is dropped. Our own processes also exit when their standard input
+//! closes, so that no process is left behind if the runner is killed.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -63,7 +63,6 @@ impl ServerProcess {
         })
     }
 
-    /// Kills the process and waits until it is gone.
     pub(crate) async fn end(mut self) -> io::Result<()> {
         self.child.kill().await
     }
@@ -93,7 +92,6 @@ fn end_with_stdin() {
     });
 }
 
-/// Runs a command and returns its standard output.
 pub(crate) async fn output_of(command: &mut Command) -> io::Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())

@@ -26,7 +26,6 @@ fn ticks(stat: &str) -> Option<u32> {
     user.checked_add(system)
 }
 
-/// The current resident memory in bytes.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     status(pid, "VmRSS:")
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The time after which the first move is killed; `None` if it is not.
+    /// The time after which the first move is killed; `None` if no move is killed.
     pub(crate) fn kill_after(&self) -> Option<Duration> {
         self.kill_after_ms.map(Duration::from_millis)
     }
@@ -96,7 +96,6 @@ async fn verified(store: &StoreConfig, what: &str) -> io::Result<Value> {
     Ok(report["heads"].take())
 }
 
-/// Starts a move and kills it after a while.
 async fn kill_move(from: &StoreConfig, to: &StoreConfig, after: Duration) -> io::Result<String> {
     let mut child = from
         .command(&["move", "--to", &to.url])

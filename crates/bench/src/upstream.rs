@@ -1,10 +1,9 @@
 //! The fixed upstream: serves constant chat completions at minimal cost.
 //!
-//! The path before `/v1` selects the behaviour, so that the base URL of a channel can choose it and
-//! proxies pass it on. `/delay-50/v1/chat/completions` waits 50 ms, `pace-100` pauses 100 ms
-//! between the writes of a stream, `writes-102` splits a stream into that many writes, and `large`
-//! answers with a megabyte. The body determines whether the answer is streamed. A WebSocket
-//! handshake opens a session (`upstream_session.rs`).
+//! The path before `/v1` selects the behaviour, so that the base URL of a channel can choose it and proxies pass it on.
+//! `/delay-50/v1/chat/completions` waits 50 ms. `pace-100` pauses 100 ms between the writes of a stream, `writes-102`
+//! splits a stream into 102 writes, and `large` answers with a megabyte. The body determines whether the answer is
+//! streamed. A WebSocket handshake opens a session (`upstream_session.rs`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -87,7 +86,6 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
-/// The kind of a request: a call or a session.
 enum RequestKind {
     Answer(AnswerOptions),
     Session(UpstreamSession),

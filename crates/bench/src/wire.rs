@@ -139,8 +139,8 @@ impl Body {
         matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Done))
     }
 
-    /// Passes the part of this body in `bytes` to `sink`. Returns the number of bytes that belong
-    /// to the body, which is all of them unless the body ends earlier.
+    /// Passes the content of this body in `bytes` to `sink`. Returns the number of bytes that belong to the body: all
+    /// of them, unless the body ends earlier.
     pub(crate) fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         match self {
             Self::Length(left) => {

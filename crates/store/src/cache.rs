@@ -50,8 +50,8 @@ impl Hasher for IdHasher {
     }
 }
 
-/// A map of two generations. Values that are used move to the young one. When that is full, it replaces the old
-/// generation, which is dropped. There is no list to maintain, so a hit costs one lookup.
+/// A map of two generations. Used values move to the young generation. When the young generation is full, it replaces
+/// the old generation, whose values are dropped. A hit costs one lookup, because there is no list to maintain.
 #[derive(Debug)]
 pub(crate) struct GenerationalCache<K, V> {
     young: IdMap<K, V>,

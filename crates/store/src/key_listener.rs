@@ -1,5 +1,4 @@
-//! Notifies this process when a key is changed through the store of this process, so that the process updates its key
-//! caches at once.
+//! Tells this process when its own store changes a key, so that the process updates its key caches at once.
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -3,8 +3,8 @@
 //! [`Store`] offers business operations, not tables. One writer per process (or per lane, with `PostgreSQL`) takes
 //! commands from a queue and runs them in one transaction after another. Decisions on money are made only inside these
 //! transactions: the pure functions of the `ledger` crate run on rows in memory, and the writer writes the result. With
-//! `SQLite`, callers may run them in their own threads while the writer shares its rows. A decision is answered before
-//! its commit, and [`Durable`] reports when it is on disk.
+//! `SQLite`, callers may run these functions in their own threads while the writer shares its rows with them. A
+//! decision is answered before its commit, and [`Durable`] reports when it is on disk.
 //!
 //! This crate must know nothing of the gateway's HTTP interface, of protocols, of prices of models (it stores price
 //! cards as text), or of upstreams.

@@ -32,8 +32,8 @@ pub struct Settings {
     pub gather: Duration,
     /// The maximum time between the commit of a batch and its sync if no caller waits for the batch.
     pub sync_delay: Duration,
-    /// A disk that syncs within this time is quick: after a batch that is written early, the next one need not wait
-    /// long.
+    /// A disk is quick if its last sync took at most this time. With a quick disk, a batch that a caller waits for is
+    /// written as soon as all calls of the batch have ended.
     pub quick_sync: Duration,
     /// The maximum number of admissions that wait for the writer. Further ones are refused as busy.
     pub queue_max: usize,
@@ -56,7 +56,7 @@ pub struct Settings {
     /// The maximum number of journal rows that wait to be written. Further ones are dropped and counted. With
     /// `PostgreSQL`, rows of calls without a hold may take up at most a quarter of them.
     pub journal_queue_max: usize,
-    /// The maximum size of the texts in these rows. Bodies that do not fit are left out and counted.
+    /// The maximum size of the texts in waiting journal rows. Bodies that do not fit are left out and counted.
     pub journal_queue_bytes_max: usize,
 }
 
@@ -121,7 +121,7 @@ pub struct Server {
     pub lease: Duration,
     /// The maximum number of batches of different wallets that run at once. Values outside 1 to 14 are clamped.
     pub lanes: usize,
-    /// How long the writer keeps trying at once to find out the outcome of a commit whose answer was lost.
+    /// The maximum time of one attempt to find out the outcome of a commit whose answer was lost.
     pub lost_commit_max: Duration,
 }
 

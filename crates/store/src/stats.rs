@@ -7,7 +7,7 @@ use crate::queue::journal_queue::Queued;
 use crate::records::settled::SettledSums;
 use crate::sync::AtomicBool;
 
-/// What waits in the database, for all nodes together.
+/// Pending work in the database, of all nodes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Callbacks that are neither delivered nor given up.

@@ -49,7 +49,7 @@ impl From<Backend> for Store {
 
 /// Opening, closing and health.
 impl Store {
-    /// Opens the store for a server: takes the server lock (with `PostgreSQL`, the name of the node), migrates, begins
+    /// Opens the store for a server. Takes the server lock (with `PostgreSQL`, the name of the node), migrates, begins
     /// a new epoch, and closes the holds of ended epochs as abandoned.
     pub fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
         let (backend, recovery) = Backend::open(settings)?;

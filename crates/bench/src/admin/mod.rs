@@ -1,4 +1,4 @@
-//! Times the reads of the admin API on a filled store, and measures how much such reads slow down calls.
+//! Times the reads of the admin API on a filled store, and measures how much these reads slow down calls.
 
 mod command;
 mod requests;

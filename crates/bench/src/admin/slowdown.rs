@@ -1,5 +1,5 @@
-//! Measures how much reads of the admin API slow down calls: each round measures calls first alone
-//! and then during such reads.
+//! Measures how much reads of the admin API slow down calls. Each round measures calls first alone, and then during
+//! these reads.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -61,7 +61,6 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Sends all requests again and again.
 async fn read_on(client: &AdminClient, requests: &[AdminRead]) -> io::Result<()> {
     loop {
         for request in requests {

@@ -56,7 +56,6 @@ impl AdminClient {
         Ok(serde_json::from_slice(&self.bytes(path).await?)?)
     }
 
-    /// Reads a path `times` times, one read after another.
     pub(super) async fn time(&self, path: &str, times: usize) -> io::Result<Timed> {
         let mut taken = Vec::with_capacity(times);
         let mut body = Bytes::new();

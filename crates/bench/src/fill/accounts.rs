@@ -23,7 +23,6 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 const CARD: &str = r#"{"input":"1.25","output":"10"}"#;
 const LIMIT: u32 = 1_000_000;
 
-/// The wallets and keys of the filled store.
 pub(crate) struct Accounts {
     pub(crate) wallets: Vec<WalletRow>,
     /// The keys are spread over the wallets: key n belongs to wallet n modulo the number of

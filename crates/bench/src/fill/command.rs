@@ -48,7 +48,6 @@ pub(crate) struct Size {
     pub(crate) tasks: usize,
 }
 
-/// The location of the store.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     Sqlite(PathBuf),
@@ -156,7 +155,6 @@ async fn run_sql(url: &str, sql: &str) -> io::Result<()> {
     driver.await?.map_err(io::Error::other)
 }
 
-/// The total size of the journal's files.
 fn journal_bytes(path: &Path) -> io::Result<u64> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let journal = format!("{name}-calls");

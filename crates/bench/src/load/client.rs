@@ -87,7 +87,6 @@ impl Client {
         }
     }
 
-    /// Sends a request and checks the whole answer.
     pub(crate) async fn call_and_check_all(
         &mut self,
         request: &Request,
@@ -173,7 +172,6 @@ async fn write_both(
     socket.write_all(&body[written - head.len()..]).await
 }
 
-/// The last bytes of an answer.
 #[derive(Default)]
 struct Tail([u8; STREAM_END.len()]);
 

@@ -73,7 +73,6 @@ async fn connect(target: &TargetArgs) -> io::Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// The state that the connections share.
 struct Load {
     address: SocketAddr,
     shape: Shape,
@@ -143,7 +142,6 @@ impl Load {
         &self.keys[used % self.keys.len()]
     }
 
-    /// Records a failure, pauses and reconnects.
     async fn recover(&self, client: &mut Client, failure: &io::Error) {
         self.tally.record_failure(failure);
         sleep(FAILURE_REST).await;

@@ -1,8 +1,8 @@
 //! Sends the frames of all sessions, spread evenly over the duration of a frame.
 //!
-//! This is a separate thread, because the timers of the runtime have a resolution of a millisecond,
-//! so 500 sessions would send in bursts of 25. If the machine delays the thread, the schedule
-//! shifts instead of catching up: independent sessions would not all send at once either.
+//! The sender has its own thread, because the runtime's timers have a resolution of one millisecond: 500 sessions would
+//! send in bursts of 25. When the machine delays the thread, the schedule shifts and does not catch up. Independent
+//! sessions would not all send at once either.
 
 use std::io;
 use std::sync::Arc;

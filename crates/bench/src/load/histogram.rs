@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The number of buckets per power of two.
 const STEPS: u64 = 128;
 const STEPS_BITS: u32 = STEPS.trailing_zeros();
-/// Larger values, above about a minute, count as this.
+/// Values above this maximum, about a minute, are counted as the maximum.
 const VALUE_MAX: u64 = (1 << 36) - 1;
 
 /// Counts values in nanoseconds. All connections share it.
@@ -65,7 +65,6 @@ fn low(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
-/// The value in the middle of a bucket.
 fn middle(index: u64) -> u64 {
     match (index / STEPS).checked_sub(1) {
         None => index,

@@ -1,5 +1,5 @@
-//! The load generator: many keep-alive connections that each send the next request as soon as the
-//! last one is answered, or many sessions that send audio in real time.
+//! The load generator: many keep-alive connections, or many sessions that send audio in real time. A connection sends
+//! its next request as soon as the last one is answered.
 
 mod args;
 mod client;

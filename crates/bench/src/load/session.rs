@@ -25,7 +25,6 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Whether no answer is outstanding.
     pub(super) fn are_all_answered(&self) -> bool {
         self.asked.load(Ordering::Relaxed) == self.answered.load(Ordering::Relaxed)
     }

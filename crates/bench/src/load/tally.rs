@@ -17,8 +17,8 @@ const FAILURES_MAX: u64 = 100;
 const MEASURE_TIMES_MAX: u32 = 4;
 /// How long we wait until every client has been answered once.
 const ANSWERED_MAX: Duration = Duration::from_secs(5);
-/// The minimum number of answers per connection, on average. Connections that are served together finish together, in
-/// waves; a measurement that is too short could fall between two waves. So it is prolonged until there are enough
+/// The minimum number of answers per connection, on average. Connections that are served together finish together, so
+/// answers come in waves. A short measurement could fall between two waves, so it goes on until there are enough
 /// answers.
 pub(super) const ANSWERS_EACH_MIN: u64 = 4;
 /// How long we wait for the last answers after the measurement.
@@ -62,7 +62,7 @@ pub(crate) struct Measured {
     /// The median of the p99s of all 100 ms slices. A stall of the machine raises `p99_ns`, but affects only one of
     /// these slices.
     pub(crate) slice_p99_ns: u64,
-    /// The CPU time of the measured process; 0 if there is none.
+    /// The CPU time of the measured process; 0 if no process is measured.
     pub(crate) cpu_us: u64,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<String>,

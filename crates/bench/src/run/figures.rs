@@ -23,8 +23,8 @@ pub(super) struct RoundResult {
     pub(super) peak_bytes: Option<u64>,
 }
 
-/// Reads a number from a result. `None` if the result has no such number; for example, there is no
-/// CPU time for direct calls, because they have no proxy.
+/// Reads a number from a result; `None` if the result lacks the number. Direct calls, for example, have no CPU time,
+/// because no proxy is involved.
 pub(super) type Figure = fn(&RoundResult) -> Option<f64>;
 
 pub(super) fn requests_per_second(turn: &RoundResult) -> Option<f64> {
@@ -40,7 +40,6 @@ pub(super) fn p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.requests > 0).then(|| turn.measured.p99_ns as f64 / 1e3)
 }
 
-/// The p99 of the median slice.
 pub(super) fn slice_p99_us(turn: &RoundResult) -> Option<f64> {
     (turn.measured.slice_p99_ns > 0).then(|| turn.measured.slice_p99_ns as f64 / 1e3)
 }
@@ -82,7 +81,6 @@ impl TargetResults {
     }
 }
 
-/// The results of all targets in one scenario.
 #[derive(Debug, Serialize)]
 pub(super) struct ScenarioResults {
     pub(super) scenario: Scenario,

@@ -12,7 +12,6 @@ use super::figures::{
 use super::memory::Memory;
 use super::target::Target;
 
-/// A floor and a goal, the measured value, and the verdict.
 #[derive(Debug, Serialize)]
 pub(super) struct Bound {
     what: String,

@@ -58,7 +58,6 @@ pub(super) struct Population {
     active_keys: usize,
 }
 
-/// Files with keys for the load generator.
 pub(super) struct KeyFiles {
     pub(super) active: PathBuf,
     pub(super) all: PathBuf,
@@ -182,7 +181,6 @@ impl GatewayFactory {
         Ok(addresses)
     }
 
-    /// Kills the gateway and verifies its ledger.
     pub(super) async fn end_and_verify(&self, gateway: Gateway) -> io::Result<()> {
         gateway.process.end().await?;
         let mut command = Command::new(&self.binary);

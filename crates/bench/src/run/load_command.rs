@@ -15,7 +15,7 @@ pub(super) struct MeasuredTarget<'p> {
 }
 
 impl MeasuredTarget<'_> {
-    /// The process whose cost is measured. Direct calls have none, because no proxy is involved.
+    /// The process whose cost is measured; `None` for direct calls, because no proxy is involved.
     pub(super) fn watched(&self) -> Option<u32> {
         (self.target != Target::Direct).then_some(self.process.pid)
     }

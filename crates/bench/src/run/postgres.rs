@@ -73,7 +73,6 @@ impl Schema {
         }
     }
 
-    /// Drops the schema and everything in it.
     pub(crate) async fn drop(self) -> io::Result<()> {
         self.run(&format!("DROP SCHEMA {} CASCADE", self.name))
             .await

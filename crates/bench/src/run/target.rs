@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A target. The order is that of the tables.
+/// A target of measurements, in the order of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Target {
@@ -30,7 +30,6 @@ impl Target {
         }
     }
 
-    /// The folder for the target's files.
     pub(super) fn folder(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",

@@ -58,7 +58,7 @@ impl NewAuditRow {
         Self::created("wallet.create", row.id.to_string(), &after)
     }
 
-    /// The audit row of a wallet change. What changed determines the name of the action.
+    /// The audit row of a wallet change. The kind of change determines the name of the action.
     pub(crate) fn wallet_changed(
         before: &WalletRow,
         after: &WalletRow,
@@ -107,7 +107,6 @@ impl NewAuditRow {
     }
 }
 
-/// Removes the members that are equal on both sides.
 fn differences(before: Value, after: Value) -> (Value, Value) {
     let (Value::Object(mut before), Value::Object(mut after)) = (before, after) else {
         return (Value::Null, Value::Null);

@@ -10,7 +10,7 @@ use crate::records::call::{Admit, Basis, Close, End, Extend, SessionStep};
 use crate::records::entries::EntryKind;
 use crate::records::ids::{HoldId, KeyId};
 
-/// The note of an entry that books the charge of a call without its hold.
+/// The note of an entry that books a charge whose hold was lost.
 const LOST_HOLD: &str = "the hold was lost with a failed commit";
 
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl Books {
         Ok((id, rates))
     }
 
-    /// Reopens a hold that was lost with a failed batch, so that its close finds it. Nothing is checked, because the
-    /// call was admitted and answered. Returns whether the hold could be reopened.
+    /// Reopens a hold that was lost with a failed batch, so that the close of its call finds the hold. Limits are not
+    /// checked, because the call was already admitted and answered. Returns whether the hold could be reopened.
     pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
         let now = self.rate_clock.at(now);
         let Some(mut rows) = self.rows_of(hold.key) else {
@@ -96,8 +96,8 @@ impl Books {
         true
     }
 
-    /// Grows a stored hold back to the size that a failed batch granted to its call, so that a charge for counted usage
-    /// can reach that size. Nothing is checked.
+    /// Grows a stored hold back to the size that a failed batch granted to its call. Otherwise the smaller hold would
+    /// limit the charge for counted usage. Limits are not checked.
     pub(crate) fn regrow(&mut self, id: HoldId, booked_and_held: Micro) {
         let Some(hold) = self.holds.get(&id) else {
             return;
@@ -279,7 +279,7 @@ impl Books {
     }
 }
 
-/// The error for a refused call. A refusal changes nothing, so its rates are also those before the call.
+/// The error for a refused call. A refusal changes nothing, so the rates are the same as before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,
@@ -287,7 +287,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// What the entry of a close states.
+/// The contents of the entry that a close posts.
 struct Booking {
     kind: EntryKind,
     charge: Micro,

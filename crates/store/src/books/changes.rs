@@ -114,8 +114,8 @@ fn change_limits(row: &mut KeyRow, change: KeyChange) -> Result<(), StoreError> 
     checked_limit(row.key.window.map(|window| window.amount))
 }
 
-/// Sets or removes the window of a key. If only the amount changes, it applies to the current period. Otherwise a new
-/// period begins with the next decision, and earlier charges do not count towards it.
+/// Sets or removes the window of a key. If only the amount changes, the new amount applies to the current period.
+/// Otherwise a new period begins with the next decision, and earlier charges do not count towards it.
 fn set_window(row: &mut KeyRow, window: Option<KeyWindow>) {
     let Some(KeyWindow { amount, calendar }) = window else {
         (row.key.window, row.calendar) = (None, None);

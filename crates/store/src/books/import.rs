@@ -13,7 +13,7 @@ use crate::records::import::{ImportedKey, ImportedWallet};
 use crate::records::manual::NewEntry;
 
 impl ImportedWallet {
-    /// Checks the wallet and computes its first entries. The balance is an adjustment, because it was not paid here.
+    /// Checks the wallet and computes its first entries. The balance is an adjustment, because it was not paid to us.
     pub(crate) fn opening(&self) -> Result<WalletOpening, StoreError> {
         checked_wallet_name(&self.name)?;
         let mut wallet = Wallet::default();

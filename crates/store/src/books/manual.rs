@@ -15,7 +15,7 @@ use crate::records::manual::NewEntry;
 pub(crate) struct ManualFacts {
     pub(crate) same_reference: Option<FoundEntry>,
     pub(crate) refunded: Option<FoundEntry>,
-    /// The sum of earlier refunds of that entry: zero or negative.
+    /// The sum of earlier refunds of `refunded`: zero or negative.
     pub(crate) refunds: i64,
 }
 

@@ -1,7 +1,6 @@
 //! Collects the changes that a batch has decided but not yet written.
 //!
-//! Decisions change rows in memory. Each changed row is written once, at the end of the batch, regardless of how many
-//! commands changed it.
+//! Decisions change rows in memory. A row that several commands changed is written once, at the end of the batch.
 
 use ledger::{Delta, Micro, UnixMs};
 
@@ -21,7 +20,7 @@ use crate::stats::Counters;
 pub(crate) struct Pending {
     pub(crate) wallets: Vec<i64>,
     pub(crate) keys: Vec<KeyId>,
-    /// Holds opened in this batch. Those that were also closed in it get no row.
+    /// Holds opened in this batch. A hold that the batch also closes gets no row.
     pub(crate) opened: Vec<HoldId>,
     /// The number of holds that were opened in this batch and are still open.
     pub(crate) unfinished: usize,

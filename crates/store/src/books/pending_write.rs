@@ -7,8 +7,8 @@ use super::rows::{BookWallet, HoldRow, OpenHold};
 use super::state::Books;
 use crate::records::ids::HoldId;
 
-/// If there are more open holds than this, they are not kept in memory. They are read from the table when they are
-/// closed.
+/// If memory contains more open holds than this, all of them are dropped. A dropped hold is read from the table when it
+/// is needed.
 const CACHED_HOLDS_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]

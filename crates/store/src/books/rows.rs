@@ -62,7 +62,7 @@ pub(crate) struct OpenHold {
     pub(crate) held: Reservation,
     /// The sum that the steps of a session have charged so far.
     pub(crate) booked: Micro,
-    /// The upstream cost of these steps, as far as it is known.
+    /// The upstream cost that these steps have booked.
     pub(crate) cost_booked: Micro,
     pub(crate) request_id: RequestId,
     pub(crate) opened_at: UnixMs,

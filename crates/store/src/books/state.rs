@@ -23,7 +23,6 @@ pub(crate) struct Books {
     /// The difference between two consecutive hold ids.
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
-    /// How far below its credit line open calls may take a wallet.
     pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
     pub(crate) rate_clock: RateClock,
@@ -37,7 +36,7 @@ pub(crate) struct Limits {
     pub(crate) debt_limit: Micro,
 }
 
-/// Empty books, which the writer keeps in place of its own while it shares those with the callers' threads.
+/// The writer keeps these empty books while it shares its own books with the callers' threads.
 impl Default for Books {
     fn default() -> Self {
         Self::new(Epoch::new(0), Limits::default(), Arc::default())

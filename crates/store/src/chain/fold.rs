@@ -7,8 +7,8 @@ use crate::records::columns::EntryColumns;
 use crate::records::cost::CostVersion;
 use crate::records::ids::{KeyId, PriceVersion, WalletId};
 
-/// Chains in the course of computation. Wallets, keys, price and cost versions are added first, then the entries,
-/// ordered by their numbers within each wallet.
+/// Chains under construction. The caller first adds wallets, keys, price and cost versions, then the entries, ordered
+/// by their numbers within each wallet.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     heads: HashMap<i64, Head>,

@@ -171,8 +171,8 @@ pub struct WalletHead {
     pub head: Head,
 }
 
-/// Encodes values so that different lists of values give different bytes: integers have a fixed size, texts are
-/// preceded by their length, and optional values by a marker.
+/// Encodes values so that different lists of values give different bytes. Integers have a fixed size. A text is
+/// preceded by its length, and an optional value by a marker.
 struct Encoder {
     hasher: Sha256,
     /// Bytes that were not passed to the hasher yet. They are on the stack to avoid an allocation.

@@ -10,7 +10,6 @@ use super::postgres::ForeignServer;
 use super::sqlite::ForeignFile;
 use super::table::ForeignTable;
 
-/// The first bytes of every `SQLite` file.
 const SQLITE_HEAD: &[u8; 16] = b"SQLite format 3\0";
 
 /// A database of another program, read as of one instant.
@@ -34,7 +33,7 @@ impl ForeignDatabase {
         Ok(Self::Dump(Dump::read(&path, tables)?))
     }
 
-    /// Reads those of the given columns that exist. `None` if there is no such table.
+    /// Reads a table, with the given columns that exist. `None` if the table does not exist.
     pub async fn table(
         &self,
         name: &'static str,

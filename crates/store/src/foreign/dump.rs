@@ -12,7 +12,7 @@ use super::dump_values::{Scanner, columns_of, rows_of};
 use super::error::ForeignError;
 use super::table::ForeignTable;
 
-/// The table of a statement is named within this many bytes.
+/// Every statement names its table within this many bytes.
 const HEAD_BYTES: usize = 512;
 /// The maximum size of a statement of a requested table. `MySQL` itself refuses more than a gigabyte.
 const STATEMENT_BYTES_MAX: usize = 1 << 30;

@@ -3,7 +3,6 @@
 /// A row of a table. `None` is null.
 pub(super) type Row = Vec<Option<String>>;
 
-/// Reads a statement from left to right.
 #[derive(Debug)]
 pub(super) struct Scanner<'s> {
     bytes: &'s [u8],
@@ -16,7 +15,6 @@ enum DumpedValue {
     Text(String),
 }
 
-/// A name that may be quoted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) text: String,

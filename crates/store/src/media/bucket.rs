@@ -85,7 +85,7 @@ pub(super) async fn upload(
     let mut upload = objects.put_multipart_opts(to, options).await?;
     let sent = send_parts(&mut *upload, reader).await;
     if sent.is_err() {
-        // Remaining parts would cost storage. If this fails, the lifecycle rules of the bucket remove them.
+        // Parts that are left behind would cost storage. If the abort fails, the bucket's lifecycle rules remove them.
         let _ = timeout(ABORT_MAX, upload.abort()).await;
     }
     sent

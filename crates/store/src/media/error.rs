@@ -32,7 +32,7 @@ pub enum MediaError {
     /// The storage rejected the request, or cannot be reached.
     #[error("the media storage refused: {0}")]
     Storage(#[source] Box<object_store::Error>),
-    /// The storage delivered more or fewer bytes than it had announced, or not what was stored.
+    /// The storage delivered more or fewer bytes than it had announced, or other bytes than were stored.
     #[error("the media storage broke off")]
     Short,
 }

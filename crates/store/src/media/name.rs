@@ -41,7 +41,7 @@ impl fmt::Display for MediaId {
     }
 }
 
-// A reader of the log must not be able to fetch the media that it mentions.
+// Hides the id, because readers of the log must not be able to fetch the media.
 impl fmt::Debug for MediaId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MediaId(..)")

@@ -16,7 +16,7 @@ use super::name::MediaName;
 use super::spool::{self, blocking};
 use super::storage::Media;
 
-/// An incoming file that was not written to for this long belongs to a process that has ended.
+/// An incoming file without a write for this time belongs to a process that has ended.
 const SPOOL_SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 /// The time limit for reading the next page of a list, and for one deletion.
 const STEP_MAX: Duration = Duration::from_secs(60);

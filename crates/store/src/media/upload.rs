@@ -13,7 +13,7 @@ use super::storage::Media;
 use crate::disk::require_room;
 
 /// A file without a name, which the operating system removes when it is closed. It is on the same disk as incoming
-/// media, so that the same rule keeps disk space for the ledger.
+/// media, so that the same check keeps disk space for the ledger.
 #[derive(Debug)]
 pub struct Upload {
     file: File,

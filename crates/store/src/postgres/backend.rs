@@ -27,7 +27,7 @@ use crate::settings::{COMMAND_SEARCH_MAX, Server, Settings};
 use crate::stats::Counters;
 use crate::ticker::Ticker;
 
-/// If a command has waited in the queue of a lane for this long, the store is unhealthy.
+/// The store is unhealthy if a command has waited in the queue of a lane for this time.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the queues are searched for commands that have waited too long.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! The threads for all work except that of the ledger, so that nothing delays the ledger.
+//! The threads for all work outside the ledger, so that nothing delays the ledger.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,8 +12,8 @@ use crate::postgres::connection::connect::Target;
 pub(super) struct StoreThreads {
     /// Runs lookups, tasks, the lease and the sweeper.
     pub(super) side: BackgroundThread,
-    /// Runs the journal's writer and the searches. Counting calls and assembling reports takes so long that it would
-    /// delay lookups on the same thread.
+    /// Runs the journal's writer and the searches, because counting calls and assembling reports would delay lookups on
+    /// the same thread.
     pub(super) journal: BackgroundThread,
 }
 

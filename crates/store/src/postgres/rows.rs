@@ -112,7 +112,6 @@ pub(super) fn calendar(row: &Row) -> Read<Option<Calendar>> {
     Ok(Some(Calendar::stored(per, zone.unwrap_or_default())))
 }
 
-/// Reads when the last call of a key was admitted.
 pub(super) fn last_used_at(row: &Row) -> Read<Option<UnixMs>> {
     time_or_null(row, 19)
 }

@@ -218,7 +218,6 @@ pub(crate) enum RuleChange {
     Remove(RuleId),
 }
 
-/// A change of tokens, sign-in codes or sessions.
 #[derive(Debug, Clone)]
 pub(crate) enum AccessChange {
     CreateToken {

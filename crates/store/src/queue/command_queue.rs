@@ -1,7 +1,7 @@
 //! The queue of commands for the ledger writer.
 //!
-//! Commands with a waiting caller (an admission, a balance) start a batch as soon as the writer is free. Closes do not:
-//! they gather until such a command arrives or the `gather` time is over.
+//! A command with a waiting caller (an admission, a balance) starts a batch as soon as the writer is free. Closes
+//! gather until a command with a waiting caller arrives, or until the `gather` time is over.
 //!
 //! The number of waiting admissions is bounded, so admissions may be refused here. Closes are never refused. There is
 //! at most one per admitted call, so the limit on calls in flight bounds them too.
@@ -396,8 +396,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// Plans for a closed queue. The pause after a failure applies here too, otherwise the writer would spin. The
-    /// writer does not wait for retries that are due much later.
+    /// Plans for a closed queue. The pause after a failure applies here too, because the writer would spin without it.
+    /// The writer does not wait for retries that are due much later.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due

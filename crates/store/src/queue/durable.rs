@@ -23,7 +23,7 @@ const DURABLE: u8 = 1;
 const LOST: u8 = 2;
 const SEALED: u8 = 3;
 
-/// Reports whether a decision survives a power cut: it does once [`wait`](Self::wait) has returned `Ok`.
+/// Reports whether a decision survives a power cut, which is certain once [`wait`](Self::wait) has returned `Ok`.
 #[derive(Clone)]
 pub struct Durable {
     batch: Arc<Batch>,
@@ -143,7 +143,6 @@ impl Batch {
         self.state.store(SEALED, Ordering::Release);
     }
 
-    /// Marks the batch as being on disk.
     pub(crate) fn mark_durable(&self) {
         self.mark(DURABLE);
     }
@@ -165,7 +164,7 @@ impl Batch {
     /// The waiters of the current runtime, or the outcome if it is already known.
     fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), NotDurable>> {
         let mut all = self.waiters.lock();
-        // Checked under the lock: if a mark is not visible yet, the thread that sets it will find these waiters.
+        // Read under the lock. If the batch is not marked yet, the thread that marks it will find these waiters.
         if let Some(outcome) = self.outcome() {
             return Err(outcome);
         }
@@ -305,7 +304,6 @@ impl SyncQueue {
         self.awaited.load(Ordering::Relaxed) >= batch.number
     }
 
-    /// Whether the last sync was quick.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick.load(Ordering::Relaxed)
     }

@@ -127,8 +127,8 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    /// Brings the row up to `now`: starts a new period if the last one is over, even if no call was made since, and
-    /// leaves out the time at which a previous secret has stopped working.
+    /// Brings the row up to `now`. Starts a new period if the last one is over, even if no call was made since. Leaves
+    /// out the time at which a previous secret has stopped working.
     #[must_use]
     pub(crate) fn at(mut self, now: UnixMs) -> Self {
         if let Some(calendar) = &self.calendar
@@ -162,7 +162,7 @@ pub struct KeyHead {
     pub key: KeyId,
     pub wallet: WalletId,
     pub enabled: bool,
-    /// When the key expires. For a secret from before a rotation, the end of its validity if that is earlier.
+    /// When the key expires or, if this is earlier, when its secret from before a rotation stops working.
     pub expires_at: Option<UnixMs>,
     /// Requests per minute, for limits that the ledger does not enforce.
     pub rpm_limit: Option<u32>,

@@ -1,4 +1,4 @@
-//! The audit log: who changed what, and with which role.
+//! The audit log: administrative changes with their authors.
 
 use std::fmt;
 use std::str::FromStr;

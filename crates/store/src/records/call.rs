@@ -17,7 +17,7 @@ pub struct Admit {
     pub now: UnixMs,
 }
 
-/// Extends an open hold by credits and tokens. It does not count as another call.
+/// Extends an open hold by credits and tokens. An extension does not count as another call.
 #[derive(Debug, Clone)]
 pub struct Extend {
     pub hold: HoldId,
@@ -67,8 +67,8 @@ impl Close {
 /// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// The usage was reported or counted. A charge for reported usage is booked in full, even above the hold. For a
-    /// session, it covers the whole session, and the charges of its steps are subtracted.
+    /// The usage was reported or counted. A charge for reported usage is booked in full, even above the hold. The
+    /// charge of a session covers the whole session, and the charges of its steps are subtracted.
     Settled {
         charge: Micro,
         meter: MeterText,

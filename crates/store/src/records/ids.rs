@@ -127,8 +127,8 @@ text_id! {
     KeyId, "key_"
 }
 
-/// The id of a request. It is a short text that is copied and not shared, because the row of each call takes it to
-/// other threads. A longer text is not one of our ids, and is truncated.
+/// The id of a request: a short text, which is copied and not shared, because the row of each call takes it to other
+/// threads. A longer text is not one of our ids, and is truncated.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestId(ArrayString<REQUEST_ID_BYTES>);
 

@@ -1,4 +1,4 @@
-//! Accounts to import from another gateway. Their ids are derived from what identifies them in that gateway, so that a
+//! Accounts to import from another gateway. Their ids are derived from their identifiers in that gateway, so that a
 //! repeated import finds them.
 
 use std::collections::{HashMap, HashSet};

@@ -36,7 +36,7 @@ pub struct JournalRow {
     pub stream: bool,
     /// How the hold ended: `settled`, `released`, `abandoned`, or `None` if there was no hold.
     pub outcome: Option<Cow<'static, str>>,
-    /// The hold that paid for the call. Its closing entry says what the call cost and why.
+    /// The hold that paid for the call. Its closing entry explains the charge.
     pub hold: Option<HoldId>,
     pub meter: Option<MeterText>,
     pub charge: Micro,
@@ -50,8 +50,8 @@ pub struct JournalRow {
     /// Redacted by the caller. The store cuts it to [`BODY_BYTES_MAX`].
     pub request_body: Option<Box<str>>,
     pub response_body: Option<Box<str>>,
-    /// Whether this is only the charge of a call whose row was written before, such as the creation of a task. A late
-    /// charge is counted in the usage reports. It is no row of the journal.
+    /// Whether this is only a late charge: the charge of a call whose row was written before, such as the creation of a
+    /// task. Usage reports count late charges, but the journal does not store them as rows.
     pub is_late_charge: bool,
 }
 
@@ -62,7 +62,7 @@ impl JournalRow {
     }
 }
 
-/// The rows that are written to the journal, of rows that [`sort_late_charges`] has sorted.
+/// The rows that the journal stores: all except late charges. `rows` must be sorted by [`sort_late_charges`].
 pub(crate) fn calls_of(rows: &[JournalRow]) -> &[JournalRow] {
     let calls = rows.partition_point(|row| !row.is_late_charge);
     rows.get(..calls).unwrap_or(rows)
@@ -106,7 +106,7 @@ pub(crate) fn number_of(at: UnixMs) -> i64 {
 pub struct Timings {
     /// When the call was admitted.
     pub admitted_us: Option<u64>,
-    /// The part of that time that the call waited for the ledger's decision.
+    /// The part of `admitted_us` that the call waited for the ledger's decision.
     pub queued_us: Option<u64>,
     /// When the head of the upstream's answer arrived.
     pub upstream_us: Option<u64>,

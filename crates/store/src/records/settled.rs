@@ -44,7 +44,6 @@ impl SettledSums {
         }
     }
 
-    /// Adds committed entries.
     pub(crate) fn add(&self, entries: impl Iterator<Item = EntryCharge>) {
         let mut sums = self.0.lock();
         for entry in entries {

@@ -32,13 +32,13 @@ use crate::stats::Counters;
 use crate::sync;
 use crate::ticker::Ticker;
 
-/// If the writer or the disk has not answered for this long, the store is unhealthy.
+/// The store is unhealthy if the writer or the disk has not answered for this time.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which the queue is searched for commands that have waited too long.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 /// The number of connections for lookups, which calls wait for.
 const READERS: usize = 2;
-/// The number of connections for searches of the ledger, and of those for searches of the journal.
+/// The number of connections for searches of the ledger. Searches of the journal have as many of their own.
 const SEARCHERS: usize = 2;
 
 pub(crate) struct Sqlite {

@@ -293,7 +293,7 @@ impl Sqlite {
             .await
     }
 
-    /// Whether tasks are due. The pool reads this, so that the writer wakes up only if there is work.
+    /// Whether tasks are due. Runs on the read pool, so that the writer wakes up only if there is work.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
             .run(move |on| task_looks::has_due(on, "tasks", now))

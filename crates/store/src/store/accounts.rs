@@ -82,8 +82,8 @@ impl Store {
         self.change_key(key, KeyEdit::Limits(change), actor).await
     }
 
-    /// Replaces the secret of a key. The previous secret stops working at once or at a set time, and any older one at
-    /// once.
+    /// Replaces the secret of a key. The previous secret stops working at once or at a set time. Any older secret stops
+    /// working at once.
     pub async fn rotate_key(
         &self,
         key: KeyId,

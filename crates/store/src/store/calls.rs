@@ -29,7 +29,7 @@ impl Store {
     async fn ask_admission(&self, admit: Admit) -> Result<AdmittedCall, AdmitError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Admit(admit, reply)).await?;
-        // A grant that comes too late is dropped, which closes its hold.
+        // A late answer is dropped, which closes the hold of the admitted call.
         let granted = timeout(ANSWERED_WITHIN, answer)
             .await
             .map_err(|_| AdmitError::Unavailable)?

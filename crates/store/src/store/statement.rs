@@ -16,7 +16,6 @@ use crate::records::statement::{
     StoredBalance, StoredBalanceBound, WalletQuery, WalletSpending,
 };
 
-/// Operations on statements.
 impl Store {
     /// Wallets that owe more than their credit line: those with the largest debt, and the total number.
     pub async fn wallets_beyond_credit(
@@ -137,8 +136,8 @@ impl Store {
         Ok(StatementTotals::of(sums))
     }
 
-    /// The stored balances of a wallet since a time, oldest first, and then its current state: at least one balance for
-    /// each day with entries. The first one is the latest stored balance before that time, if there is one.
+    /// The stored balances of a wallet since a time, oldest first, and finally its current state. There is at least one
+    /// balance for each day with entries. The latest balance stored before that time, if there is one, comes first.
     pub async fn balance_history(
         &self,
         wallet: WalletId,

@@ -21,8 +21,8 @@ use crate::store::{Store, found_in_time};
 
 /// Tasks. A step returns `false`, and has written nothing, if another node has claimed the task or the task has ended.
 impl Store {
-    /// Decides on a task like on a call, and writes its row with its hold. The hold belongs to the task and ends with
-    /// it, regardless of what happens to this process.
+    /// Decides on a task as on a call, and writes its row with its hold. The hold belongs to the task and ends with the
+    /// task, even if this process ends earlier.
     pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
@@ -108,8 +108,8 @@ impl Store {
         Ok(row)
     }
 
-    /// Tells the sums of settled calls which model the task's price version belongs to. They may not know it, because
-    /// this process may never have loaded that version.
+    /// Registers the model of the task's price version for the sums of settled calls, because this process may never
+    /// have loaded that version.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }
@@ -145,7 +145,7 @@ impl Store {
         on!(self, backend => backend.tasks(query).await)
     }
 
-    /// The callbacks that wait and the age of the oldest open hold, read from the database.
+    /// The number of waiting callbacks and the age of the oldest open hold, read from the database.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
         match &self.backend {
             Backend::Sqlite(sqlite) => sqlite.backlog(clock::now()).await,

@@ -1,8 +1,8 @@
 //! Replaces the types of `sync` with types that a schedule checker controls.
 //!
-//! The checker runs all threads of an execution on one system thread, one at a time, and may switch whenever one of
-//! them uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread sleeps or waits with
-//! a deadline, so that an execution depends only on its seed.
+//! The checker runs all threads of an execution on one system thread, one at a time. It may switch whenever a thread
+//! uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread sleeps or waits with a
+//! deadline, so that an execution depends only on its seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,7 +24,6 @@ thread_local! {
     static BY_CHANCE: Cell<bool> = const { Cell::new(false) };
     /// The fault point at which a thread panics, and the number of visits before that.
     static PANICS: RefCell<Option<(FaultPoint, u32)>> = const { RefCell::new(None) };
-    /// The number of times that threads have reached each fault point, over all executions.
     static VISITS: RefCell<BTreeMap<FaultPoint, u64>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -113,7 +112,7 @@ impl<T> Mutex<T> {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    /// Like a lock of `parking_lot`, it is not poisoned by a panic.
+    /// As with `parking_lot`, a panic does not poison the lock.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.guard(held)

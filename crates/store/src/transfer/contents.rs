@@ -67,7 +67,7 @@ impl StoreContents {
         self.counts.iter().sum()
     }
 
-    /// Identifies the source of a transfer and its state. It changes when the source is used.
+    /// Identifies the source of a transfer. The fingerprint changes when the source is used.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.wallets);

@@ -70,7 +70,6 @@ pub(super) fn sync_tree(folder: &Path) -> Result<(), TransferError> {
     sync_folder(folder)
 }
 
-/// Syncs the directory entries of a folder.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), TransferError> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())

@@ -25,7 +25,6 @@ pub(super) fn list(folder: &Path) -> Result<Vec<String>, TransferError> {
     Ok(names)
 }
 
-/// Whether the text is the name of a medium.
 pub(super) fn is_name(name: &str) -> bool {
     MediaName::parse(name).is_some()
 }

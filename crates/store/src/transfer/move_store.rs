@@ -163,7 +163,7 @@ async fn verify(
     })
 }
 
-/// Closes the calls that were open in the source, as the next start of a server would, so that a later `ledger verify`
+/// Closes the calls that were open in the source, as the next start of a server would. A later `ledger verify` then
 /// sees the destination in its final state.
 pub(super) fn close_orphans(
     to: &Settings,

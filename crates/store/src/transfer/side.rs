@@ -11,7 +11,6 @@ use crate::settings::{Location, Server, Settings};
 use crate::sqlite::SqliteSide;
 use crate::verify::VerifyReport;
 
-/// A database of either kind.
 pub(crate) enum Side {
     Sqlite(Box<SqliteSide>),
     Postgres(Box<PostgresSide>),

@@ -36,7 +36,7 @@ impl KnownSeries {
         }
     }
 
-    /// Forgets all series, because those of a rolled-back transaction are not in the table.
+    /// Forgets all series. After a rollback, the table may lack some of them.
     pub(crate) fn forget(&mut self) {
         self.young.clear();
         self.old.clear();

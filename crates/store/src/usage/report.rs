@@ -28,7 +28,7 @@ pub(crate) enum Added {
     TooMany,
 }
 
-/// A report in the course of adding up its roll-ups.
+/// A report under construction.
 #[derive(Debug)]
 pub(crate) struct Report {
     query: UsageQuery,
@@ -100,7 +100,7 @@ impl Report {
         Added::Yes
     }
 
-    /// The number of totals to read at most: one more than allowed, so that an excess is noticed.
+    /// The maximum number of totals to read: one more than allowed, so that an excess is noticed.
     pub(crate) fn room(&self) -> usize {
         TOTALS_MAX.saturating_sub(self.read).saturating_add(1)
     }

@@ -19,7 +19,7 @@ const MINUTES_KEPT_MS: i64 = 49 * HOUR_MS;
 enum RollUpSubject {
     /// Has few series, and serves all queries that do not ask for wallets or keys.
     Traffic,
-    /// All dimensions at once.
+    /// Has all dimensions.
     Calls,
     Wallets,
     Keys,
@@ -64,7 +64,7 @@ impl SeriesNumbers {
         Ok(Self(numbers))
     }
 
-    /// The numbers in the order of [`RollUpSubject::ALL`], which is also that of the encoding.
+    /// The numbers in the order of [`RollUpSubject::ALL`], which is also the order of the encoding.
     pub(super) fn all(self) -> [i64; RollUpSubject::ALL.len()] {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Makes the checks V1 to V10 of `docs/invariants.md` on the rows that it is given.
+//! Makes the checks V1 to V10 of `docs/invariants.md` on given rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -397,9 +397,8 @@ impl Check {
     }
 }
 
-/// Whether a meter contains only units that a session can use. Only sessions are booked in parts. Text tokens are valid
-/// only in a meter with realtime seconds: only realtime sessions use text tokens, and their seconds count from the
-/// beginning.
+/// Whether a meter contains only units that a session can use. Only sessions are booked in parts. Text tokens without
+/// realtime seconds are invalid: only realtime sessions use text tokens, and their seconds count from the beginning.
 fn is_of_session(meter: &Meter) -> bool {
     let mut rest = Meter {
         realtime_seconds: 0,

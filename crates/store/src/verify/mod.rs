@@ -1,7 +1,7 @@
 //! `ledger verify`: compares the entries with the stored balances, heads and totals (V1 to V10 of
 //! `docs/invariants.md`).
 //!
-//! The check works on rows that it is given and uses no database. A store reads the rows in one snapshot.
+//! The check works on given rows and uses no database. A store reads the rows in one snapshot.
 
 mod check;
 mod finish;

@@ -40,14 +40,15 @@ pub struct Difference {
 pub enum Rule {
     /// The open holds add up to the frozen amounts, and their exposures to the exposed amounts.
     V1Frozen,
-    /// The entries add up to the amounts of the wallet, and the last of them contain its credit limit and status.
+    /// The entries add up to the amounts of the wallet. The last entries that set its credit limit and status agree
+    /// with it.
     V2Entries,
     /// No wallet has a balance while it uses credit.
     V3Credit,
     /// Each hold is open or has one close, and the entry numbers have no gaps.
     V4Closes,
-    /// The usage of a key is the sum of its entries, also at the beginning of its window's period, and the key
-    /// belongs to the wallet of these entries.
+    /// The usage of a key is the sum of its entries. The usage at the beginning of its window's period is the sum up to
+    /// that time. The key belongs to the wallet of these entries.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,

@@ -110,7 +110,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Waits for this many answers, or for the end of the victim. So a slow machine gets as far as a fast one.
+    /// Waits for this many answers, or for the end of the victim, so that slow and fast machines get equally far.
     fn work(&mut self, answers: usize) {
         let spent = self
             .lines

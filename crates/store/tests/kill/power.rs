@@ -1,4 +1,4 @@
-//! Tests a power cut, which loses what was not synced. `kill -9` cannot show this, because the page cache survives it.
+//! Tests a power cut, which loses unsynced writes. `kill -9` cannot show this, because the page cache survives it.
 
 use std::process::Stdio;
 

@@ -176,7 +176,6 @@ fn operation(call: &str, begun: usize) -> Option<Operation> {
     }
 }
 
-/// The first number in a text.
 fn number(text: &str) -> Option<usize> {
     let digits = text.trim_start_matches([',', ' ']);
     let end = digits

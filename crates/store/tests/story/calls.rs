@@ -437,7 +437,7 @@ pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(databas
             store.close(released(admitted.hold));
         }
     }
-    // Flushes twice, because a grant whose caller is gone queues its own close after the first flush.
+    // Flushes twice, because an admission whose caller is gone queues its own close after the first flush.
     store.flush().await.unwrap();
     store.flush().await.unwrap();
     let (wallet, left) = store.balance(&key.id).await.unwrap();
@@ -569,7 +569,7 @@ pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(database: &Te
             retry_after_ms: 1_000
         })
     );
-    // A day ahead, the key has expired. When the clock is right again, it is valid.
+    // A day ahead, the key has expired. When the clock is right again, the key is valid.
     assert_eq!(
         at(NOW.plus_ms(24 * hour_ms)).await,
         Err(Refusal::KeyExpired)

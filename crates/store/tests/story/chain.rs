@@ -116,8 +116,7 @@ fn rules(report: &VerifyReport) -> BTreeSet<Rule> {
     report.differences.iter().map(|it| it.rule).collect()
 }
 
-/// Most of these forgeries leave everything except the chain consistent, as an attacker would who knows the other
-/// rules.
+/// Most of these forgeries keep everything except the chain consistent, like an attacker who knows the other rules.
 pub(crate) async fn what_was_forged_is_found(database: &TestDatabase) {
     let a = "(SELECT n FROM wallets WHERE name = 'a')";
     let key_of = |name| {
@@ -356,7 +355,6 @@ pub(crate) async fn a_migration_that_was_stopped_before_the_heads_is_completed(
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
-/// The server, commands and the next start all continue the same chain.
 pub(crate) async fn server_and_commands_write_one_chain(database: &TestDatabase) {
     let store = database.open();
     let version = price(&store).await;

@@ -264,7 +264,6 @@ pub(crate) async fn a_slow_database_is_slow_and_right(database: &TestDatabase) {
     assert_clean(&rig.store).await;
 }
 
-/// If a wallet's row stays locked, only that wallet waits.
 pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(database: &TestDatabase) {
     let settings = Settings {
         queue_wait_max: Duration::from_millis(500),
@@ -308,7 +307,6 @@ pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(database: &T
     assert_clean(&store).await;
 }
 
-/// A close that fails even alone is set aside, and the others are booked.
 pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(
     database: &TestDatabase,
 ) {

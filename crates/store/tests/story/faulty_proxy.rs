@@ -18,13 +18,13 @@ pub(crate) enum Mode {
     Cut,
     /// Connections stay open, but nothing passes.
     BlackHole,
-    /// Each piece is delayed by this long.
+    /// Each piece is delayed by this time.
     Slow(Duration),
-    /// The next piece towards the server that contains these bytes still arrives. Its answer, which contains them too,
-    /// does not: the connection is closed instead. After that, bytes pass again.
+    /// The next piece with these bytes is forwarded to the server. The server's answer contains them too, and is not
+    /// forwarded: the connection is closed instead. After that, bytes pass again.
     LoseAnswerTo(&'static [u8]),
-    /// The next piece towards the server that contains these bytes does not arrive. Open connections are closed
-    /// instead, and new ones are closed at once.
+    /// The next piece with these bytes is not forwarded to the server. Open connections are closed instead, and new
+    /// ones are closed at once.
     CutBefore(&'static [u8]),
 }
 

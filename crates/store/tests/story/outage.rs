@@ -1,5 +1,5 @@
-//! Tests a database that is unreachable, short of a resource or read-only: an unknown key is not refused, a node's
-//! health matches what a call would experience, causes are described, and no journal row of a charged call is lost.
+//! Tests a database that is unreachable, short of a resource or read-only. An unknown key is not refused, a node that
+//! cannot serve calls is not ready, causes are described, and no journal row of a charged call is lost.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub(crate) async fn a_node_without_connections_says_so_and_refuses_no_key(databa
     guest.alter("CONNECTION LIMIT 0");
     let refused = admit(&store, &unmet, credits(1)).await.unwrap_err();
     assert_eq!(refused, AdmitError::Unavailable);
-    // The node notices this without any call, because a load balancer sends none to a node that is not ready.
+    // The node must notice this without a call, because a load balancer sends no calls to a node that is not ready.
     eventually("that the node is not ready", async || !store.healthy()).await;
     let cause = store.find_wallet("nobody").await.unwrap_err();
     assert!(cause.is_temporary(), "{cause}");
@@ -274,7 +274,7 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &Tes
     let hold = admit(&rig.store, &rig.key, Micro::ZERO).await.unwrap().hold;
     let mut lost = 0;
     let mut number = 0;
-    // Other writers commit too, so a lost answer need not be the journal's. Of six, one of them very likely is.
+    // Other writers commit too. Of six lost answers, at least one is very likely the journal's.
     while lost < 6 {
         rig.proxy.set(Mode::LoseAnswerTo(b"COMMIT"));
         for _ in 0..3 {
@@ -291,7 +291,6 @@ pub(crate) async fn journal_rows_are_not_doubled_by_a_lost_answer(database: &Tes
     assert_eq!(rig.store.stats().journal_dropped, 0);
 }
 
-/// A row that the database rejects does not affect other rows.
 pub(crate) async fn a_journal_row_that_cannot_be_written_is_dropped_alone(database: &TestDatabase) {
     let store = database.open();
     price(&store).await;

@@ -52,7 +52,7 @@ pub(crate) async fn a_charge_seen_in_the_balance_survives(database: &TestDatabas
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     store.close(settled(admitted.hold, version, 700_000));
     let (seen, _) = store.balance(&key.id).await.unwrap();
-    // The store is left as by a killed process: nothing is drained or released.
+    // The store is left as a killed process leaves it: nothing is drained or released.
     std::mem::forget(store.clone());
     let beside = database.attach();
     let found = beside.find_key(&key.id).await.unwrap().unwrap();

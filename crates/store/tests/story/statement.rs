@@ -152,8 +152,7 @@ async fn assert_range(
     );
 }
 
-/// Makes calls over some days, whose ends are not always booked in the order of their times. `PostgreSQL` uses its own
-/// time for entries.
+/// Makes calls over some days, some of which end out of order. `PostgreSQL` uses its own time for entries.
 async fn calls(store: &Store, balance: Micro, count: i64) -> WalletId {
     let version = price(store).await;
     let key = funded(store, balance).await;

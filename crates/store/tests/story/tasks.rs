@@ -553,7 +553,6 @@ pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(database: &TestData
     assert_clean(&store).await;
 }
 
-/// Each task is claimed by only one of two nodes.
 pub(crate) async fn two_nodes_never_have_one_task(database: &TestDatabase) {
     const TASKS: usize = 60;
     let (one, two) = (database.open(), database.open());

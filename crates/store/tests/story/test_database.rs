@@ -154,8 +154,8 @@ impl TestDatabase {
         }
     }
 
-    /// Every row of every table. Left out are tables that a start writes, and on `SQLite` the journal's names and the
-    /// calls that refer to them, because a move numbers names anew.
+    /// Every row of every table, except tables that a start writes. On `SQLite`, the journal's names and calls are left
+    /// out too, because a move numbers the names anew.
     pub(crate) fn contents(&self) -> Vec<String> {
         match self {
             Self::Sqlite(folder) => {
@@ -205,7 +205,6 @@ fn rows_of(file: &std::path::Path) -> Vec<String> {
     found
 }
 
-/// The actor of the changes in these tests.
 pub(crate) fn actor() -> Actor {
     Actor::cli("story")
 }
@@ -318,7 +317,6 @@ pub(crate) fn released(hold: HoldId) -> Close {
     }
 }
 
-/// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !holds().await {

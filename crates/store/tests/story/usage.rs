@@ -198,8 +198,8 @@ pub(crate) fn kept(database: &TestDatabase) -> Store {
     Store::open(&settings).unwrap().0
 }
 
-/// Queries of every kind. Each begins at the start of a minute or hour for which totals are kept, and ends at such a
-/// time or after the last call.
+/// Queries of every kind. Each begins at the start of a minute or hour for which totals are kept. Each ends at the
+/// start of such a minute or hour, or after the last call.
 fn questions(rows: &[JournalRow], now: UnixMs) -> Vec<UsageQuery> {
     use Dimension::{Channel, Endpoint, Key, Model, Wallet};
     let minute = |ago_ms: i64| UsageStep::Minute.start_of(now.minus_ms(ago_ms));
@@ -380,8 +380,7 @@ pub(crate) async fn reports_over_an_upgrade_lack_nothing(database: &TestDatabase
     let rows = rows(4, now);
     write(&store, &rows).await;
     drop(store);
-    // Brings the store into the state in which it would be 40 days after an upgrade. Earlier versions wrote no grains
-    // above 5.
+    // Brings the store into its state 40 days after an upgrade. Earlier versions wrote no grains above 5.
     let upgraded = now.minus_ms(40 * DAY_MS).get();
     database.tamper_journal(&format!(
         "INSERT INTO usage_long_steps VALUES ({upgraded});

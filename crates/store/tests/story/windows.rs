@@ -14,8 +14,8 @@ use crate::test_database::{
     wallet,
 };
 
-/// Midnight on 2035-03-25 in Berlin, a day with 23 hours. It is far in the future, because the store reads the rows at
-/// the real time.
+/// Midnight on 2035-03-25 in Berlin, a day with 23 hours. It is far in the future, because a read of a key begins a new
+/// period if the stored period has ended by the real time.
 const BERLIN: UnixMs = UnixMs::new(2_058_390_000_000);
 
 pub(crate) fn window(amount: i64, per: PeriodLength, zone: &str) -> KeyWindow {

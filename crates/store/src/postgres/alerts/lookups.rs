@@ -70,7 +70,6 @@ pub(crate) async fn webhook(on: Arc<Client>, rule: RuleId) -> Read<Option<Webhoo
     found.map(webhook).transpose()
 }
 
-/// The alerts that match, newest first.
 pub(crate) async fn alerts(on: Arc<Client>, query: AlertQuery) -> Read<Vec<AlertRow>> {
     // The condition is part of the SQL text, so that the index of open alerts can be used.
     let open = if query.only_open {

@@ -25,8 +25,8 @@ pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 /// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Transactions of the ledger. A lock is waited for at most `lock_wait`, because no call waits longer than that for
-    /// its decision. Each statement, and each pause between two statements, is limited to `step`.
+    /// Transactions of the ledger. They wait for a lock for at most `lock_wait`, because no call waits longer for its
+    /// decision. Each statement, and each pause between two statements, is limited to `step`.
     Ledger { lock_wait: Duration, step: Duration },
     /// Lookups with a time limit.
     Reads,

@@ -80,11 +80,11 @@ fn kind_of(code: &SqlState) -> FailureKind {
         return FailureKind::Locked;
     }
     match code.code().get(..2) {
-        // Connection exceptions, operator intervention (shutdown, terminated), idle for too long, a server that
-        // has become read-only.
+        // 08: connection exceptions. 57: operator intervention, such as a shutdown. 25: the session was idle for too
+        // long, or the server has become read-only.
         Some("08" | "57" | "25") => FailureKind::Disconnected,
-        // Insufficient resources, objects not in the required state, system and internal errors, wrong credentials, an
-        // unknown database.
+        // 53: insufficient resources. 55: an object is not in the required state. 58 and XX: system and internal
+        // errors. 28: wrong credentials. 3D: unknown database.
         Some("53" | "55" | "58" | "XX" | "28" | "3D") => FailureKind::Environment,
         _ => FailureKind::Permanent,
     }

@@ -25,7 +25,7 @@ pub(crate) struct Opened {
     pub(crate) keeper: Client,
 }
 
-/// Opens the database for a node: migrates it, begins a new epoch, and closes the holds of this node's earlier epochs
+/// Opens the database for a node: migrates it and begins a new epoch. Closes the holds of this node's earlier epochs,
 /// and of all other epochs that are closed.
 pub(crate) async fn for_node(
     target: &Arc<Target>,
@@ -73,7 +73,7 @@ pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Waits until every live node of a version that writes entries without chains or balances has stopped.
+/// Waits until all live nodes of earlier versions have stopped, because their entries have no chains or balances.
 async fn older_nodes_stop(
     on: &Client,
     target: &Target,

@@ -31,7 +31,6 @@ impl Address {
     }
 }
 
-/// The contents of a URL.
 pub(crate) struct Addresses {
     pub(crate) servers: Vec<Address>,
     /// Whether sessions must be writable. The URL of a command that only reads may ask for a standby
@@ -39,8 +38,8 @@ pub(crate) struct Addresses {
     pub(crate) writable: bool,
 }
 
-/// Parses a URL. The error describes the problem. Several hosts become several servers, each of which is tried with its
-/// own time limit: a server that accepts connections but does not answer must not block the next one.
+/// Parses a URL. The error describes the problem. Each host becomes a server with its own time limit, so that a host
+/// that accepts connections but does not answer cannot block the next one.
 pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     let whole: Config = with_known_tls_mode(&server.url).parse().map_err(
         |error: tokio_postgres::Error| match error.source() {

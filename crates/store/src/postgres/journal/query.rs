@@ -96,7 +96,7 @@ impl Conditions {
         rows.await?.iter().map(entry).collect()
     }
 
-    /// The first number of a window of `rows` rows that ends before a given number.
+    /// Finds where the last `rows` rows of a range of numbers begin. Only the indexed conditions apply.
     pub(super) async fn window_start(
         &self,
         on: &Client,

@@ -12,12 +12,11 @@ use crate::stats::Counters;
 
 /// How long rows are collected for one transaction. No caller waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
-/// With this many rows, a batch is written at once.
+/// A batch of this many rows does not wait for more.
 const BATCH_ROWS: usize = 2_048;
-/// Rows of calls without a hold may fill the queue up to its size divided by this.
+/// Rows of calls without a hold may fill at most the queue's size divided by this number.
 const NO_HOLD_QUEUE_DIVISOR: usize = 4;
 
-/// The queue of the journal's writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
     state: Mutex<State>,

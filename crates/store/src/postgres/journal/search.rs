@@ -26,7 +26,7 @@ pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<Journ
     Ok(search(&on, &query, None).await?.entries)
 }
 
-/// Finds a page of rows within a short time.
+/// Finds a page of rows. Stops when the time limit of a page is over, even if the page is not full.
 pub(crate) async fn page(on: Arc<Client>, query: JournalQuery) -> Read<JournalPage> {
     search(&on, &query, Some(PageTime::start())).await
 }

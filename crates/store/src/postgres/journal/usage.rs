@@ -39,7 +39,7 @@ pub(super) struct UsageWriter {
 }
 
 impl UsageWriter {
-    /// Forgets all known series, because those of a rolled-back transaction are not in the table.
+    /// Forgets all known series. After a rollback, the table may lack some of them.
     pub(super) fn forget(&mut self) {
         self.known.forget();
     }
@@ -192,7 +192,6 @@ pub(crate) async fn usage(
     Ok(Some(report.finish()))
 }
 
-/// The series of the requested wallet or key.
 async fn series_of_account(
     on: &Client,
     query: &UsageQuery,

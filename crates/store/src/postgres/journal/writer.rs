@@ -27,10 +27,10 @@ const DAYS_AGAIN: Duration = Duration::from_secs(60);
 const COPY_MAX: Duration = Duration::from_secs(15);
 /// The number of rows of earlier versions that one transaction adds to the roll-ups.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these transactions, so that new rows, other nodes and other database work come first.
+/// The pause between two counting transactions, so that new rows, other nodes and other database work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
-/// The unit of the pauses. After `n` failures in a row, the writer pauses for this times 2^n, up to `PAUSE_MAX`. After
-/// the first failure it does not pause.
+/// The base of the backoff. After `n` failures in a row, the writer pauses for this time multiplied by 2^n, at most for
+/// `PAUSE_MAX`. It does not pause after the first failure.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The lowest bits of a row's number identify the node that wrote it.
@@ -76,8 +76,8 @@ struct Writer {
     client: Option<Client>,
     /// The number of the last row.
     last: i64,
-    /// An advisory lock that each of our transactions takes. So when a transaction has begun, any earlier one whose
-    /// connection was lost has ended.
+    /// An advisory lock that each of our transactions takes. A transaction that has the lock knows that all earlier
+    /// ones have ended, even those whose connection was lost.
     lock: i64,
     usage: UsageWriter,
 }
@@ -167,9 +167,8 @@ impl Writer {
         Ok(oldest.is_some())
     }
 
-    /// Writes rows, and retries as long as the database is unavailable. A row that the database rejects is dropped, and
-    /// added to the counter of dropped rows. If the store is closed during an outage, this happens to all remaining
-    /// rows.
+    /// Writes rows, and retries as long as the database is unavailable. A row that the database rejects is dropped and
+    /// counted as dropped. If the store is closed during an outage, all remaining rows are dropped and counted.
     async fn write_all(&mut self, journal: &Journal, rows: &[JournalRow]) {
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
@@ -228,8 +227,9 @@ impl Writer {
         }
     }
 
-    /// Makes one attempt in one transaction. Skips rows that an earlier attempt has written. Late charges without any
-    /// call beside them are counted again if the answer to their commit was lost.
+    /// Makes one attempt in one transaction. Skips rows that an earlier attempt has written. If the answer to a commit
+    /// is lost, late charges are counted twice if their attempt contained no call, because no row then proves the
+    /// commit.
     async fn try_write(
         &mut self,
         rows: &[JournalRow],
@@ -266,9 +266,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that a
-    /// reader who follows the journal does not miss the row. That time is limited, so that a search by time still finds
-    /// the row.
+    /// Numbers the rows by the time of their calls. The number of a late row contains the current time, so that readers
+    /// that follow the journal do not miss the row. This time is limited, so that a search by time still finds the row.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),

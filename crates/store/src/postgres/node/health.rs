@@ -1,9 +1,9 @@
-//! Tracks whether each component that a call needs worked when it was last used or probed.
+//! Tracks, for each component that a call needs, whether its last use or probe succeeded.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The interval at which components are probed: lanes while they are unused, lookup connections always.
+/// The interval of probes. Lookup connections are always probed, lanes only while they are unused.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A component that does not answer within this time counts as failed.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);
@@ -21,7 +21,7 @@ pub(crate) enum Component {
     Lookup(usize),
 }
 
-/// The bit of the first lookup connection. The bits below belong to the lanes, of which there are fewer.
+/// The bit of the first lookup connection. The lower bits belong to the lanes.
 const FIRST_LOOKUP: usize = 24;
 
 impl Component {

@@ -139,8 +139,8 @@ fn random_name() -> String {
     format!("node-{:016x}", rand::rng().random::<u64>())
 }
 
-/// Takes the name, unless a live node has it, that is, a node whose connection is open and whose lease has not expired.
-/// A killed process has lost its connection, so its next start need not wait.
+/// Takes the name. Returns false if another node of this name is alive: its connection is open and its lease has not
+/// expired. A killed process has lost its connection, so its next start need not wait.
 async fn take_name(on: &Client, name: &str) -> Result<bool, tokio_postgres::Error> {
     let lock = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate node ' || $1, 0))";
     if on.query_one(lock, &[&name]).await?.try_get(0)? {

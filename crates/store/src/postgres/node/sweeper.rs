@@ -1,8 +1,8 @@
 //! The sweeper: closes the holds of dead nodes as abandoned.
 //!
-//! An epoch is closed first, so that its node can open no more holds, and then its holds are closed. Each step is a
-//! transaction of its own. If the sweeper stops, the next one continues. The holds of tasks belong to their tasks and
-//! stay open.
+//! The sweeper first closes an epoch, so that its node can open no more holds, and then closes the holds of the epoch.
+//! Each step is a transaction of its own. If the sweeper stops, the next one continues. The holds of tasks belong to
+//! their tasks and stay open.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,6 @@ use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// Reads the rows that match, newest first.
 pub(crate) async fn audit(on: Arc<Client>, query: AuditQuery) -> Read<Vec<AuditRow>> {
     let (from, to) = (query.from.map(UnixMs::get), query.to.map(UnixMs::get));
     let before = query.before.map(|AuditCursor(before)| before);

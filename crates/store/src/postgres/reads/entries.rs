@@ -62,7 +62,6 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
     on.query(&sql, &values).await?.iter().map(entry).collect()
 }
 
-/// Reads all price cards, oldest first.
 pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
     let found = on.query(select, &[]).await?;
@@ -84,7 +83,6 @@ fn price_row(row: &Row) -> Read<PriceRow> {
     })
 }
 
-/// Reads all cost cards, oldest first.
 pub(crate) async fn costs(on: Arc<Client>) -> Read<Vec<CostRow>> {
     let select = "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id";
     let read = |row: &Row| {

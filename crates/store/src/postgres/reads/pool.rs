@@ -17,7 +17,6 @@ const LOOKUPS: usize = 2;
 /// How much longer than a read's time limit we wait for its answer. The database itself ends the read at the limit.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// The connections for lookups.
 pub(crate) struct Reads {
     runtime: tokio::runtime::Handle,
     lookups: [Arc<SharedConnection>; LOOKUPS],
@@ -168,7 +167,7 @@ impl SharedConnection {
         answer
     }
 
-    /// Gives up a connection, unless another one has taken its place. Queries that run on it may still end.
+    /// Gives up a connection, unless another one has taken its place. Its running queries may still end normally.
     async fn forget(&self, client: &Arc<Client>) {
         let mut open_session = self.client.lock().await;
         if open_session

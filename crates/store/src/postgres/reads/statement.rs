@@ -67,7 +67,6 @@ pub(crate) async fn balance_points(
     rows.iter().map(|row| balance_point(row, 0)).collect()
 }
 
-/// The entries of a span, in order.
 pub(crate) async fn span(on: Arc<Client>, span: EntrySpan) -> Read<Vec<StatementEntry>> {
     let select = format!(
         "SELECT {ENTRY_ROW}, k.name FROM entries e JOIN wallets w ON w.n = e.wallet
@@ -106,9 +105,8 @@ pub(crate) async fn totals(on: Arc<Client>, span: EntrySpan) -> Read<BTreeMap<To
     Ok(sums)
 }
 
-/// The SQL expression for a wallet's charges since the time that is bound as `parameter`: the charges of all entries
-/// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
-/// stored balance.
+/// The SQL expression for a wallet's charges since the time bound as `parameter`: all charges minus the charges before
+/// that time. If the time is the start of a day, the last entry before it has a stored balance.
 fn spent_since(parameter: &str) -> String {
     format!(
         "CASE WHEN w.posted_at < {parameter} THEN 0 ELSE w.charged - coalesce((SELECT p.charged FROM balance_points p
@@ -116,7 +114,6 @@ fn spent_since(parameter: &str) -> String {
     )
 }
 
-/// Reads a page of wallets, newest first.
 pub(crate) async fn list_wallets(on: Arc<Client>, query: WalletQuery) -> Read<Vec<WalletSpending>> {
     let limit = match query.limit {
         0 => WALLETS_MAX,

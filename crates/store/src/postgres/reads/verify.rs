@@ -13,7 +13,8 @@ use crate::verify::{Check, HoldFound, INCOMPLETE_TASKS, KeyFound, VerifyReport, 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Selects the epochs that may own open holds: those that are not closed, and whose lease is running or expired less
-/// than one lease ago. A running node would have closed the others. If no node is running, they may own open holds too.
+/// than one lease ago. A running node would have closed all others. If no node is running, the others may own open
+/// holds too.
 const LIVE: &str = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
     SELECT epoch FROM nodes, now WHERE closed_at IS NULL AND (lease_until + $1 > now.ms
         OR NOT EXISTS (SELECT 1 FROM nodes other WHERE other.closed_at IS NULL AND other.lease_until > now.ms))";
@@ -111,7 +112,7 @@ pub(crate) async fn verify(
     Ok(check.finish())
 }
 
-/// Reads row by row, because a whole ledger may not fit into memory.
+/// Reads row by row, because a whole ledger might not fit into memory.
 pub(crate) async fn each(
     on: &Transaction<'_>,
     sql: &str,

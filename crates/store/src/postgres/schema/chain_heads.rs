@@ -1,4 +1,4 @@
-//! Computes the heads of wallets whose entries were posted before chains existed, once, after the migration.
+//! Computes the heads of wallets with entries from before chains existed. This happens once, after the migration.
 
 use tokio_postgres::Client;
 
@@ -9,7 +9,7 @@ use crate::records::ids::PriceVersion;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// Removes the time limit, because there may be many entries, and keeps others from writing meanwhile.
+/// Removes the time limit, because there may be many entries, and keeps other sessions from writing meanwhile.
 const LOCK_WALLETS: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
 
 /// Whether a migration has left heads to be computed.

@@ -33,7 +33,7 @@ const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 
 /// The first schema version whose nodes store the balances that statements need. Nodes of earlier versions must not
-/// write after the migration to it.
+/// write after the migration to this version.
 pub(crate) const BALANCES_KEPT_SINCE: i32 = 7;
 
 /// The age of the database's schema, compared with the program's.
@@ -63,7 +63,7 @@ pub(crate) async fn compare(on: &Client, target: &Target) -> Result<SchemaAge, O
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
-    // The process was killed after the SQL migrations but before the computation that follows them.
+    // An earlier process was killed between the SQL migrations and the computation that follows them.
     if found == known && chain_heads::are_missing(on).await.map_err(refused)? {
         found -= 1;
     }

@@ -38,7 +38,7 @@ pub(crate) async fn find(
     }))
 }
 
-/// The callbacks that wait, and the oldest of the open holds. An index has the former, and the latter are few.
+/// Counts the waiting callbacks, with an index, and finds the age of the oldest open hold. Open holds are few.
 pub(crate) async fn backlog(on: Arc<Client>) -> Read<Backlog> {
     let select = "SELECT (SELECT count(*) FROM callbacks WHERE next_at IS NOT NULL),
                   (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - min(opened_at) FROM holds)";

@@ -24,7 +24,6 @@ pub(crate) const TASK_CONNECTIONS: usize = 2;
 /// The maximum number of commands that wait or run.
 const TASK_COMMANDS_MAX: usize = 4_096;
 
-/// Runs the commands of tasks and alerts.
 pub(crate) struct Tasks {
     runtime: tokio::runtime::Handle,
     transactions: [Arc<Mutex<TaskTransactions>>; TASK_CONNECTIONS],

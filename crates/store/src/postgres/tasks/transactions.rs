@@ -21,7 +21,7 @@ use crate::records::ids::HoldId;
 use crate::records::task::{Claim, NewTask, OpenedTask, TaskEnd};
 use crate::stats::Counters;
 
-/// The maximum number of attempts of a step that conflicts with another. After a lost connection it is two.
+/// The maximum number of attempts of a step that conflicts with another. After a lost connection, the maximum is two.
 const ATTEMPTS_MAX: u32 = 4;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);

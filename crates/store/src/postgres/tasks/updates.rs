@@ -214,8 +214,8 @@ pub(super) async fn report_callback(
     changed(connection, &update, &values).await
 }
 
-/// Voids the node's own earlier claims when it starts, so that their work continues at once. Claims of other nodes
-/// expire by themselves, because such a node may only have lost its connection to the database.
+/// Voids the node's own earlier claims when it starts, so that their work continues at once. Claims of other nodes must
+/// expire, because those nodes may only have lost their connection to the database.
 pub(crate) async fn void_claims(
     on: &Client,
     name: &str,

@@ -60,8 +60,8 @@ fn is_here(column: &Column) -> bool {
     !matches!(column.postgres, InPostgres::Computed(_))
 }
 
-/// Replaces NUL, which `PostgreSQL` texts cannot contain, in rows of the journal, as the journal's writer does. In the
-/// ledger it is an error, because its texts are hashed and must not be changed.
+/// Replaces NUL in rows of the journal, as the journal's writer does, because `PostgreSQL` texts cannot contain NUL. In
+/// the ledger, NUL is an error, because the ledger's texts are hashed and must not be changed.
 pub(super) fn replace_nul(table: &Table, rows: &mut [Row]) -> Result<(), TransferError> {
     for row in rows {
         for (column, value) in table.columns.iter().zip(row) {

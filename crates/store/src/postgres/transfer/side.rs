@@ -24,14 +24,13 @@ const LOCK: &str =
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOCK_WAIT_STEP: Duration = Duration::from_millis(50);
 
-/// A `PostgreSQL` database as one side of a transfer.
 pub(crate) struct PostgresSide {
     target: Target,
     client: Client,
 }
 
 impl PostgresSide {
-    /// Opens a source that no node uses. The locks of its transaction keep nodes and commands from changing it.
+    /// Opens a source that no node uses. Table locks keep nodes and commands from changing the source.
     pub(crate) async fn stopped_source(server: &Server) -> Result<Self, TransferError> {
         let mut side = Self::connect(server).await?;
         let Self { target, client } = &mut side;

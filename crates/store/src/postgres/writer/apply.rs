@@ -15,7 +15,7 @@ use crate::records::call::{Close, IfLost};
 use crate::records::ids::{HoldId, KeyId};
 
 impl Worker {
-    /// Decides a command. If the receiver is gone, the answer is dropped, and a dropped grant closes its hold.
+    /// Decides a command. If the receiver is gone, the answer is dropped; a dropped admission closes its hold.
     pub(super) fn apply(
         &mut self,
         command: Command,
@@ -76,7 +76,7 @@ impl Worker {
                 }
                 self.close(closing);
             }
-            // If the batch fails, this is not retried: the hold then counts until it is closed.
+            // `Uncount` is not repeated after a failed batch. The hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
             Command::Balance(key, _, reply) if !self.lane.is_decidable(key) => {
                 drop(reply.send(Err(StoreError::Unavailable)));
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// Remembers the owner of a hold as soon as the call is admitted, so that its close finds it.
+    /// Remembers the owner of a hold as soon as the call is admitted, because the close of the hold needs the owner.
     fn add_owner(&mut self, hold: HoldId, key: KeyId) {
         let mut state = self.lane.state.borrow_mut();
         if let Some(key) = state.keys.get_mut(key).copied() {
@@ -132,8 +132,8 @@ impl Worker {
         }
     }
 
-    /// Reopens the hold of a close if it was lost with a failed transaction although the call was answered. Returns
-    /// whether the close can continue.
+    /// Reopens the hold of a close if the hold was lost with a failed transaction although the call was answered.
+    /// Returns whether the close can continue.
     fn reopen_lost(&mut self, closing: &Close) -> bool {
         let id = closing.hold;
         let mut state = self.lane.state.borrow_mut();
@@ -149,7 +149,7 @@ impl Worker {
         true
     }
 
-    /// Grows a hold back to its size before a failed transaction lost its growth.
+    /// Grows a hold again whose growth was lost with a failed transaction.
     fn regrow(&mut self, hold: HoldId) {
         let booked_and_held = self.lane.state.borrow_mut().lost_extensions.remove(&hold);
         if let Some(booked_and_held) = booked_and_held {

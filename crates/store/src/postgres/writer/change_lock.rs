@@ -29,7 +29,6 @@ impl From<StoreError> for ChangeError {
     }
 }
 
-/// Reads and locks the row of a wallet.
 pub(super) async fn locked_wallet(
     session: &Session,
     id: WalletId,

@@ -42,8 +42,8 @@ impl Worker {
         }
     }
 
-    /// Rolls back the books of a failed transaction and returns its closes. Holds that it would have opened are
-    /// kept until their calls end.
+    /// Rolls back the books of a failed transaction and returns its closes. The holds that the transaction would have
+    /// opened are kept until their calls end.
     pub(super) fn roll_back(&mut self) -> Vec<Close> {
         let FailedBatch {
             closings,

@@ -1,4 +1,4 @@
-//! Loads the row numbers of keys that are new to a lane. They never change.
+//! Loads the row numbers of keys that are new to a lane. Row numbers never change.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! A lane: runs the commands of some of the wallets in order.
 //!
-//! Its main worker runs everything that is queued in one transaction after another, and never waits for a lock. A
-//! wallet that another node has locked is parked with its commands, and the second worker waits for it on its own
-//! connection. So commands of other wallets do not wait for a busy wallet.
+//! The main worker runs all queued commands in one transaction after another, and never waits for a lock. A wallet that
+//! another node has locked is parked with its commands, and the second worker waits for the lock on its own connection.
+//! So commands of other wallets do not wait for a busy wallet.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};

@@ -6,7 +6,6 @@ use crate::postgres::connection::errors::FailureKind;
 use crate::records::call::Close;
 
 impl Worker {
-    /// Closes each hold in its own transaction, so that a failure affects only one hold.
     pub(crate) async fn close_one_by_one(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
         while let Some(mut closing) = closings.next() {
@@ -31,7 +30,7 @@ impl Worker {
             let hold = closing.hold;
             closing.now = begun.now;
             self.close(closing);
-            // If the close was set aside again, it is not among these, and its hold keeps its owner.
+            // A close that was set aside again is not among `closed`, so its hold keeps its owner.
             let closed = self.closed();
             match self.commit_calls(&begun).await {
                 Ok(()) => {

@@ -120,7 +120,7 @@ impl Lane {
         }
     }
 
-    /// Keeps a flush until no wallet is parked. Returns it if none is parked now.
+    /// Keeps a flush until no wallet is parked. Returns the flush if no wallet is parked now.
     pub(crate) fn keep_flush(
         &self,
         flush: tokio::sync::oneshot::Sender<crate::queue::durable::Durable>,

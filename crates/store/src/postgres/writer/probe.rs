@@ -7,7 +7,7 @@ use crate::postgres::node::health::{Component, PROBE_MAX};
 use crate::records::ids::HoldId;
 
 impl Worker {
-    /// Tries the connection that would decide a call. While the lane fails, it writes a row and deletes it again,
+    /// Probes the connection that decides calls. While the lane fails, the probe writes a row and deletes it again,
     /// because only a write detects a full disk and shows whether commits succeed again.
     pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
         let lane = self.lane.number();

@@ -33,7 +33,6 @@ pub(crate) struct KeyNumbers {
     pub(crate) wallet_id: WalletId,
 }
 
-/// The wallet and key of an open hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HoldOwner {
     pub(crate) wallet: i64,
@@ -73,7 +72,7 @@ pub(crate) struct OpenTransaction {
     /// The transaction's id, for finding out its outcome.
     pub(crate) transaction: String,
     pub(crate) epoch: Epoch,
-    /// The time until which the epoch may open holds. `None` if it may not open any.
+    /// The time until which the epoch may open holds. `None` if it must not open any.
     pub(crate) lease_until: Option<UnixMs>,
 }
 
@@ -171,7 +170,6 @@ pub(crate) enum CommitError {
     AnswerLost(PgError),
 }
 
-/// Writes the changes and commits.
 pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), CommitError> {
     let client = &session.client;
     let written = BatchColumns::of(books);

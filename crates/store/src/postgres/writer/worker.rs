@@ -17,7 +17,7 @@ use crate::queue::command::{Change, Command};
 use crate::queue::command_queue::Queued;
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
-/// The maximum number of attempts of a transaction that conflicts with another. After a lost connection it is two.
+/// The maximum number of attempts of a conflicting transaction. After a lost connection, the maximum is two.
 const ATTEMPTS_MAX: u32 = 4;
 /// The maximum pause between two attempts.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -52,7 +52,7 @@ impl Worker {
         let mut calls = Vec::new();
         for queued in commands {
             if matches!(queued.command, Command::Change(_)) {
-                // A change has its own transaction, after those of earlier commands.
+                // A change has its own transaction, which follows the transaction of earlier commands.
                 let before = std::mem::take(&mut calls);
                 self.calls(before, locked_wallets, &mut locked, &mut left)
                     .await;

@@ -147,7 +147,7 @@ fn a_closed_queue_ends_when_nothing_is_due_soon() {
     assert_eq!(queue.push(admission().0), Err(PushError::Closed));
 }
 
-/// Each of these events ends a wait that would otherwise not end. A close that is queued during the wait does not.
+/// Each of these events ends the wait. A close that is queued during the wait does not end it.
 #[test]
 fn a_wait_in_a_batch_ends_with_who_waits_for_it() {
     type End = fn(&CommandQueue);

@@ -64,7 +64,6 @@ pub(crate) fn webhook(on: &Connection, rule: RuleId) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// The alerts that match, newest first.
 pub(crate) fn alerts(on: &Connection, query: &AlertQuery) -> rusqlite::Result<Vec<AlertRow>> {
     // The condition is part of the SQL text, so that the index of open alerts can be used.
     let open = if query.only_open {

@@ -124,7 +124,6 @@ pub(crate) fn make_writer(
     Ok(())
 }
 
-/// Opens a connection that only reads.
 pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = open(path, OpenFlags::empty())?;
     connection.pragma_update(None, "query_only", true)?;

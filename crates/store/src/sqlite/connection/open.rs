@@ -36,7 +36,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the database for a server that holds the server lock. Migrates it, begins a new epoch, and closes the holds of
-/// earlier ones.
+/// earlier epochs.
 pub(crate) fn for_server(
     path: &Path,
     settings: &Settings,
@@ -73,7 +73,7 @@ pub(crate) fn for_server(
     Ok((opened, recovery))
 }
 
-/// Opens the database for a command. It does no recovery, and migrates the database only if no server is running.
+/// Opens the database for a command, without recovery. Migrates the database only if no server is running.
 pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
     if !is_current(path, Schema::Ledger)? {
         match ServerLock::try_take(path)? {

@@ -37,7 +37,6 @@ impl ServerLock {
         }
     }
 
-    /// Takes the lock if it is free.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, OpenError> {
         let file = open_beside(path, "-lock")?;
         match file.try_lock() {

@@ -21,7 +21,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.settle(&open);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(NotDurable));
-    // The owner closes the hold as usual, although it does not exist.
+    // The owner closes the hold as usual, although the hold does not exist.
     rig.release(&lost);
     rig.until("the close is booked", |stats| {
         stats.open_holds == 0 && stats.retried_closes == 0

@@ -24,7 +24,6 @@ enum Grows {
     ByStep,
 }
 
-/// When the call ends.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     InTheFailedBatch,
@@ -93,7 +92,6 @@ impl Rig {
         });
     }
 
-    /// Waits until this many commits have failed.
     async fn until_failed(&self, commits: u64) {
         self.until("the commit fails", |stats| stats.commits_failed >= commits)
             .await;

@@ -17,7 +17,6 @@ use crate::{
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 pub(super) const CREDIT: Micro = Micro::new(1_000_000);
 
-/// A store whose next commits can be made to fail.
 pub(super) struct Rig {
     pub(super) folder: tempfile::TempDir,
     pub(super) store: Store,

@@ -115,8 +115,8 @@ async fn the_writer_holds_what_the_table_of_its_states_says() {
     rig.assert_clean().await;
 }
 
-/// Under load, a batch that a caller waits for stays open for company. When the last of its calls has ended, it is
-/// written at once, if the disk is quick.
+/// Under load, a batch that a caller waits for stays open for more calls. If the disk is quick, the batch is written as
+/// soon as the last of its calls has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_is_written_when_the_last_of_its_calls_has_ended() {
     let rig = Rig::with(|settings| {
@@ -137,13 +137,13 @@ async fn a_batch_is_written_when_the_last_of_its_calls_has_ended() {
     let Backend::Sqlite(sqlite) = &rig.store.backend else {
         unreachable!("a rig is embedded");
     };
-    // A close that finds the books with the writer is queued, and would wait for the end of the batch.
+    // While the writer has the books, a close is queued, and would wait for the end of the batch.
     rig.until("the books are shared", |_| {
         first.durable.is_awaited() && sqlite.shared_ledger.is_shared()
     })
     .await;
     rig.release(&first);
-    // Neither a close of an earlier call nor that of the first one ends the batch, because the other call is open.
+    // Closing `first` or a call of an earlier batch does not end the batch, because `last` is open.
     rig.release(&calls[0]);
     assert!(last.durable.is_open());
     rig.release(&last);

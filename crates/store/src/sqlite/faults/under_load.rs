@@ -32,7 +32,7 @@ impl Ended {
 }
 
 /// Runs eight callers, each of which calls again as soon as its hold is durable or lost. About half of the calls are
-/// settled before that is known.
+/// settled before their outcome is known.
 async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     let caller = || async {
         let mut ended = Ended::default();
@@ -192,8 +192,8 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
             rig.until("the ledger is well again", |_| rig.store.healthy())
                 .await;
         }
-        // A round with two faults can end the next round too, whose own fault is then still to come. That fault must
-        // not disturb the checks.
+        // The second fault of a round can complete the next round too. The fault of that next round is then still
+        // pending, and must not disturb the checks.
         rig.until("all faults are over", |_| {
             rig.failing_commits.load(Ordering::SeqCst) == 0 && rig.store.healthy()
         })

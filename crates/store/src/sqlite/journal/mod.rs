@@ -1,5 +1,5 @@
-//! The journal. It has a file of its own, so that its writes do not wait for the ledger's lock, and the ledger's writer
-//! does not mistake them for writes of another process. `writer` deletes old rows in small steps (`prune`).
+//! The journal. It has a file of its own. So its writes do not wait for the ledger's lock, and the ledger's writer does
+//! not mistake them for writes of another process. `writer` deletes old rows in small steps (`prune`).
 
 mod names;
 mod query;

@@ -120,8 +120,8 @@ impl<'c> Names<'c> {
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        // Reads first: with more names in use than fit into the cache, most of them were already seen today. One
-        // statement with `ON CONFLICT` and `RETURNING` would cost several times more for each of them.
+        // Reads first. Most names that are not in the cache were already seen today, and need no write. One statement
+        // with `ON CONFLICT` and `RETURNING` would cost several times more for each of them.
         let mut find = self
             .connection
             .prepare_cached("SELECT n, seen FROM names WHERE name = ?1")?;

@@ -28,7 +28,7 @@ pub(super) struct Inserts<'c> {
 
 impl<'c> Inserts<'c> {
     pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
-        // A batch is rolled back as a whole, so that SQLite need not be able to undo single statements.
+        // A batch is rolled back as a whole, so SQLite need not be able to undo single statements.
         let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
         let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
         Ok(Self {
@@ -37,7 +37,6 @@ impl<'c> Inserts<'c> {
         })
     }
 
-    /// Inserts all rows in order.
     pub(super) fn all(
         &mut self,
         rows: &[JournalRow],

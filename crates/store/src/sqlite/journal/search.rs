@@ -95,7 +95,7 @@ fn search(
     })
 }
 
-/// The first number of a window of rows that ends before a given number.
+/// Finds where the last `WINDOW_ROWS` rows of a range of numbers begin.
 fn window_start(
     on: &Connection,
     wallet: Option<i64>,

@@ -27,7 +27,7 @@ pub(super) const TOTALS: &str =
 const SHARED_MAX: usize = 16_384;
 /// How long counts are collected from further batches before they are added.
 const PENDING_FOR: Duration = Duration::from_secs(15);
-/// With this many pairs of series and minute, pending counts are added at once, because a report has to read them all.
+/// Pending counts for this many pairs of series and minute are added at once, because a report has to read them all.
 const PENDING_MAX: usize = 4_096;
 /// The pause before a retry, if pending counts could not be added.
 const PENDING_AGAIN: Duration = Duration::from_secs(60);
@@ -66,7 +66,7 @@ impl<'c> UsageWriter<'c> {
         self.pending_due
     }
 
-    /// Forgets all known series, because those of a rolled-back transaction are not in the table.
+    /// Forgets all known series. After a rollback, the table may lack some of them.
     pub(super) fn forget(&mut self) {
         self.known.forget();
         self.shared.clear();
@@ -97,7 +97,6 @@ impl<'c> UsageWriter<'c> {
         Ok(())
     }
 
-    /// Adds the pending counts to the roll-ups.
     pub(super) fn add_pending(&mut self, now: UnixMs) {
         self.pending.clear();
         self.pending_due = match add_pending(self.connection, now) {
@@ -123,7 +122,7 @@ impl<'c> UsageWriter<'c> {
         Ok(number)
     }
 
-    /// The number of a series in the table, where it is added if it is new.
+    /// Returns the number of a series in the table. Adds the series if it is new.
     fn stored_number(&self, series: &Series) -> rusqlite::Result<i64> {
         let names = (
             id_text(series.wallet),
@@ -136,7 +135,7 @@ impl<'c> UsageWriter<'c> {
         if let Some(number) = find.query_row(names.clone(), |row| row.get(0)).optional()? {
             return Ok(number);
         }
-        // Not `RETURNING`: SQLite makes a temporary table for the rows that it returns.
+        // `RETURNING` would make SQLite create a temporary table for the rows that it returns.
         self.connection.prepare_cached(NEW_SERIES)?.execute(names)?;
         Ok(self.connection.last_insert_rowid())
     }
@@ -167,7 +166,7 @@ pub(super) fn read_pending(on: &Connection) -> rusqlite::Result<NumberedCounts> 
 
 fn add_to_totals(on: &Connection, slots: Vec<(Slot, Totals)>) -> rusqlite::Result<()> {
     let mut find = on.prepare_cached(TOTALS)?;
-    // Not one statement with `ON CONFLICT`: to be able to undo itself, it would copy every page that it changes.
+    // One statement with `ON CONFLICT` would copy every page that it changes, to be able to undo itself.
     let mut insert = on.prepare_cached(NEW_TOTALS)?;
     let mut update = on.prepare_cached(CHANGED_TOTALS)?;
     for (slot, mut totals) in slots {
@@ -206,7 +205,6 @@ pub(super) fn uncounted(on: &Connection) -> rusqlite::Result<Option<i64>> {
         .optional()
 }
 
-/// Stores the number before which rows are not counted yet.
 pub(super) fn set_uncounted(on: &Connection, before: Option<i64>) -> rusqlite::Result<()> {
     match before {
         Some(before) => on.execute("UPDATE usage_uncounted SET before = ?1", [before])?,

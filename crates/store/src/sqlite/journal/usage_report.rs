@@ -61,7 +61,6 @@ fn long_steps_since(on: &Connection) -> rusqlite::Result<Option<UnixMs>> {
         .optional()
 }
 
-/// The series of the requested wallet or key.
 fn series_of_account(
     on: &Connection,
     query: &UsageQuery,

@@ -21,14 +21,14 @@ use crate::stats::Counters;
 
 /// How long rows are collected for one transaction. No caller waits for a row.
 const GATHER: Duration = Duration::from_millis(100);
-/// With this many rows, a batch is written at once.
+/// A batch of this many rows does not wait for more.
 const BATCH_ROWS: usize = 2_048;
 /// The number of old rows that are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-/// The number of rows that one transaction counts, of those that were written before roll-ups existed.
+/// The number of rows from before roll-ups existed that one transaction counts.
 const COUNT_ROWS: u32 = 1_000;
-/// The pause between two of these transactions, so that new rows and other disk work come first.
+/// The pause between two counting transactions, so that new rows and other disk work come first.
 const COUNT_PAUSE: Duration = Duration::from_millis(50);
 const COUNT_AGAIN: Duration = Duration::from_secs(60);
 

@@ -6,7 +6,6 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::records::audit::{Actor, AuditCursor, AuditQuery, AuditRow, Role};
 
-/// Reads the rows that match, newest first.
 pub(crate) fn audit(on: &Connection, query: &AuditQuery) -> rusqlite::Result<Vec<AuditRow>> {
     let mut conditions = vec!["TRUE"];
     let mut values: Vec<Value> = Vec::new();

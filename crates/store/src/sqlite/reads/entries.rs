@@ -57,7 +57,6 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// Reads all price cards, oldest first.
 pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     let mut select =
         on.prepare_cached("SELECT id, model, card, created_at FROM price_versions ORDER BY id")?;
@@ -79,7 +78,6 @@ fn price_row(row: &Row<'_>) -> rusqlite::Result<PriceRow> {
     })
 }
 
-/// Reads all cost cards, oldest first.
 pub(crate) fn costs(on: &Connection) -> rusqlite::Result<Vec<CostRow>> {
     let mut select = on.prepare_cached(
         "SELECT id, model, channel, card, created_at FROM cost_versions ORDER BY id",

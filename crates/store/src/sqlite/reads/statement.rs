@@ -75,7 +75,6 @@ pub(crate) fn balance_points(
     rows.collect()
 }
 
-/// The entries of a span, in order.
 pub(crate) fn span(on: &Connection, span: EntrySpan) -> rusqlite::Result<Vec<StatementEntry>> {
     let select = format!(
         "SELECT {ENTRY_ROW}, k.name FROM entries e INDEXED BY entries_in_parts JOIN wallets w ON w.n = e.wallet
@@ -144,9 +143,8 @@ fn parts(on: &Connection, span: &EntrySpan) -> rusqlite::Result<std::ops::RangeI
     Ok(part(span.after_row.saturating_add(1))..=part(last))
 }
 
-/// The SQL expression for a wallet's charges since the time that is bound as `parameter`: the charges of all entries
-/// minus those of the entries before that time. If the time is the start of a day, the last of those entries has a
-/// stored balance.
+/// The SQL expression for a wallet's charges since the time bound as `parameter`: all charges minus the charges before
+/// that time. If the time is the start of a day, the last entry before it has a stored balance.
 fn spent_since(parameter: &str) -> String {
     format!(
         "CASE WHEN w.posted_at < {parameter} THEN 0 ELSE w.charged - coalesce((SELECT p.charged FROM balance_points p
@@ -154,7 +152,6 @@ fn spent_since(parameter: &str) -> String {
     )
 }
 
-/// Reads a page of wallets, newest first.
 pub(crate) fn list_wallets(
     on: &Connection,
     query: &WalletQuery,

@@ -283,7 +283,6 @@ impl Node {
         }
     }
 
-    /// Checks the properties that must hold at the end of an execution.
     fn check_end_state(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
         let report = verify(&reader, &[]).unwrap();

@@ -95,8 +95,8 @@ impl Plan {
         plan
     }
 
-    /// Whether the answers and the charges may differ at the end: after a failed sync, a decision that was reported as
-    /// lost may be in the database, and a thread that panics leaves calls open.
+    /// Whether the answers and the charges may differ at the end. After a failed sync, the database may contain a
+    /// decision that was reported as lost. A thread that panics leaves calls open.
     pub(super) fn ends_badly(&self) -> bool {
         self.failing_sync.is_some() || self.panics.is_some()
     }

@@ -71,7 +71,7 @@ fn nobody_who_waits_is_left_in_the_queue() {
         });
         let (reply, answer) = tokio::sync::oneshot::channel();
         queue.push(Command::Flush(reply)).unwrap();
-        // The writer drops the command when it takes it, and nothing else can wake the waiter.
+        // The writer drains and drops the command. Nothing else can wake the waiter.
         assert!(block_on(answer).is_err());
         queue.push_close(Command::Uncount(HoldId::new(1)));
         queue.close();

@@ -1,4 +1,4 @@
-//! Computes the heads of wallets whose entries were posted before chains existed, once, after the migration.
+//! Computes the heads of wallets with entries from before chains existed. This happens once, after the migration.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 

@@ -120,7 +120,7 @@ impl Schema {
         }
     }
 
-    /// Whether the process was killed after the SQL migrations but before the computation that follows them.
+    /// Whether an earlier process was killed between the SQL migrations and the computation that follows them.
     fn is_unfinished(self, on: &Connection) -> rusqlite::Result<bool> {
         match self {
             Self::Ledger => chain_heads::are_missing(on),

@@ -41,7 +41,7 @@ pub(crate) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusq
     .exists([now.get()])
 }
 
-/// The callbacks that wait, and the oldest of the open holds. An index has the former, and the latter are few.
+/// Counts the waiting callbacks, with an index, and finds the age of the oldest open hold. Open holds are few.
 pub(crate) fn backlog(on: &Connection, now: UnixMs) -> rusqlite::Result<Backlog> {
     let select = "SELECT (SELECT count(*) FROM callbacks WHERE next_at IS NOT NULL),
                   (SELECT ?1 - min(opened_at) FROM holds)";
@@ -75,7 +75,7 @@ pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskP
         Some(_) => "k.id = ?10",
         None => "?10 IS NULL",
     };
-    // Makes SQLite use the index on the wallet. Otherwise a caller with few tasks would read those of all callers.
+    // Makes SQLite use the index on the wallet. Otherwise a query for a wallet with few tasks would read all tasks.
     let of_wallet = match query.wallet {
         Some(_) => "t.wallet = (SELECT n FROM wallets WHERE id = ?1)",
         None => "?1 IS NULL",

@@ -25,7 +25,6 @@ use crate::verify::{Rule, VerifyReport};
 /// After this many written pages, the log is copied into the file and synced.
 const LOG_PAGES: u32 = 16_384;
 
-/// A database and its journal.
 pub(crate) struct SqliteSide {
     path: PathBuf,
     ledger: Connection,
@@ -211,7 +210,7 @@ impl SqliteSide {
     }
 
     pub(crate) fn begin(&self, source: &str) -> Result<(), TransferError> {
-        // The ledger's mark comes first, because it keeps others from opening the database.
+        // The ledger's mark comes first, because it keeps other processes from opening the database.
         for on in [&self.ledger, &self.journal] {
             marker::make(on, source).map_err(|error| self.failed(error))?;
         }

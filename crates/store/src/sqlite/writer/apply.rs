@@ -61,7 +61,7 @@ impl Ledger<'_> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.book(closing, undecided),
-            // If the batch fails, this is not retried: the hold then counts until it is closed.
+            // `Uncount` is not repeated after a failed batch. The hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");
@@ -72,7 +72,7 @@ impl Ledger<'_> {
                 let balance = loaded.and_then(|()| self.books.balance(key, now));
                 answer(reply, balance, batch);
             }
-            // If the database has ended the transaction on its own, the change is dropped. It would otherwise be
+            // If the database has ended the transaction on its own, the change is dropped, because it would be
             // committed separately from its batch.
             Command::Change(change) if self.is_in_transaction() => {
                 self.change(change, batch);

@@ -91,8 +91,8 @@ impl Writer<'_> {
         self.finish_batch(current, &checkpoint_lock);
     }
 
-    /// Shares the books, so that a call that ends in time becomes one entry. Under load, batches follow each other
-    /// without a pause, and callers keep deciding. Returns why the writer is needed.
+    /// Shares the books, so that a call that ends within its batch becomes one entry. Under load, one batch follows
+    /// another without a pause, and callers keep deciding. Returns why the writer is needed.
     fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> WakeReason {
         let Self {
             ledger:
@@ -128,7 +128,7 @@ impl Writer<'_> {
                 };
                 let until = policy.open_until(*opened, counts.first_call, awaited);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
-                    // If one command needed the writer, others will too. Waiting a moment lets it decide them together.
+                    // If one command needs the writer, more follow. A short wait lets the writer decide them together.
                     if *interrupted {
                         sleep(policy.pause());
                     }
@@ -201,7 +201,6 @@ impl Writer<'_> {
         current.batch.mark_lost();
     }
 
-    /// Shares the books with the callers while `sleep` runs.
     fn share_while(&mut self, current: &mut CurrentBatch, sleep: impl FnOnce()) {
         let CurrentBatch { batch, counts, .. } = current;
         let books = &mut self.ledger.books;

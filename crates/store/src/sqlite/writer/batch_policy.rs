@@ -15,11 +15,11 @@ pub(crate) const GATHER_PAUSE: Duration = Duration::from_micros(200);
 /// How long the writer lock is left free for other processes between batches that are opened ahead. It is longer than
 /// their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
 const LOCK_FREE: Duration = Duration::from_micros(400);
-/// How long the writer keeps the lock, over batches that are opened ahead, before it looks whether another process
-/// waits for it. If so, it leaves the lock free for [`LOCK_FREE`]. Calls that arrive meanwhile find no shared batch.
+/// How long the writer keeps the lock, across batches opened ahead, before it checks whether another process waits. If
+/// so, the lock stays free for [`LOCK_FREE`], and calls that arrive meanwhile find no shared batch.
 const LOCK_KEPT: Duration = Duration::from_millis(50);
-/// How long the writer keeps the lock if no other process says that it waits. Earlier versions, which wait without saying
-/// so and look often enough, get their turn then. For other programs it is a matter of chance.
+/// How long the writer keeps the lock if no other process reports that it waits. Processes of earlier versions do not
+/// report it, but poll often enough to get the lock then. Other programs get the lock only by chance.
 const LOCK_KEPT_MAX: Duration = Duration::from_secs(1);
 /// Under load, a batch that no caller waits for stays open this many times longer, because calls become cheaper the
 /// more of them share a batch.
@@ -30,7 +30,7 @@ const UNAWAITED_FACTOR: u32 = 10;
 pub(crate) enum Awaited {
     No,
     BySome,
-    /// All calls that came in this batch have ended, so that none of them will join it, and the disk is quick.
+    /// Callers wait, all calls that were admitted in this batch have ended, and the disk is quick.
     ByAll,
 }
 
@@ -76,8 +76,8 @@ impl BatchPolicy {
         (self.loaded, self.opens_ahead) = (false, false);
     }
 
-    /// The time until which a batch stays open, or `None` if it should be written now. Under load, a batch that only some
-    /// of its callers wait for stays open a little longer, so that more calls share it.
+    /// The time until which a batch stays open, or `None` if it should be written now. Under load, a batch that only
+    /// some of its callers wait for stays open a little longer, so that more calls share it.
     pub(crate) fn open_until(
         &self,
         opened: Instant,

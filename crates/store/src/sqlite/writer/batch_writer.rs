@@ -23,7 +23,6 @@ pub(crate) struct BatchWriter<'c> {
     /// The decisions that the current transaction will write.
     pub(crate) pending_write: PendingWrite,
     data_version: i64,
-    /// Whether the last transaction failed.
     last_failed: bool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) writer_lock: WriterLock,

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 
 /// The interval at which the log and the disk are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// If nothing was written for this long, even a short log is copied.
+/// Even a short log is copied if nothing was written for this time.
 const QUIET: Duration = Duration::from_secs(5);
 /// The pause before the next attempt, if a reader keeps the log from being reset.
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
@@ -23,8 +23,8 @@ const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
 const EARLY_FRACTION: u64 = 8;
 /// The maximum number of copies that are made while the writer continues. The writer then waits for one last copy.
 const PASSES_MAX: usize = 4;
-/// If the last copy would delay the writer longer than this, it is postponed until the log exceeds its maximum by the
-/// factor below.
+/// If the previous copy took longer than this, the copy for which the writer waits is postponed until the log exceeds
+/// `OVERSIZE_FACTOR` times its maximum.
 const WRITER_WAITS_MAX: Duration = Duration::from_millis(50);
 const OVERSIZE_FACTOR: u64 = 4;
 /// The number of frames that can be copied quickly enough for the writer to wait.

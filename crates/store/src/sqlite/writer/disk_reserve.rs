@@ -17,7 +17,6 @@ pub(crate) struct DiskReserve {
 }
 
 impl DiskReserve {
-    /// The reserve of a server's database.
     pub(crate) fn of(path: &Path) -> Self {
         Self {
             path: Some(beside(path, "-ballast")),

@@ -1,7 +1,7 @@
 //! The ledger of one connection: the rows on which its transactions decide.
 //!
-//! Only the writer thread has one (and recovery, before that thread starts). Rows stay cached between transactions. The
-//! cache is dropped when a transaction has failed or another process has written (W14).
+//! Only the writer thread has a ledger, except that the recovery uses one before that thread starts. Rows stay cached
+//! between transactions. The cache is dropped when a transaction has failed or another process has written (W14).
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -28,7 +28,6 @@ pub(crate) struct Ledger<'c> {
     /// The sum of the booked and the held amount of each hold whose growth was lost in a failed transaction. An item is
     /// removed when its hold is loaded.
     lost_extensions: IdMap<HoldId, Micro>,
-    /// The epoch of this start.
     pub(crate) epoch: Epoch,
 }
 
@@ -58,8 +57,8 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Ends a transaction that has written nothing yet and begins a new one, so that a log that was copied meanwhile
-    /// can restart from the beginning. The decisions stay valid unless another process wrote in between.
+    /// Ends the transaction and begins a new one, if nothing was written yet. A log that was copied meanwhile can then
+    /// restart from the beginning. The decisions stay valid unless another process wrote in between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         if self.books.pending.wrote {
             return Ok(());
@@ -90,8 +89,8 @@ impl<'c> Ledger<'c> {
         closings
     }
 
-    /// Reopens the hold of a close if it was lost with a failed transaction although the call was answered. A hold that
-    /// is already closed stays closed, because a commit that was reported as failed may have succeeded.
+    /// Reopens the hold of a close if the hold was lost with a failed transaction although the call was answered. A
+    /// closed hold stays closed, because a commit that was reported as failed may have succeeded.
     pub(crate) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
         let id = closing.hold;
         let Some(hold) = self.lost.get(&id) else {

@@ -24,7 +24,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Runs each command in its own transaction.
     pub(crate) fn run_one_by_one(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);

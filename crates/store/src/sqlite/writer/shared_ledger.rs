@@ -2,9 +2,9 @@
 //!
 //! A decision changes a few rows in memory, which costs less than passing it to another thread and waiting for the
 //! answer. The transaction belongs to the writer. While it is open, no other process can change the rows, and the
-//! writer writes the decisions when it takes the books back. A command that needs the database, because a row is not in
-//! memory or no batch is open, is queued. While commands are queued, nothing is decided here: a queued command may end
-//! the same caller's last call, or extend the hold that is about to be closed.
+//! writer writes the decisions when it takes the books back. If a row is not in memory or no batch is open, the command
+//! is queued. Nothing is decided here while commands are queued, because a queued command may end the same caller's
+//! last call, or extend the hold that is about to be closed.
 //!
 //! This saves up to 7 % of the CPU time of a small call (`docs/decisions/079`).
 
@@ -37,8 +37,8 @@ struct SharedBatch {
 pub(crate) struct BatchLoad {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
-    /// Calls that came in this batch minus closes that came in it, also of earlier calls: the current difference, at
-    /// least 0, and its maximum.
+    /// The number of calls minus the number of closes in this batch, at least 0: its current value and its maximum.
+    /// Closes of earlier calls count too.
     open_calls: usize,
     pub(crate) calls_peak: usize,
 }

@@ -9,7 +9,7 @@ const ENTRY_COLUMNS: usize = 21;
 /// The number of columns that only manual entries have.
 const MANUAL_COLUMNS: usize = 3;
 
-// A failed batch is rolled back as a whole, so that SQLite need not be able to undo single statements.
+// A failed batch is rolled back as a whole, so SQLite need not be able to undo single statements.
 const POST: &str = "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
      gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked,
      cost, cost_version";

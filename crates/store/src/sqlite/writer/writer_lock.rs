@@ -1,10 +1,10 @@
 //! The writer lock: a lock on a file beside the database.
 //!
-//! A writer keeps it between one transaction and the next, when the database's own lock is free for a moment, so that
-//! its decisions stay valid. A program that ignores this lock is detected after it has written.
+//! A writer keeps this lock from one transaction to the next, so that its decisions stay valid although the database's
+//! own lock is free for a moment. A program that ignores this lock is detected after it has written.
 //!
-//! A process that waits for the lock says so by a shared lock on a second file, so that a server under load keeps the
-//! writer lock until somebody wants it (`batch_policy`).
+//! A process that waits for the writer lock takes a shared lock on a second file. So a server under load can keep the
+//! writer lock until another process wants it (`batch_policy`).
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -55,7 +55,7 @@ impl WriterLock {
         acquired
     }
 
-    /// Whether another process waits for the lock. Also true if that cannot be found out.
+    /// Whether another process waits for the lock. Also true if this is unknown.
     pub(crate) fn is_wanted(&self) -> bool {
         let Some(waiting) = &self.waiting else {
             return true;
@@ -63,7 +63,7 @@ impl WriterLock {
         waiting.try_lock().is_err() || waiting.unlock().is_err()
     }
 
-    /// Tries to take the lock until its time is over. Sets `says_so` when the other processes know that this one waits.
+    /// Polls the lock until the time limit. Sets `says_so` once other processes can see that this process waits.
     fn poll(&mut self, says_so: &mut bool) -> rusqlite::Result<()> {
         let begun = Instant::now();
         while !self.held {
@@ -153,7 +153,7 @@ mod tests {
             waits.join().unwrap().unwrap();
         });
         assert!(!server.is_wanted());
-        // A process that gives up is forgotten too.
+        // A process that gives up no longer counts as waiting.
         let mut impatient = WriterLock::open(&database, Duration::from_millis(1)).unwrap();
         assert!(impatient.acquire().is_err());
         assert!(!server.is_wanted());

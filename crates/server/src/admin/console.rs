@@ -73,7 +73,6 @@ const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
     "vendor/uplot.LICENSE",
 );
 
-/// The console's page and files.
 #[derive(Debug)]
 pub(crate) struct Console {
     files: Assets,
@@ -107,8 +106,8 @@ impl Console {
     }
 }
 
-/// The content security policy: the page loads only from its own origin, except for pictures, sound and videos, which
-/// may also be in `data:` and `blob:` URLs or come from the public listener.
+/// The content security policy. The page loads everything from its own origin, except for pictures, sound and videos.
+/// These may also be in `data:` and `blob:` URLs, or come from the public listener.
 fn policy(public_url: &str) -> HeaderValue {
     let media = origin(public_url).unwrap_or_default();
     let text = format!(

@@ -344,7 +344,7 @@ async fn show(store: &Store, id: KeyId) -> Result<Json<KeyView>, ApiError> {
     Ok(Json(KeyView::from(&row)))
 }
 
-/// Parses the id in a path. A text that is not an id is answered like an unknown key.
+/// Parses the id in a path. An invalid id is answered like an unknown key.
 fn key_id(id: &str) -> Result<KeyId, ApiError> {
     KeyId::parse(id).map_err(|_| ApiError::not_found("key", id))
 }

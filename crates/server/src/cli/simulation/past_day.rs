@@ -92,7 +92,6 @@ pub(super) enum Ended {
     Failed(u16, &'static str),
 }
 
-/// An invented call.
 #[derive(Debug)]
 pub(super) struct PastCall {
     pub(super) at: UnixMs,

@@ -25,7 +25,6 @@ const COMPARED_AT_ONCE: usize = 1_000;
 const CREATED_AT_ONCE: usize = 400;
 /// The maximum length of the name of a wallet or key, and of the reference of an entry.
 const TEXT_CHARS_MAX: usize = 200;
-/// The reason for not creating a second account with the same origin.
 const LISTED_TWICE: &str = "listed twice; the first one counts";
 
 /// Why an import stopped. Accounts that were already created stay, and the next run continues.

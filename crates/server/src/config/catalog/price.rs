@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Replaces vendors' tool names with the names under which tools are metered. Returns a fault for each unknown tool,
-/// which would never be charged, and for each tool that is priced twice.
+/// Replaces vendors' names of tools with the names under which tools are metered. Returns a fault for each unknown
+/// tool, because its price would never be charged, and for each tool that is priced twice.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {

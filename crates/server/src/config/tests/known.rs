@@ -67,7 +67,6 @@ fn price(model: &Model) -> String {
     serde_json::to_string(&model.price).unwrap()
 }
 
-/// Every model of the catalog can be called as the catalog describes it.
 #[test]
 fn every_known_model_is_callable_through_each_of_its_vendors() {
     let known = KnownModels::built_in();
@@ -115,7 +114,6 @@ fn every_known_model_is_callable_through_each_of_its_vendors() {
     );
 }
 
-/// Models that companies buy from a cloud need no entries either.
 #[test]
 fn clouds_have_their_public_models_with_prices() {
     for (preset, ids) in [
@@ -287,7 +285,7 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
     );
 }
 
-/// An entry may change the kind or the base of a known model, and so the protocols that can serve it.
+/// An entry may change the kind or the base of a known model. Other protocols then serve the model.
 #[test]
 fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
     let reason = "channel `main` speaks chat, responses, embeddings, images; this image model needs generate";

@@ -319,8 +319,8 @@ impl<'r> Reader<'r> {
         key.limits.limit = Some(rest.down().unwrap_or(Micro::MAX));
     }
 
-    /// Sets the smallest of the key's own limits and those of its team and its user, because a call there must be
-    /// within all of them.
+    /// Sets the smallest of the key's own limits and those of its team and its user, because `LiteLLM` applies all of
+    /// them to a call.
     fn rates(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let shared = row.text("budget_id").and_then(|id| self.budgets.get(id));
         let team = row.text("team_id").and_then(|id| self.teams.get(id));
@@ -382,8 +382,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reports limits that several keys of a team or user share, and those of teams and users without keys. Wallets have
-    /// no such limits.
+    /// Reports rate limits of teams and users that have several keys or none. Wallets have no rate limits, so these
+    /// limits cannot be imported exactly.
     fn report_shared_rates(
         &self,
         column: &str,
@@ -479,7 +479,7 @@ fn report_other_settings(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPla
     }
 }
 
-/// The digest of a key's secret. Rows contain it, except very old ones, which contain the secret.
+/// The digest of a key's secret. Rows contain the digest, except for very old rows, which contain the secret itself.
 fn digest(token: &str) -> Option<Digest> {
     if token.starts_with("sk-") {
         return Some(Digest::of(token.as_bytes()));

@@ -161,8 +161,8 @@ impl Source<'_> {
                 None => ("openai".to_owned(), named),
             },
         };
-        // Only LiteLLM's process knows the value. Without it, the channel would send the prompts and the key to the
-        // preset's own address, which may be another vendor's.
+        // Only LiteLLM's process knows the value of the variable. Without an address, the channel would send the
+        // prompts and the key to the preset's own address, which may belong to another vendor.
         let variable = address
             .as_deref()
             .and_then(|url| url.strip_prefix("os.environ/"));

@@ -1,4 +1,4 @@
-//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes, reads
+//! Tests the services that a configuration names. Asks channels for their models, reads the store, and writes, reads
 //! and deletes a small object in the media storage. No model is called.
 
 use std::collections::HashSet;

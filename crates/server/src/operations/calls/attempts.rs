@@ -73,8 +73,8 @@ impl RouteNotes {
         notes
     }
 
-    /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, its
-    /// row names the channel of the last attempt in the notes. So it does if a stream had begun only with keep-alives.
+    /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, or
+    /// after a stream of nothing but keep-alives, its row names the channel of the last attempt in the notes.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
         let last = tried.next_back().map(|last| last.channel.as_str());

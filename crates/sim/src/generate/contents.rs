@@ -58,7 +58,7 @@ struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
     pending: Vec<PendingCall>,
-    /// Whether the previous content item was the model's, so that another one of the model continues its turn.
+    /// Whether the previous content item was the model's. If so, the model's next content item continues the same turn.
     after_model: bool,
 }
 

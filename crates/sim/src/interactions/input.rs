@@ -60,7 +60,7 @@ struct Reader<'a> {
     turns: Vec<Turn>,
     /// The content items in the list that do not belong to a step.
     loose_contents: Contents,
-    /// The signature of the last thought in the model's turn. A call uses it up.
+    /// The signature of the last thought in the model's turn. The next call takes this signature.
     thought: Option<String>,
     /// Whether the model's turn already has a call.
     calls_made: bool,

@@ -39,7 +39,6 @@ impl Raster {
         self.pixels.as_flattened()
     }
 
-    /// Width and height.
     pub fn dimensions(&self) -> (u32, u32) {
         (self.width, self.height)
     }

@@ -64,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// A call of a model. The body names neither the model nor whether to stream; both are added here.
+    /// A call of a model. Adds the model and whether to stream, which the body must not contain.
     pub(crate) fn call(self, secret: &str, model: &str, mut body: Value, stream: bool) -> Request {
         if self != Self::Generate {
             body["model"] = model.into();
@@ -117,7 +117,7 @@ impl Dialect {
         }
     }
 
-    /// Status and code of an error, whose envelope must be that of this dialect.
+    /// Status and code of an error. Panics if the envelope is not that of this dialect.
     #[track_caller]
     pub(crate) fn failure(self, answer: &Answer) -> (u16, String) {
         assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -128,7 +128,7 @@ impl Dialect {
         (answer.status(), code)
     }
 
-    /// The code in an error body, whose shape must be that of this dialect.
+    /// The code in an error body. Panics if the body is not an error of this dialect.
     #[track_caller]
     pub(crate) fn failure_code(self, body: &Value) -> String {
         let error = &body["error"];

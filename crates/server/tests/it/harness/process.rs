@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::wait::eventually;
 
-/// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
 /// Exit status and output of a command that has ended.

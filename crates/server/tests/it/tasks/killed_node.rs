@@ -31,8 +31,8 @@ async fn kill(gateway: &mut TestGateway) {
     gateway.restart().await;
 }
 
-/// Asserts that there is one task, that its callback was delivered one to four times with the bytes of a lookup, and
-/// that it cost this much. Returns the answer to the lookup.
+/// Asserts that there is one task, that it cost this much, and that its callback was delivered one to four times with
+/// the bytes of a lookup. Returns the answer to the lookup.
 async fn assert_ended_once(
     gateway: &TestGateway,
     key: &Key,
@@ -51,7 +51,7 @@ async fn assert_ended_once(
     let shown = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
     let deliveries = receiver.deliveries();
     assert!((1..=4).contains(&deliveries.len()), "{deliveries:?}");
-    // A crash uses up an attempt, even if nothing of it has arrived.
+    // A crash uses up an attempt, even if no byte of this attempt has reached the receiver.
     let attempts = row["callback_attempts"].as_u64().unwrap();
     assert!(
         (deliveries.len() as u64..=4).contains(&attempts),
@@ -199,7 +199,7 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
             }
         })
         .await;
-        // Slightly later in each round.
+        // Kill slightly later in each round.
         for _ in 0..round * 200 {
             tokio::task::yield_now().await;
         }

@@ -126,7 +126,7 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     for (faults, is_code) in [
         ("status=400", 3),
         ("status=429", 8),
-        // The gateway's own credential, which the caller cannot correct.
+        // The upstream refuses the gateway's own credential, which the caller cannot correct.
         ("status=401", 13),
         ("status=500", 13),
         ("empty-object", 13),

@@ -211,7 +211,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = Dialect::Generate.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
-    // The channel supports every protocol, but the model is served by one.
+    // The channel supports every protocol, but only one of them serves the model.
     for (path, body) in [
         ("/v1/videos/generations", json!({ "prompt": "x" })),
         (

@@ -115,7 +115,7 @@ async fn each_end_costs_what_it_should() {
     for (prompt, status, charge) in [
         ("[fail]", "failed", 0),
         ("[expire]", "expired", 0),
-        // Eight seconds: 0.4 dollars at 2 credits per dollar, also if moderation refused the finished video.
+        // Eight seconds cost 0.4 dollars at 2 credits per dollar, even if moderation refuses the finished video.
         ("[refuse]", "failed", 800_000),
         ("[withhold]", "done", 800_000),
         ("[withhold] [unpriced]", "done", 0),

@@ -7,7 +7,7 @@ use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Response};
 use http_server::{Asset, Assets, Lifetime, embedded};
 
-/// The path under which the files are served. Their version follows it.
+/// The beginning of the paths of the files. The version of the files follows.
 const FILES: &str = "/console/";
 /// The placeholder in the page that is replaced with the version of the files.
 const VERSION: &str = "CONSOLE_VERSION";

@@ -24,7 +24,8 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // When a whole configuration is read, `live_plan::secrets` reports a missing password.
+                // A missing password is ignored here. When a whole configuration is read, `live_plan::secrets` reports
+                // it.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -36,7 +37,7 @@ impl Config {
 
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // When a whole configuration is read, `live_plan::secrets` reports missing credentials.
+        // Missing credentials are ignored here. When a whole configuration is read, `live_plan::secrets` reports them.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()

@@ -454,7 +454,7 @@ mod tests {
         }
     }
 
-    /// A plan of these wallets, and of these keys, each in the wallet with its number.
+    /// A plan with these wallets and these keys. Each key belongs to the wallet with its number.
     fn plan_of(wallets: &[i64], keys: &[i64]) -> ImportPlan {
         ImportPlan {
             wallets: wallets.iter().copied().map(planned_wallet).collect(),

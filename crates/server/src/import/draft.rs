@@ -47,7 +47,7 @@ pub(crate) struct DraftChannel {
     pub(crate) comments: Vec<String>,
 }
 
-/// A model, with those of its values that are known.
+/// A model, with the values that are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DraftModel {
     pub(crate) kind: Option<Kind>,

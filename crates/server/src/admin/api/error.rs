@@ -47,7 +47,7 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }
 
-    /// The request has no token and no session, or a wrong one.
+    /// The request has neither a valid token nor a valid session.
     pub(crate) fn invalid_token() -> Self {
         let message = "The admin token is missing or not valid.";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_admin_token", message)

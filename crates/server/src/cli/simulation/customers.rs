@@ -92,7 +92,8 @@ pub(super) async fn prepare(engine: &Engine, now: UnixMs) -> Result<Vec<String>,
     Ok(secrets)
 }
 
-/// Each wallet is looked up by itself, because somebody may have renamed one of them.
+/// Creates the customers whose wallets do not exist. Looks up each wallet separately, because somebody may have renamed
+/// one of them.
 async fn create_missing(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     let store = engine.store();
     let mut made: Vec<(KeyRow, &Key)> = Vec::new();

@@ -38,7 +38,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
     }
 }
 
-/// Whether the text of an answer has a longest length.
+/// Whether the length of an answer's text has an upper bound.
 fn bounds_output(profile: &Profile) -> bool {
     profile
         .max_output_tokens

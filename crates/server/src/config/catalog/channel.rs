@@ -18,7 +18,7 @@ use crate::config::document::{
 pub struct Channel {
     pub name: String,
     pub preset: Preset,
-    /// `false` takes it out of use. Running calls and open tasks still finish.
+    /// `false` takes the channel out of use. Running calls and open tasks still finish.
     pub enabled: bool,
     /// The preset's address if absent.
     pub base_url: Option<String>,
@@ -37,7 +37,7 @@ pub struct Channel {
     pub counts_tokens: Option<bool>,
     /// Whether the upstream gets a `traceparent` header with each call that is traced.
     pub sends_traceparent: bool,
-    /// The known models that it serves without entries of their own.
+    /// The known models that the channel serves without entries of their own.
     pub models: Option<ModelChoice>,
     /// The factor between the channel's costs and the prices of models without a price of their own.
     pub markup: Option<Markup>,

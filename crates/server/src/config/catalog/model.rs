@@ -230,7 +230,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
         Some((channel, known, known.offer(channel.preset)?))
     });
     let model = match served {
-        // The known model has the vendor's name for the model.
+        // Take the vendor's name for the model from the known model.
         Some((_, _, offer)) if !section.has("model") => {
             section.raw("model");
             Some(offer.model.clone())
@@ -309,7 +309,7 @@ fn check_channel(
     }
     let channel = match channels.get(name.value.as_str()) {
         Some(Some(channel)) => channel,
-        // The problems are reported at the channel's entry.
+        // The problems of the channel are reported at its own entry.
         Some(None) => return,
         None => {
             let message = match nearest(&name.value, channels.keys().copied()) {

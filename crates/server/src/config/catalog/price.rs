@@ -91,7 +91,7 @@ fn problem_of(
     (span_of(card, key), format!("{path}.{key}"), message)
 }
 
-/// The position of a member such as `long_context[1].output`, or of its parent if it is missing.
+/// The position of a member such as `long_context[1].output`. If the member is missing, the position of its parent.
 fn span_of(card: &Spanned<DeValue<'_>>, path: &str) -> Range<usize> {
     let mut at = card;
     for step in path.split(['.', '[']) {

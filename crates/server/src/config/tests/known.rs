@@ -269,7 +269,7 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
         Some(protocol::Dialect::Responses)
     );
     assert_eq!(model(&config, "openai/gpt-6-luna").routes[0].dialect, None);
-    // A channel that speaks fewer protocols serves the models that remain.
+    // A channel that speaks fewer protocols serves only the models that these protocols can serve.
     let config = parse(&channel(
         "main",
         "openai",
@@ -328,7 +328,7 @@ fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
         let unlisted = plan.unlisted.iter().find(|(unlisted, _)| unlisted == id);
         assert_eq!(unlisted.unwrap().1, expected, "{text}");
     }
-    // Another channel that fits is a route, and a note names the one that is left out.
+    // Another channel fits and becomes a route. A note names the channel that is left out.
     let channels = channel("main", "openai", "models = 'all'")
         + &channel(
             "wide",

@@ -18,7 +18,7 @@ const DEFAULT_WALLET: &str = "wallets:default";
 /// The team of keys that `LiteLLM` creates for sessions of its dashboard.
 const DASHBOARD_TEAM: &str = "litellm-dashboard";
 const MASTER_ALIAS: &str = "litellm_proxy_master_key";
-/// The columns with limits per minute and of parallel requests.
+/// The columns with limits: requests per minute, tokens per minute, and parallel requests.
 const RATES: [&str; 3] = ["rpm_limit", "tpm_limit", "max_parallel_requests"];
 /// The user that only records the spending of the master key.
 const DEFAULT_USER: &str = "default_user_id";
@@ -403,7 +403,7 @@ impl<'r> Reader<'r> {
                     continue;
                 };
                 let reason = match count {
-                    // The limit of the only key is the limit of its owner.
+                    // The only key of the owner gets the limit of the owner.
                     1 => continue,
                     0 => format!(
                         "its {rate} of {limit} is not carried: only keys have such limits here, and it has none"
@@ -449,7 +449,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Whether a key belongs to the console or is the master key. Such keys are left out.
+/// Whether a key belongs to the dashboard of `LiteLLM` or is the master key. These keys are left out.
 fn is_internal(row: ForeignRow<'_>) -> bool {
     row.text("team_id") == Some(DASHBOARD_TEAM) || row.text("key_alias") == Some(MASTER_ALIAS)
 }

@@ -429,7 +429,7 @@ mod tests {
                 Err(part) => assert!(reasons[0].contains(part), "{name}: {reasons:?}"),
             }
         }
-        // The address of the entry itself comes first.
+        // The address of the entry itself takes precedence.
         let params = json!({ "model": "openai/big", "api_base": "https://c.example/v1", "litellm_credential_name": "other" });
         let plan = read_entry_with(&params, &credentials);
         let channel = &plan.catalog.channels[0];

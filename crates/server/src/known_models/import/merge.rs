@@ -198,7 +198,7 @@ fn new_entry(
         entry.vendors.push(offer);
         return Ok(entry);
     }
-    // The source of the first vendor is that of the entry.
+    // The source of the entry is also the source of the first vendor.
     offer.source = None;
     Ok(KnownModel {
         id,

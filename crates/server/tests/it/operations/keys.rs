@@ -118,7 +118,7 @@ async fn a_rotated_secret_ends_at_its_time() {
     let shown = gateway.cli_json(&["key", "show", &old.id]).await;
     assert_eq!(shown["old_secret_until"], Value::Null);
 
-    // Without an overlap the old secret expires immediately. Caches follow within seconds.
+    // Without an overlap the old secret expires immediately, and leaves all caches within seconds.
     let (newest, made) = rotate(&[]).await;
     assert_eq!(made["old_secret_until"], Value::Null);
     gateway.chat(&newest, &ask("hello")).await.ok();

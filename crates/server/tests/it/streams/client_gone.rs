@@ -158,7 +158,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     gateway.verify().await;
 }
 
-/// B2: leaving just before a buffered answer does not make it free.
+/// B2: leaving just before a buffered answer does not make the call free.
 #[tokio::test]
 async fn leaving_before_a_buffered_answer_costs_the_answer() {
     let (gateway, key) = TestGateway::funded().await;

@@ -106,7 +106,7 @@ async fn a_stream_that_began_early_ends_with_the_error_of_its_protocol() {
     gateway.verify().await;
 }
 
-/// S3: nothing was delivered yet, so another route may answer, unless it drops other members of the request.
+/// S3: nothing was delivered yet, so another route may answer if it drops the same members as the first route.
 #[tokio::test]
 async fn another_route_answers_in_a_stream_that_began_early() {
     let (gateway, key) = gateway().await;

@@ -192,7 +192,7 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
         let receiver = Receiver::start(&[200]).await;
         let body = with_callback(videos::video_body("a boat [polls=1]"), &receiver);
         videos::create(&gateway, &key, &body).await;
-        // The creation, one poll of the running task, and the final poll.
+        // Wait for the creation, one poll of the running task, and the final poll.
         within("the last poll", async {
             while gateway.sim.stats().completed < 3 {
                 tokio::task::yield_now().await;

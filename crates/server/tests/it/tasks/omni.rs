@@ -72,7 +72,7 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
     shown["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the interaction has ended, polled as the protocol's own clients do.
+/// Polls the interaction until it has ended, as the protocol's own clients do.
 pub(crate) async fn wait_for_end(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");

@@ -70,9 +70,7 @@ pub(crate) enum PlannedSecret {
 /// The sum to which the amount of a leftover belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SumKind {
-    /// Money of wallets.
     Money,
-    /// Limits of keys.
     Limits,
     /// The leftover has no amount.
     Nothing,

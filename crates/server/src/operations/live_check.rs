@@ -110,7 +110,6 @@ impl ChannelFinding {
 
 /// Tests all services at the same time.
 pub(crate) async fn run(plan: &Plan, config: &Config) -> LiveReport {
-    // Disabled channels are not tested.
     let is_idle = |spec: &&ChannelSpec| plan.idle.iter().any(|(name, _)| *name == spec.name);
     let channels = plan.channels.iter().filter(|spec| !is_idle(spec));
     let channels = channels.map(|spec| try_channel(spec, plan.timeouts, plan));

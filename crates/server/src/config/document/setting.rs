@@ -243,7 +243,6 @@ pub(crate) fn name(key: &'static str, default: &'static str) -> Setting<String> 
     )
 }
 
-/// A value that may be absent.
 pub(crate) fn optional<T: 'static>(
     key: &'static str,
     read: impl FnOnce(&DeValue<'_>) -> Result<T, String> + 'static,

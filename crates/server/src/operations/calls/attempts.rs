@@ -25,7 +25,6 @@ pub(crate) struct Attempt {
 /// The parsed notes of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteNotes {
-    /// The attempts in order.
     pub(crate) attempts: Vec<Attempt>,
     /// Upstream messages that the caller did not see.
     pub(crate) upstream_text: Option<String>,

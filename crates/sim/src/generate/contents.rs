@@ -4,7 +4,6 @@ use super::parts::{CONTENT, CallPart, Content, Part, PartKind, Response, Role};
 use crate::google::{Field, Refusal, SignatureError, Signer};
 use crate::model::{PastCall, Turn};
 
-/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let contents = body.children("contents", CONTENT)?;
     if contents.is_empty() {

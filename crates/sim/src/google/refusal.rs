@@ -142,7 +142,6 @@ impl Refusal {
         Self::invalid(format!("Unknown parameter '{path}'.")).code("parameter_unknown")
     }
 
-    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}.")).code("sim_bad_script")
     }

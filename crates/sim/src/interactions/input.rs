@@ -13,7 +13,6 @@ const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "typ
 /// The suffixes of the step types of server tools.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
-/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let input = body.required("input")?;
     let single = std::slice::from_ref(input);

@@ -108,7 +108,6 @@ impl Refusal {
         .code("invalid_prompt")
     }
 
-    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}."))
             .param("model")

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::answer::{Answer, assert_openai_error};
 use super::request::Request;
 
-/// A text dialect of a client or an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dialect {
     Chat,

@@ -13,7 +13,6 @@ use super::wait::eventually;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
-/// Exit status and output of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,

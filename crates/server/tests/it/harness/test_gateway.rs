@@ -185,7 +185,6 @@ pub(crate) struct TestGateway {
 }
 
 impl TestGateway {
-    /// A test gateway with the default settings.
     pub(crate) async fn start() -> Self {
         GatewayBuilder::default().start().await
     }

@@ -77,7 +77,6 @@ async fn head_is_get_without_its_body_over_http2() {
     }
 }
 
-/// Only GET opens a session.
 #[tokio::test]
 async fn head_opens_no_socket() {
     let (gateway, key) = TestGateway::funded().await;

@@ -47,7 +47,7 @@ async fn an_answer_that_is_settled_keeps_no_place() {
     gateway.verify().await;
 }
 
-/// S4: a stream ends if the client reads no byte for too long.
+/// S4: a stream ends if its data waits too long for a client that reads nothing.
 #[tokio::test]
 async fn a_stream_with_a_closed_window_is_ended() {
     let (gateway, key) = GatewayBuilder::default()

@@ -101,8 +101,8 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     gateway.cli_json(&["wallet", "topup", &id, "10"]).await;
     gateway.send(&call_of(&poor, 200_000)).await.ok();
 
-    // After a wallet has passed the check, the gateway does not check it again for a moment. So use a wallet that was not
-    // checked yet.
+    // After a wallet has passed the check, the gateway does not check it again for a moment. So use a wallet that was
+    // not checked yet.
     let barred = key_of(&gateway, "barred", "100").await;
     let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();

@@ -35,7 +35,7 @@ pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT. Signals are caught from this call on, not from the first poll, so that a signal right
+/// Waits for SIGTERM or SIGINT. Signals are caught from this call on, not only from the first poll. So a signal right
 /// after the gateway reports that it serves is not lost.
 pub(crate) fn until_stopped() -> impl Future<Output = ()> {
     let listen = |kind: SignalKind| -> Option<Signal> {

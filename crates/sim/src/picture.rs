@@ -3,9 +3,9 @@
 use crate::raster::uncompressed_png;
 use crate::seed::Seed;
 
-/// Creates a picture of this size. The same words always give the same picture. The file is not compressed: its length
-/// depends only on the size of the picture, and a fault at a byte position affects all pictures of that size in the same
-/// place.
+/// Creates a picture of this size. The same words always give the same picture. The file is not compressed, so its
+/// length depends only on the size of the picture. A fault at a byte position then affects all pictures of a size in
+/// the same place.
 pub(crate) fn png(width: u32, height: u32, words: &str) -> Vec<u8> {
     uncompressed_png(width, height, &stripes(width, height, words))
 }

@@ -1,9 +1,9 @@
 //! Creates and opens values that only the simulator can create, such as thought signatures and encrypted reasoning.
 //!
-//! A sealed value binds a text to a kind and a model. When a client sends it back, the simulator detects whether it was
-//! cut, altered, or made for another model or purpose. The value is standard base64 that contains `+` and `/`. `open`
-//! also accepts the URL-safe alphabet and missing padding. Messages and Responses seal the opened text again and
-//! compare, so that they notice a peer that decodes the value and encodes it differently.
+//! A sealed value binds a text to a kind and a model. When a client sends the value back, the simulator detects whether
+//! it was cut, altered, or made for another model or purpose. The value is standard base64 that contains `+` and `/`.
+//! `open` also accepts the URL-safe alphabet and missing padding. Messages and Responses seal the opened text again and
+//! compare the results, so that they notice a peer that has decoded and re-encoded the value.
 
 use crate::seed::Seed;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The maximum number of letters per token; longer words are several tokens.
 const ASCII_LETTERS_MAX: usize = 6;
-/// The same limit for letters outside ASCII, where real tokenizers create shorter tokens.
+/// The maximum number of letters per token outside ASCII, where real tokenizers create shorter tokens.
 const WIDE_LETTERS_MAX: usize = 3;
 const DIGITS_MAX: usize = 3;
 const BREAKS_MAX: usize = 4;

@@ -7,7 +7,7 @@ use http::header::CONTENT_SECURITY_POLICY;
 use http::{HeaderMap, HeaderValue, Response};
 use http_server::{Asset, Assets, Lifetime, embedded};
 
-/// The path under which the files are served. Their version follows it.
+/// The beginning of the paths of the files. The version of the files follows.
 const FILES: &str = "/console/";
 /// The placeholder in the page that is replaced with the version of the files.
 const VERSION: &str = "CONSOLE_VERSION";
@@ -73,7 +73,6 @@ const EMBEDDED: &[(&str, &[u8])] = embedded!("console":
     "vendor/uplot.LICENSE",
 );
 
-/// The console's page and files.
 #[derive(Debug)]
 pub(crate) struct Console {
     files: Assets,
@@ -107,8 +106,8 @@ impl Console {
     }
 }
 
-/// The content security policy: the page loads only from its own origin, except for pictures, sound and videos, which
-/// may also be in `data:` and `blob:` URLs or come from the public listener.
+/// The content security policy. The page loads everything from its own origin, except for pictures, sound and videos.
+/// These may also be in `data:` and `blob:` URLs, or come from the public listener.
 fn policy(public_url: &str) -> HeaderValue {
     let media = origin(public_url).unwrap_or_default();
     let text = format!(

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// The number of bytes that a client must read before its deadline, so that a client that reads a byte now and then
-/// cannot keep its connection forever.
+/// The number of bytes that a client must read before its deadline. Without this minimum, a client could keep its
+/// connection forever by reading single bytes.
 const PROGRESS_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -24,7 +24,6 @@ pub(super) struct WriteTimeoutSocket<S> {
 }
 
 impl<S> WriteTimeoutSocket<S> {
-    /// `write_timeout` is the time that a client has to read 64 KiB of an answer, or the rest of it.
     pub(super) fn new(socket: S, write_timeout: Duration) -> Self {
         Self {
             socket,
@@ -127,7 +126,6 @@ mod tests {
 
     use super::*;
 
-    /// Short, to keep the tests fast.
     const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 
     #[tokio::test]

@@ -89,7 +89,6 @@ fn reason<'p>(plan: &'p Plan, channel: &str) -> Option<&'p str> {
     idle.map(|(_, reason)| reason.as_str())
 }
 
-/// The models with a route to this channel.
 fn models<'c>(config: &'c Config, channel: &'c str) -> impl Iterator<Item = &'c str> {
     let there = config.models.iter().filter(move |model| {
         let mut routes = model.routes.iter();

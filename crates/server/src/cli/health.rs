@@ -105,8 +105,8 @@ fn tls_config() -> io::Result<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts every certificate. A certificate is issued for the public name of the listener, but the command connects to
-/// an IP address. No secret is sent, and the answer only says whether the node is ready.
+/// Accepts every certificate, because certificates are issued for the public name of the listener, but the command
+/// connects to an IP address. No secret is sent, and the answer only says whether the node is ready.
 #[derive(Debug)]
 struct AnyName(Arc<CryptoProvider>);
 

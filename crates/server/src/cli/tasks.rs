@@ -112,7 +112,8 @@ async fn follow(
     let mut seen: HashMap<TaskId, (Box<str>, Option<u8>)> = HashMap::new();
     loop {
         let look = async || {
-            // Checked before the table is read, so that the last table shows how the last open tasks ended.
+            // Check for open tasks before reading the table, so that the last table shows how the last open tasks
+            // ended.
             let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
             Ok((is_drained, store.tasks(query.clone()).await?.tasks))
         };

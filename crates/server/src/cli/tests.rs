@@ -253,7 +253,7 @@ fn heads_are_written_once_compared_and_replaced_when_asked() {
     let newer = read();
     assert_ne!(newer, kept);
 
-    // A head that is no longer part of the chain is a difference, and the file is then not written.
+    // If a head is no longer part of the chain, the command reports a difference and does not write the file.
     let other = kept.replace(" 1 ", " 2 ");
     std::fs::write(&file, &other).unwrap();
     for update in ["", " --update"] {

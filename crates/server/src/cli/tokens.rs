@@ -78,7 +78,6 @@ pub(super) async fn run(command: Token, context: &mut Context) -> Result<(), Com
     }
 }
 
-/// All tokens, read a page at a time.
 async fn all(store: &Store) -> Result<Vec<TokenRow>, CommandError> {
     let mut rows: Vec<TokenRow> = Vec::new();
     loop {

@@ -11,7 +11,7 @@ pub(super) fn name() -> String {
 }
 
 fn name_by_number() -> Option<String> {
-    // `/proc/self` belongs to the user who runs this process, so its owner is that user.
+    // The owner of `/proc/self` is the user who runs this process.
     let uid = std::fs::metadata("/proc/self").ok()?.uid();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     Some(name_of(uid, &accounts))

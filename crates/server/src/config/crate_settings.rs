@@ -7,7 +7,6 @@ use super::load::Config;
 use super::settings::{MediaPlace, StoreUrl, read_headers};
 
 impl Config {
-    /// The settings to open the store.
     pub fn store_settings(&self) -> store::Settings {
         store::Settings {
             location: self.store_location(),
@@ -25,7 +24,8 @@ impl Config {
         match &self.store.url {
             StoreUrl::File(path) => store::Location::File(path.clone()),
             StoreUrl::Server(url) => store::Location::Server(store::Server {
-                // When a whole configuration is read, `live_plan::secrets` reports a missing password.
+                // A missing password is ignored here. When a whole configuration is read, `live_plan::secrets` reports
+                // it.
                 password: self.store.password.as_ref().and_then(SecretSource::text),
                 ca_file: self.store.ca_file.clone(),
                 node: self.server.node.clone(),
@@ -35,10 +35,9 @@ impl Config {
         }
     }
 
-    /// The settings to open the media storage.
     pub fn media_settings(&self) -> store::MediaSettings {
         let media = &self.media;
-        // When a whole configuration is read, `live_plan::secrets` reports missing credentials.
+        // Missing credentials are ignored here. When a whole configuration is read, `live_plan::secrets` reports them.
         let text = |source: &Option<SecretSource>| {
             let text = source.as_ref().and_then(SecretSource::text);
             text.unwrap_or_default()
@@ -78,7 +77,6 @@ impl Config {
         storage.into_iter().chain(database).collect()
     }
 
-    /// The settings of the engine.
     pub fn engine_settings(&self) -> engine::Settings {
         engine::Settings {
             commit: self.ledger.commit,
@@ -186,9 +184,8 @@ impl Config {
     }
 }
 
-/// The host of a service of ours, which callers must not reach through us.
-/// Whether a host is this machine under one of its usual names. Whether it may be called is decided by
-/// `outbound.allow`.
+/// Whether a host is a usual name of this machine. `outbound.allow` decides whether callers' URLs may name this
+/// machine.
 fn is_loopback(host: &str) -> bool {
     let address = host.parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

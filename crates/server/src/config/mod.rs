@@ -1,10 +1,11 @@
 //! Reads the configuration file into settings, channels and models, and reports its problems.
 //!
-//! [`Config::load`] reads a file into typed settings or reports every problem at once;
-//! [`resolve`] looks up the secrets and returns the channels and models that can be used
-//! now. Start reading in `load.rs`. `settings/` has one file for each table of single settings,
-//! `catalog/` reads channels and models, `document/` reads TOML and reports problems, `entries/`
-//! changes channels and models for the admin API and the command line.
+//! [`Config::load`] reads a file into typed settings, or reports every problem at once. [`resolve`] looks up the
+//! secrets, and returns the channels and models that can be used now.
+//!
+//! Start reading in `load.rs`. `settings/` has one file for each table of single settings. `catalog/` reads channels
+//! and models. `document/` reads TOML and reports problems. `entries/` changes channels and models for the admin API
+//! and the command line.
 
 mod admin_token;
 mod catalog;

@@ -23,7 +23,6 @@ use crate::config::{
 /// How often a node looks for a newer catalog in the store.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Owns the catalog in force, and replaces it.
 #[derive(Debug)]
 pub(crate) struct CatalogKeeper {
     engine: Arc<Engine>,
@@ -278,8 +277,8 @@ impl CatalogKeeper {
         let config = run_blocking(move || Config::load(&file)).await?;
         let mut config = config.map_err(ReplaceError::Problems)?;
         let needs_restart = !config.differs_only_in_catalog(started_with);
-        // Whether nodes follow the store is decided at the start. A node that saved changes elsewhere from now on
-        // would lose those of other nodes.
+        // A reload must not change where this node saves its changes. Otherwise the changes of other nodes would be
+        // lost.
         config.admin.config = started_with.admin.config;
         config.admin.credential_env = started_with.admin.credential_env.clone();
         let (config, version) = with_stored_entries(config, &self.engine).await?;

@@ -42,8 +42,8 @@ pub(crate) async fn open(settings: Settings) -> Result<(Store, Recovery), StartE
     }
 }
 
-/// Makes one attempt. The attempt blocks, so it runs on its own thread. A process that is told to stop need not wait
-/// for that thread.
+/// Makes one attempt on its own thread, because the attempt blocks. A process that is told to stop does not wait for
+/// this thread.
 async fn try_open(settings: Settings) -> Result<Result<(Store, Recovery), OpenError>, StartError> {
     let (reply, opened) = oneshot::channel();
     let thread = std::thread::Builder::new().name("store-open".to_owned());

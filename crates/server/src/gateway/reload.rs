@@ -44,7 +44,8 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, keeper: Arc<Catal
             Reloaded::Done | Reloaded::Invalid => None,
             Reloaded::NotInstalled => Some(Instant::now() + RETRY_INTERVAL),
         };
-        // The reloaded configuration may name another catalog file, which this reload has already read.
+        // The reloaded configuration may name another catalog file. This reload has already read that file, so record
+        // its stamp.
         let now = Stamps::of(&file, &keeper);
         if now.catalog_file != last.catalog_file {
             last = Stamps {

@@ -161,8 +161,8 @@ impl Gateway {
     }
 }
 
-/// Starts the background work of the node. Work on tasks and alerts stops with the public listener, so that nothing new
-/// begins while [`Engine::finish`] waits for the work that has been started.
+/// Starts the background work of the node. Work on tasks and alerts stops with the public listener, so that no new work
+/// begins while [`Engine::finish`] waits for the work in progress.
 fn run_in_background(
     engine: &Arc<Engine>,
     keeper: &Arc<CatalogKeeper>,

@@ -25,7 +25,6 @@ const COMPARED_AT_ONCE: usize = 1_000;
 const CREATED_AT_ONCE: usize = 400;
 /// The maximum length of the name of a wallet or key, and of the reference of an entry.
 const TEXT_CHARS_MAX: usize = 200;
-/// The reason for not creating a second account with the same origin.
 const LISTED_TWICE: &str = "listed twice; the first one counts";
 
 /// Why an import stopped. Accounts that were already created stay, and the next run continues.
@@ -455,7 +454,7 @@ mod tests {
         }
     }
 
-    /// A plan of these wallets, and of these keys, each in the wallet with its number.
+    /// A plan with these wallets and these keys. Each key belongs to the wallet with its number.
     fn plan_of(wallets: &[i64], keys: &[i64]) -> ImportPlan {
         ImportPlan {
             wallets: wallets.iter().copied().map(planned_wallet).collect(),

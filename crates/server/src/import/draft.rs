@@ -35,7 +35,6 @@ pub(crate) fn may_hold_secret(address: &str) -> bool {
 /// The note for a channel whose address is not copied.
 pub(crate) const ADDRESS_NOT_COPIED: &str = "its address has a user, a query or a fragment, which may be a secret; write its channel by hand";
 
-/// An upstream account.
 #[derive(Debug, Clone)]
 pub(crate) struct DraftChannel {
     pub(crate) name: String,
@@ -48,7 +47,7 @@ pub(crate) struct DraftChannel {
     pub(crate) comments: Vec<String>,
 }
 
-/// A model, with those of its values that are known.
+/// A model, with the values that are known.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DraftModel {
     pub(crate) kind: Option<Kind>,
@@ -90,13 +89,12 @@ impl CatalogDraft {
         id
     }
 
-    /// The id for a public name, also if it was not recorded.
+    /// The recorded id for a public name, or else the id that the name would get.
     pub(crate) fn known_id(&self, system: &str, name: &str) -> String {
         let known = self.ids.get(name).cloned();
         known.unwrap_or_else(|| public_id(system, name))
     }
 
-    /// A name that no other channel has.
     pub(crate) fn channel_name(&self, wanted: &str) -> String {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {

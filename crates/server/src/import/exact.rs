@@ -162,7 +162,7 @@ impl From<Micro> for Amount {
     }
 }
 
-// Sums of 64-bit amounts in units of 1e-12 stay far below the limit of 128 bits.
+// Sums of 64-bit amounts in units of 1e-12 stay far below the limit of 128 bits, so they never saturate.
 impl Add for Amount {
     type Output = Self;
 

@@ -26,8 +26,8 @@ struct Answers<'a> {
 }
 
 /// Reads the files: answers to `GET /api/v1/keys` (any number of pages) and `GET /api/v1/credits`. `known_key` is the
-/// secret of one key of the account. If the list contains the SHA-256 digest of this secret, the `hash` members are
-/// such digests, and the import adopts them.
+/// secret of one key of the account. If the list contains the SHA-256 digest of this secret, all `hash` members are
+/// digests of secrets, and the import adopts them.
 pub(crate) fn read(
     files: &[(String, String)],
     known_key: Option<&str>,
@@ -149,7 +149,8 @@ fn read_key(key: &Members<'_>, adopts: bool, plan: &mut ImportPlan) {
         ("expires_at", limits.expires_at.is_some()),
         ("limit", limit.is_some_and(|limit| limit >= Amount::ZERO)),
         ("limit_remaining", rest.is_some()),
-        // A limit per unknown period becomes a limit of the whole time, which may be more or less.
+        // A limit with an unknown period becomes a limit for the whole time. That may allow more or less, so the key is
+        // disabled.
         ("limit_reset", per.is_some() || limit.is_none()),
     ] {
         if !is_readable && key.get(name).is_some_and(|it| it.get() != "null") {

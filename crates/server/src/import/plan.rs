@@ -70,15 +70,13 @@ pub(crate) enum PlannedSecret {
 /// The sum to which the amount of a leftover belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SumKind {
-    /// Money of wallets.
     Money,
-    /// Limits of keys.
     Limits,
     /// The leftover has no amount.
     Nothing,
 }
 
-/// Something that is not imported, or that is changed by the import.
+/// Something that the import leaves out or changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Leftover {
     /// The table and the id in the other system.
@@ -98,7 +96,7 @@ impl ImportPlan {
         }
     }
 
-    /// Reports something that has no amount, and that is not imported or is changed.
+    /// Reports something without an amount that the import leaves out or changes.
     pub(crate) fn report(&mut self, origin: &str, reason: impl Into<String>) {
         self.leave(origin, SumKind::Nothing, Amount::ZERO, reason);
     }

@@ -10,7 +10,6 @@ use protocol::{Kind, Profile};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use upstream::{Preset, Protocol};
 
-/// A public model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KnownModel {

@@ -179,7 +179,7 @@ mod tests {
             assert_ne!(model.created_unsure.as_deref(), Some(""), "{id}");
             for (place, offer) in model.vendors.iter().enumerate() {
                 assert_ne!(offer.unsure.as_deref(), Some(""), "{id}");
-                // The first vendor has the source of the entry.
+                // The source of the entry is also the source of the first vendor.
                 let is_known = place == 0 || offer.source.is_some() || offer.unsure.is_some();
                 assert!(
                     is_known,

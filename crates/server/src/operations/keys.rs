@@ -45,8 +45,8 @@ pub(crate) async fn create(
     Ok((store.create_key(new, actor).await?, secret))
 }
 
-/// Gives a key a new secret and returns both. The old secret works until `old_secret_until`, or ends at once if that is
-/// `None`.
+/// Gives a key a new secret and returns both. The old secret works until `old_secret_until`. If that is `None`, the old
+/// secret ends at once.
 pub(crate) async fn rotate(
     store: &Store,
     key: KeyId,

@@ -1,4 +1,4 @@
-//! Tests the services that a configuration names: asks channels for their models, reads the store, and writes, reads
+//! Tests the services that a configuration names. Asks channels for their models, reads the store, and writes, reads
 //! and deletes a small object in the media storage. No model is called.
 
 use std::collections::HashSet;
@@ -110,7 +110,6 @@ impl ChannelFinding {
 
 /// Tests all services at the same time.
 pub(crate) async fn run(plan: &Plan, config: &Config) -> LiveReport {
-    // Disabled channels are not tested.
     let is_idle = |spec: &&ChannelSpec| plan.idle.iter().any(|(name, _)| *name == spec.name);
     let channels = plan.channels.iter().filter(|spec| !is_idle(spec));
     let channels = channels.map(|spec| try_channel(spec, plan.timeouts, plan));

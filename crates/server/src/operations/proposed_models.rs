@@ -20,8 +20,8 @@ pub(crate) struct Proposal {
     pub(crate) is_configured: bool,
     /// Whether the channel can serve the model if the channel's `models` list contains the id.
     pub(crate) has_catalog_route: bool,
-    /// The dialect that a route must use, if the vendor does not serve the model in every dialect that the channel
-    /// speaks. `None` if the catalog does not have the model.
+    /// The dialect that a route must use, from the catalog. `None` if the vendor serves the model in every dialect that
+    /// the channel speaks, or if the catalog does not have the model.
     pub(crate) dialect: Option<Dialect>,
 }
 
@@ -117,7 +117,8 @@ pub(crate) fn propose(
     let mut entry = Map::new();
     entry.insert("id".to_owned(), json!(id));
     if let Some((model, origin)) = public {
-        // At run time the entry takes all other values from the catalog, including the current price.
+        // The entry leaves out all other values. At run time it takes them from the catalog, including the current
+        // price.
         entry.insert("kind".to_owned(), json!(model.kind.as_str()));
         return Proposal {
             entry,

@@ -87,7 +87,6 @@ impl ErrorReplies for Converse {
 }
 
 impl Converse {
-    /// Converts a reply of the Messages protocol.
     fn convert_reply(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         let is_success = reply.status.is_success();

@@ -6,7 +6,6 @@ use bytes::Bytes;
 /// The text from which padding is cut. Payloads contain a padding member that hides the length of the text.
 const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Encodes an event of a stream.
 pub(super) fn event(kind: &str, payload: &[u8]) -> Bytes {
     let headers = [
         (":event-type", kind),
@@ -16,7 +15,6 @@ pub(super) fn event(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
-/// Encodes an error that ends a stream.
 pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     let headers = [
         (":exception-type", kind),
@@ -26,8 +24,8 @@ pub(super) fn exception(kind: &str, payload: &[u8]) -> Bytes {
     frame(&headers, payload)
 }
 
-/// Converts a server-sent event to an event of a binary stream. `frames` converts the data; `None` leaves the event
-/// out.
+/// Converts a server-sent event to an event of a binary stream. `frames` converts the data, or returns `None` to leave
+/// the event out.
 pub(super) fn reframed(sse: &Event, frames: impl FnOnce(&str) -> Option<Bytes>) -> Option<Event> {
     let text = std::str::from_utf8(&sse.bytes).ok()?;
     let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;

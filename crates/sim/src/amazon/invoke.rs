@@ -119,7 +119,6 @@ impl ErrorReplies for Invoke {
 }
 
 impl Invoke {
-    /// Converts a reply of the Messages protocol.
     fn convert_reply(&self, reply: Reply) -> Reply {
         let reply = translated(reply);
         match reply.content {

@@ -58,13 +58,11 @@ pub(super) fn translated(reply: Reply) -> Reply {
     translated
 }
 
-/// The refusal of an unknown path or method.
 pub(crate) fn no_such_path() -> Reply {
     let message = "Unable to determine service/operation name to be authorized";
     refusal(StatusCode::FORBIDDEN, "AccessDeniedException", message)
 }
 
-/// The refusal of a body that is too large.
 pub(crate) fn too_large() -> Reply {
     refusal(
         StatusCode::PAYLOAD_TOO_LARGE,

@@ -1,5 +1,5 @@
-//! Checks AWS signatures, version 4. Written from the vendor's specification, without the library that the gateway uses
-//! to sign.
+//! Checks AWS signatures, version 4. This code follows the vendor's specification and does not use the library with
+//! which the gateway signs.
 
 use super::refusal::refusal;
 use crate::date::iso_8601;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// The maximum error of a caller's clock, in seconds.
+/// The largest accepted error of a caller's clock, in seconds.
 const SKEW_MAX_S: u64 = 300;
 
 /// Checks the signature of a request. Returns the request with the id of the key in place of the signature, or `None`

@@ -51,7 +51,6 @@ const KNOWN: &[&str] = &[
     "web_search_options",
 ];
 
-/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,

@@ -8,7 +8,6 @@ use crate::true_usage::{HostedTools, TrueUsage};
 use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
-/// The true token counts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenCounts {
     prompt: u64,

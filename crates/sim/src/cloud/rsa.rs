@@ -40,7 +40,7 @@ fn limbs(bytes: &[u8]) -> Vec<u32> {
 /// `base` to the public exponent, modulo `modulus`.
 fn power(base: &[u32], modulus: &[u32]) -> Vec<u32> {
     let mut result = base.to_vec();
-    // `result` starts as `base`, for the highest bit of the exponent. Sixteen bits are left.
+    // `result` starts as `base`, which accounts for the highest bit of the exponent. Sixteen bits are left.
     for bit in (0..16).rev() {
         result = product(&result, &result, modulus);
         if EXPONENT >> bit & 1 == 1 {
@@ -65,7 +65,6 @@ fn product(a: &[u32], b: &[u32], modulus: &[u32]) -> Vec<u32> {
     sum
 }
 
-/// Adds `b` to `a`, modulo `modulus`.
 fn add(a: &mut [u32], b: &[u32], modulus: &[u32]) {
     let mut carry = false;
     for (a, b) in a.iter_mut().zip(b) {

@@ -1,5 +1,5 @@
-//! Converts the paths of Vertex AI's video requests to the vendor's own. Names of operations contain the path of the model, and a poll is a POST whose
-//! body names the operation.
+//! Converts the paths of Vertex AI's video requests to the vendor's own. Names of operations contain the path of the
+//! model. A poll is a POST whose body names the operation.
 
 use crate::reply::{Content, Reply};
 use bytes::Bytes;

@@ -15,7 +15,6 @@ pub(crate) struct Queue {
     waiting: Mutex<VecDeque<QueuedFaults>>,
 }
 
-/// One row of the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct QueuedFaults {
     /// The model's name without its own script, or `*`.

@@ -141,8 +141,8 @@ pub(crate) struct TextFaults {
 pub(crate) struct Reasoning {
     /// Whether the reasoning is sent in unreadable form.
     pub(crate) redacted: bool,
-    /// Whether a history needs the reasoning before each tool call. For Google's protocols: whether the literals that
-    /// stand for a missing signature are refused.
+    /// Whether clients must send tool calls back with the reasoning before them. In Google's protocols, whether the
+    /// literals that stand for a missing signature are refused.
     pub(crate) demanded: bool,
     /// Whether a part of the reasoning comes before each call, instead of all of it at the beginning.
     pub(crate) interleaved: bool,

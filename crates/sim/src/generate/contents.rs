@@ -4,7 +4,6 @@ use super::parts::{CONTENT, CallPart, Content, Part, PartKind, Response, Role};
 use crate::google::{Field, Refusal, SignatureError, Signer};
 use crate::model::{PastCall, Turn};
 
-/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let contents = body.children("contents", CONTENT)?;
     if contents.is_empty() {
@@ -58,7 +57,7 @@ struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
     pending: Vec<PendingCall>,
-    /// Whether the previous content item was the model's, so that another one of the model continues its turn.
+    /// Whether the previous content item was the model's. If so, the model's next content item continues the same turn.
     after_model: bool,
 }
 

@@ -26,7 +26,6 @@ const KNOWN: &[&str] = &[
     "tools",
 ];
 
-/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,

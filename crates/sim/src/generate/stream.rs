@@ -206,9 +206,9 @@ impl Events {
         }
     }
 
-    /// The usage so far, which the vendor sends with every event. Most faults of the final usage leave it out, so that
-    /// the client does not get the true usage before the wrong one. `Shrinking` keeps it, because it needs a larger
-    /// usage before the final one.
+    /// The usage so far, which the vendor sends with every event. For most faults it is `None`, so that the client does
+    /// not get the true usage before the wrong one. `Shrinking` needs a larger usage before the final one, so it keeps
+    /// the true usage.
     fn running(&self) -> Option<Usage> {
         match self.script.usage {
             UsageFault::Exact

@@ -8,8 +8,8 @@ const RATIOS: &[&str] = &[
     "1:1", "1:4", "1:8", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1", "9:16", "16:9",
     "21:9",
 ];
-/// For each size: its name, the tokens of one picture, and the longer side in pixels of the picture that the simulator
-/// sends, which is far smaller than a real one.
+/// For each size: its name, the tokens of one picture, and the longer side of the simulator's picture in pixels. Real
+/// pictures are far larger.
 const TIERS: &[(&str, u64, u32)] = &[
     ("512", 747, 16),
     ("0.5K", 747, 16),

@@ -1,8 +1,8 @@
 //! Refusals of the two Google protocols, with the vendor's error messages.
 //!
-//! Each refusal has two envelopes. That of Generate Content has a number, a label and details. That of Interactions has
-//! a word as its code. As with the vendor, the messages contain the upstream's model, project and address, which a
-//! gateway must remove.
+//! Each refusal has two envelopes. The envelope of Generate Content has a number, a label and details. The envelope of
+//! Interactions has a word as its code. As with the vendor, the messages contain the upstream's model, project and
+//! address, which a gateway must remove.
 
 use super::one_line;
 use crate::fault::{ScriptError, Status};
@@ -142,7 +142,6 @@ impl Refusal {
         Self::invalid(format!("Unknown parameter '{path}'.")).code("parameter_unknown")
     }
 
-    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}.")).code("sim_bad_script")
     }

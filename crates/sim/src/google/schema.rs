@@ -107,7 +107,6 @@ fn type_of(value: &Value, path: &str) -> Result<Value, Refusal> {
     ))
 }
 
-/// Checks the name of a function.
 pub(crate) fn check_name(name: &str, path: &str) -> Result<(), Refusal> {
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name

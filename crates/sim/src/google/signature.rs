@@ -1,8 +1,8 @@
 //! Creates and checks thought signatures. The first call of an answer has a signature or, without a call, its text or
 //! picture. Clients must send the signatures of calls back.
 //!
-//! The signature of a call is bound to the model and to the name of the call. The simulator therefore notices if a
-//! client sends it back with another call or to another model.
+//! The signature of a call is bound to the model and to the name of the call. So the simulator notices if a client
+//! sends the signature back with another call or to another model.
 
 use crate::call_context::CallContext;
 use crate::seal;
@@ -11,7 +11,7 @@ use crate::seed::Seed;
 const KIND: &str = "thought signature";
 /// Real signatures are long, because they contain the thoughts.
 const NOISE_LETTERS: usize = 120;
-/// The signature of a text contains this where the signature of a call contains the name of the call.
+/// Takes the place of the call's name in the signature of a text.
 const TEXT: &str = "";
 /// The literals that the vendor accepts instead of a signature, for histories that another model has written.
 const BYPASSES: [&str; 2] = [

@@ -50,7 +50,7 @@ impl TokenCounts {
         }
     }
 
-    /// The usage by class. Pictures and audio have no class of their own, so their tokens are part of input and output.
+    /// The usage by class. There is no class for pictures or audio, so their tokens are part of input and output.
     pub(crate) fn true_usage(self) -> TrueUsage {
         TrueUsage {
             fresh_input: self.input + self.tool_use - self.cached,

@@ -82,7 +82,7 @@ fn composed(source: &Raster, others: &[Raster], width: u32, height: u32) -> Rast
     let (side, tall) = ((width / 5).max(1), (height / 5).max(1));
     for (place, other) in (1_u32..).zip(others) {
         let small = other.scaled(side, tall);
-        // Only so many fit beside each other.
+        // Pictures that do not fit beside the others are left out.
         let Some(left) = width.checked_sub(side * place) else {
             break;
         };

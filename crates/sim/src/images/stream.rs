@@ -104,7 +104,7 @@ fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<E
 fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> {
     let faults = &context.script.events;
     if faults.no_finish || faults.no_done {
-        // `no-done` drops the events after the last content event, and `no-finish` drops that event too.
+        // `no-done` drops the events after the last content event. `no-finish` drops the last content event too.
         let last = events
             .iter()
             .rposition(|event| event.kind == EventKind::Content);

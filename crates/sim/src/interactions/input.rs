@@ -13,7 +13,6 @@ const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "typ
 /// The suffixes of the step types of server tools.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
-/// Reads the turns of the conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let input = body.required("input")?;
     let single = std::slice::from_ref(input);
@@ -60,7 +59,7 @@ struct Reader<'a> {
     turns: Vec<Turn>,
     /// The content items in the list that do not belong to a step.
     loose_contents: Contents,
-    /// The signature of the last thought in the model's turn. A call uses it up.
+    /// The signature of the last thought in the model's turn. The next call takes this signature.
     thought: Option<String>,
     /// Whether the model's turn already has a call.
     calls_made: bool,

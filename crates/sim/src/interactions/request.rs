@@ -30,7 +30,6 @@ const KNOWN: &[&str] = &[
     "webhook_config",
 ];
 
-/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,

@@ -17,8 +17,8 @@ pub(super) struct Rules<'a> {
     pub(super) family: Family,
     pub(super) thinking: Thinking,
     pub(super) has_tools: bool,
-    /// Whether, while thinking is on, every call of the running tool loop must be sent back together with the thought
-    /// that preceded it. Otherwise only the latest message is checked, and only if it contains thoughts.
+    /// Whether clients that use thinking must send every call of the running tool loop back with the thought before it.
+    /// Otherwise only the latest message is checked, and only if it contains thoughts.
     pub(super) demands_thoughts: bool,
 }
 

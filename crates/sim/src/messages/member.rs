@@ -11,7 +11,6 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Reads a value as an object.
     pub(super) fn object(value: &'a Value, path: impl Into<String>) -> Result<Self, Refusal> {
         let path = path.into();
         match value {

@@ -1,7 +1,7 @@
 //! Serves `POST /v1/messages`, and the count of its tokens (`count.rs`).
 //!
 //! In this protocol, models differ by name (`family.rs`). Thinking blocks have signatures, which are checked when a
-//! client sends them back (`signature.rs`). The order of the history is checked as strictly as the vendor does
+//! client sends them back (`signature.rs`). The order of the history is checked as strictly as the vendor checks it
 //! (`history.rs`).
 
 mod answer;

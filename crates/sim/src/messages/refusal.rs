@@ -73,7 +73,6 @@ impl Refusal {
         Self::invalid("Output blocked by content filtering policy")
     }
 
-    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(super) fn bad_script(error: &ScriptError) -> Self {
         Self::at("model", format!("The simulator's script is wrong: {error}"))
     }
@@ -160,7 +159,6 @@ pub(crate) fn no_such_path(request_id: &str) -> Reply {
     failure(&refusal, request_id)
 }
 
-/// The refusal of a body that is too large.
 pub(crate) fn too_large(request_id: &str) -> Reply {
     let refusal = Refusal::of_status(StatusCode::PAYLOAD_TOO_LARGE, "unknown");
     failure(&refusal, request_id)

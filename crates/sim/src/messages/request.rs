@@ -41,7 +41,6 @@ const KNOWN: &[&str] = &[
 ];
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
-/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,

@@ -68,7 +68,7 @@ fn calls_made(prompt: &Prompt) -> usize {
         .sum()
 }
 
-/// The next calls that a question asks for, after the first `made`: one, or several at once.
+/// The calls that a question asks for next, after the first `made` calls. There may be several at once.
 fn wanted_calls(prompt: &Prompt, from_prompt: &PromptValues<'_>, made: usize) -> Vec<Call> {
     let mut wanted: Vec<(&Tool, PromptValues<'_>)> = Vec::new();
     let tools = wanted_tools(&prompt.tools, from_prompt);

@@ -15,8 +15,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The number of tokens of one second of video. It is the number for 720p, but the simulator uses it at every
-/// resolution.
+/// The number of tokens of one second of video at 720p. The simulator uses this number at every resolution.
 const TOKENS_PER_SECOND: u64 = 5_792;
 
 /// Whether a call of the Interactions endpoint names a video model.

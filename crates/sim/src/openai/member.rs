@@ -11,7 +11,6 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Reads a value as an object.
     pub(crate) fn object(value: &'a Value, path: impl Into<String>) -> Result<Self, Refusal> {
         let path = path.into();
         match value {

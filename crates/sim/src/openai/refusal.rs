@@ -108,7 +108,6 @@ impl Refusal {
         .code("invalid_prompt")
     }
 
-    /// The refusal of a script that cannot be parsed. No vendor has such an error.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}."))
             .param("model")
@@ -229,7 +228,7 @@ pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     failure(&Refusal::of_status(code, model)).with_status_headers(status.retry_after_s)
 }
 
-/// The errors of endpoints without event streams. The others use them for errors that are not sent as a stream.
+/// The errors of endpoints without event streams. Endpoints with event streams use them for errors outside of a stream.
 #[derive(Debug)]
 pub(crate) struct JsonErrors;
 

@@ -15,11 +15,11 @@ use super::Raster;
 /// A format of picture files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Without loss, with transparency.
+    /// Lossless, with transparency.
     Png,
-    /// With loss, without transparency.
+    /// Lossy, without transparency.
     Jpeg,
-    /// `WebP` without loss, with transparency.
+    /// Lossless `WebP`, with transparency.
     Webp,
 }
 

@@ -39,7 +39,6 @@ impl Raster {
         self.pixels.as_flattened()
     }
 
-    /// Width and height.
     pub fn dimensions(&self) -> (u32, u32) {
         (self.width, self.height)
     }
@@ -49,7 +48,7 @@ impl Raster {
         &self.pixels
     }
 
-    /// The pixel at this place. Outside the picture, it is the nearest one.
+    /// The pixel at this place, or the nearest pixel if the place is outside of the picture.
     pub fn pixel(&self, x: u32, y: u32) -> Rgba {
         let place = self.place(x.min(self.width - 1), y.min(self.height - 1));
         self.pixels.get(place).copied().unwrap_or_default()
@@ -70,7 +69,7 @@ impl Raster {
         y as usize * self.width as usize + x as usize
     }
 
-    /// The picture at another size. Each pixel takes the colour of the one below its middle.
+    /// The picture at another size. Each new pixel takes the colour of the old pixel below its middle.
     pub(crate) fn scaled(&self, width: u32, height: u32) -> Self {
         if self.dimensions() == (width, height) {
             return self.clone();
@@ -90,7 +89,8 @@ impl Raster {
         scaled
     }
 
-    /// Puts another picture on this one, with its upper left corner at this place. What lies outside is left out.
+    /// Puts another picture on this one, with its upper left corner at this place. Pixels outside of this picture are
+    /// left out.
     pub(crate) fn put(&mut self, other: &Self, left: u32, top: u32) {
         for y in 0..other.height {
             for x in 0..other.width {

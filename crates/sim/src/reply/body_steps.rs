@@ -38,7 +38,7 @@ pub(crate) struct BodySteps {
     pace: Option<Duration>,
     /// The bytes of the current event that are not sent yet.
     rest: Bytes,
-    /// Steps that come before all others. The last one in the list comes first.
+    /// Steps that come before all others, in reverse order.
     due: Vec<Step>,
     sent: u64,
     stop: Option<BreakOff>,
@@ -136,7 +136,7 @@ impl BodySteps {
         }
     }
 
-    /// Queues the steps of the break if its position has been reached, and returns whether it has.
+    /// Queues the steps of the break if the body has reached its position. Returns whether it has.
     fn stop_is_due(&mut self) -> bool {
         let Some(BreakOff {
             how,

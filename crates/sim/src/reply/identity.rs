@@ -1,7 +1,7 @@
 //! Creates the headers that identify an upstream.
 //!
-//! A gateway must not pass any of them on, so tests for leaks look for them. They are sent with every reply except
-//! those of the control endpoint and the acceptance of a WebSocket session.
+//! A gateway must not pass these headers on, so tests for leaks look for them. Every reply has them, except for replies
+//! of the control endpoint and the acceptance of a WebSocket session.
 
 use crate::seed::Seed;
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -40,7 +40,7 @@ impl Protocol for Responses {
             (true, false) => whole(&answer, context),
             (false, false) => stream(answer, obfuscation, context),
             (true, true) => openai::failure(&Refusal::blocked_prompt()),
-            // If the caller asked for a stream, it has already begun when the vendor blocks the prompt.
+            // A stream has already begun when the vendor blocks the prompt.
             (false, true) => stream(
                 answer.refused(Refusal::blocked_prompt()),
                 obfuscation,

@@ -122,7 +122,6 @@ impl Data<'_> {
     }
 }
 
-/// Writes an event with any name and data.
 pub(super) fn named(kind: EventKind, name: &str, data: &[u8]) -> Event {
     let bytes = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
     Event {

@@ -215,7 +215,7 @@ impl Reader<'_> {
             .param("input"));
         }
         self.open_calls.push(call.id.clone());
-        // A call belongs to the turn of the assistant's message or call before it, unless another turn lies between.
+        // A call continues the previous turn if that turn is the assistant's.
         if let Some(Turn::Assistant { calls, .. }) = self.input.turns.last_mut() {
             calls.push(call);
         } else {

@@ -2,7 +2,7 @@
 //!
 //! Reasoning is sent as items whose encrypted content is checked when a client sends it back (`reasoning.rs`). Input
 //! items must obey the vendor's rules (`input.rs`). Nothing is stored, even if the request asks for it. Models named
-//! `sim-reason...` always reason and refuse sampling parameters; those named `sim-open...` show their reasoning in
+//! `sim-reason...` reason by default and refuse sampling parameters. Models named `sim-open...` show their reasoning in
 //! plain text.
 
 mod answer;

@@ -34,7 +34,7 @@ pub(super) fn check(model: &str, id: Option<&str>, content: &str) -> Result<Stri
     }
 }
 
-/// The refusal of a reasoning item without its content, which the vendor would have had to store.
+/// The refusal of a reasoning item that comes without its content, because nothing is stored.
 pub(super) fn not_stored(id: &str) -> Refusal {
     Refusal {
         status: StatusCode::NOT_FOUND,

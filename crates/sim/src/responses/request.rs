@@ -47,7 +47,6 @@ const KNOWN: &[&str] = &[
     "user",
 ];
 
-/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) prompt: Prompt,

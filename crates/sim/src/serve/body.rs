@@ -16,8 +16,8 @@ use tokio::time::Sleep;
 pub(crate) struct Body {
     steps: BodySteps,
     wire: Arc<SocketState>,
-    /// `None` for the control endpoint, whose calls are not logged, and for accepted WebSocket sessions, which have
-    /// their record themselves.
+    /// `None` for the control endpoint, whose calls are not logged, and for accepted WebSocket sessions, which keep the
+    /// record themselves.
     record: Option<CallRecord>,
     state: BodyState,
     /// The number of remaining bytes, if the head has a `content-length`.

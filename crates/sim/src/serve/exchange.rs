@@ -131,8 +131,7 @@ pub(super) async fn exchange(
     Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
-/// Passes a request to the clouds. Calls of token endpoints are logged, and get faults, under a model name of their
-/// own.
+/// Passes a request to the clouds. Calls of token endpoints have a model name of their own in the log and for faults.
 fn pass_to_cloud(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> Outcome {
     let script = || {
         let queued = state.queue.take(cloud::TOKEN_MODEL).unwrap_or_default();
@@ -292,7 +291,6 @@ fn too_large(path: &str, request_id: &str) -> Reply {
     }
 }
 
-/// A reply without faults.
 fn without_script(reply: Reply) -> (Reply, Script) {
     (reply, Script::default())
 }

@@ -47,7 +47,7 @@ impl Sim {
         let state = Arc::new(State::new(settings));
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(accept(listener, Arc::clone(&state), async {
-            // The sender never sends, so this ends when it is dropped.
+            // The sender never sends a value, so this future ends when the sender is dropped.
             let _ = stopped.await;
         }));
         Ok(Self {

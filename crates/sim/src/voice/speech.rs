@@ -49,7 +49,6 @@ impl Protocol for SpeechCall {
     }
 }
 
-/// A valid call.
 struct SpeechRequest {
     text: String,
     codec: Codec,

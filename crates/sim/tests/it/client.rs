@@ -130,7 +130,7 @@ pub(crate) async fn call(sim: &Sim, method: &str, path: &str, head: &str, body: 
     let mut stream = send(sim, method, path, head, body).await;
     let mut bytes = Vec::new();
     let ended = loop {
-        // Parse only if the answer may be complete: after the last chunk, or if the body is not chunked.
+        // Parse only if the answer may be complete: it ends with the last chunk, or it is not chunked.
         let chunked = bytes.windows(7).take(4096).any(|seven| seven == b"chunked");
         if (!chunked || bytes.ends_with(b"0\r\n\r\n"))
             && let Some(answer) = read_answer(&bytes)

@@ -44,7 +44,6 @@ pub(crate) struct Access {
     noted: Mutex<HashMap<TokenId, Instant>>,
 }
 
-/// The credential with which somebody signs in.
 pub(crate) enum Credential {
     Token(String),
     Code(String),

@@ -33,7 +33,6 @@ impl SessionCookie {
         Self(one + &two)
     }
 
-    /// The cookie of a request, if it has one.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(COOKIE).iter();
         let mut pairs = values
@@ -101,8 +100,8 @@ fn csrf_of_socket(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
         .map(str::as_bytes)
 }
 
-/// Whether the headers of a request name neither another site nor another origin. A request that no page has sent
-/// passes too.
+/// Whether the headers of a request name neither another site nor another origin. Requests that no page sent have no
+/// such headers, so they pass.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers
         .get("sec-fetch-site")

@@ -11,7 +11,7 @@ use store::Digest;
 const WRONG_MAX: u32 = 10;
 /// The period in which wrong guesses are counted, and the duration of a lockout.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The maximum number of addresses that are tracked. Beyond it, expired ones are removed, or else the oldest.
+/// The maximum number of tracked addresses. Above it, expired addresses are removed, or else the oldest one.
 const ADDRESSES_MAX: usize = 4096;
 
 /// Counts wrong tokens, codes and session cookies by address.

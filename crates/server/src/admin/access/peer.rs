@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 impl Peer {
-    /// The network for which wrong guesses and connections are counted: an IPv4 address, or the /64 prefix of an IPv6 subscriber.
+    /// The network for which wrong guesses and connections are counted: an IPv4 address, or the /64 prefix of an IPv6
+    /// subscriber.
     pub(in crate::admin) fn network(self) -> IpAddr {
         match self.0.ip().to_canonical() {
             IpAddr::V6(ip) => {

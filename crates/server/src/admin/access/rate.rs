@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The number of actors from which on buckets that are full again are removed. Only authenticated actors have buckets,
-/// so this number is hardly ever reached.
+/// Above this number of buckets, full ones are removed. Only authenticated actors have buckets, so this is rare.
 const ACTORS_MAX: usize = 4096;
 
 /// A token bucket for each actor, which holds one minute's worth of requests.

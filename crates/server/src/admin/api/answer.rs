@@ -20,7 +20,6 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(pub(crate) String);
 
-/// Gives the request an id, and completes its answer.
 pub(crate) async fn complete(mut request: Request, next: Next) -> Response {
     let id: String = engine::ids::fresh::<Box<str>>("req_").into();
     request.extensions_mut().insert(RequestId(id.clone()));

@@ -47,13 +47,12 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }
 
-    /// The request has no token and no session, or a wrong one.
+    /// The request has neither a valid token nor a valid session.
     pub(crate) fn invalid_token() -> Self {
         let message = "The admin token is missing or not valid.";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_admin_token", message)
     }
 
-    /// The role of the token is too low.
     pub(crate) fn role_not_sufficient(needed: store::Role) -> Self {
         let message = format!("This needs the role {needed} or a higher one.");
         Self::new(StatusCode::FORBIDDEN, "role_not_sufficient", message)
@@ -91,7 +90,6 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
-    /// The body is larger than allowed.
     pub(crate) fn too_large(bytes_max: usize) -> Self {
         let message = format!("The body is larger than {bytes_max} bytes.");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message)

@@ -56,7 +56,6 @@ pub(super) enum Polling {
     On,
 }
 
-/// Distributes events to all listeners.
 #[derive(Debug)]
 pub(crate) struct EventHub {
     events: broadcast::Sender<Event>,
@@ -126,7 +125,6 @@ impl EventHub {
         Some(subscription)
     }
 
-    /// Ends all streams and the poller.
     pub(crate) async fn finish(&self) {
         self.stop.cancel();
         self.tasks.close();

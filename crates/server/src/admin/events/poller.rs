@@ -109,7 +109,7 @@ impl Poller {
             self.calls.get_or_insert_default().keep_new(entries);
             return Ok(Vec::new());
         };
-        // Looked up before the rows count as shown, because this may fail.
+        // Look up the names first: if the lookup fails, the rows must not count as shown.
         let names = names_of_calls(store, &entries).await?;
         let entries = shown.keep_new(entries);
         Ok(entries
@@ -138,7 +138,7 @@ impl Poller {
         };
         let mut found = store.tasks(newest.clone()).await?.tasks;
         found.extend(store.tasks(open).await?.tasks);
-        // A task that was open and is in neither list has ended, or newer open tasks fill the list.
+        // A formerly open task is in neither list if it has ended, or if newer open tasks fill the list.
         let before = self.tasks.as_ref();
         let gone = before
             .into_iter()
@@ -164,7 +164,7 @@ impl Poller {
         found.retain(|task| before.get(&task.id) != Some(&TaskState::of(task)));
         found.sort_by_key(|task| task.id);
         found.dedup_by_key(|task| task.id);
-        // Looked up before the states are replaced, because this may fail.
+        // Look up the names first: if the lookup fails, the old states must stay.
         let names = names_of_tasks(store, &found).await?;
         self.tasks = Some(states);
         let event =
@@ -172,8 +172,8 @@ impl Poller {
         Ok(found.iter().map(event).collect())
     }
 
-    /// Events of alerts that began or ended, among the open ones and the newest. The end of an alert that is older than
-    /// the newest ones is not sent.
+    /// Events of alerts that began or ended. Only open alerts and the newest alerts are read, so the end of an older
+    /// alert is not sent.
     async fn alerts(&mut self, store: &Store) -> Result<Vec<Event>, StoreError> {
         let newest = AlertQuery {
             limit: ALERTS_MAX,

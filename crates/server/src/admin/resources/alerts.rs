@@ -229,7 +229,7 @@ async fn test_alert_rule(
     Ok(Json(problem.into()))
 }
 
-/// Parses the id in a path. A text that is not an id is answered like an unknown rule.
+/// Parses the id in a path. An invalid id is answered like an unknown rule.
 fn rule_id(id: &str) -> Result<RuleId, ApiError> {
     RuleId::parse(id).map_err(|_| ApiError::not_found("rule", id))
 }

@@ -295,7 +295,7 @@ async fn probe_channel(
     };
     state.store().note_action(action, &actor).await?;
     let outcome = match state.engine.catalog().channel(&name) {
-        // The catalog has no routes to a disabled channel, but the configured models do.
+        // The catalog has no routes to a disabled channel, so use the routes of the configured models.
         Some(channel) if state.engine.catalog().is_disabled(&name) => {
             Some(probe_disabled(&state, channel).await)
         }

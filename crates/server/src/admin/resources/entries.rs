@@ -170,7 +170,7 @@ async fn book_entry(
     Ok((status, Json(EntryView::from(entry))))
 }
 
-/// Checks the amount and `refund_of`, so that the error names the invalid member.
+/// Checks the amount and `refund_of` here, so that the error names the invalid member.
 fn check(kind: ManualKind, amount: Micro, body: &BookBody) -> Result<(), ApiError> {
     let is_adjustment = kind == ManualKind::Adjustment;
     if amount == Micro::ZERO || (amount.is_negative() && !is_adjustment) {

@@ -319,7 +319,7 @@ async fn rotate_key(
     request: Request,
 ) -> Result<Json<NewKeyView>, ApiError> {
     let id = key_id(&id)?;
-    // A body without its type is refused, because the overlap that it asks for must not be ignored.
+    // A body without a content type is refused. Otherwise the overlap in it would be silently ignored.
     let has_body = !request.body().is_end_stream();
     let body = if has_body || request.headers().contains_key(CONTENT_TYPE) {
         Json::<RotateKey>::from_request(request, &()).await?.0
@@ -344,7 +344,7 @@ async fn show(store: &Store, id: KeyId) -> Result<Json<KeyView>, ApiError> {
     Ok(Json(KeyView::from(&row)))
 }
 
-/// Parses the id in a path. A text that is not an id is answered like an unknown key.
+/// Parses the id in a path. An invalid id is answered like an unknown key.
 fn key_id(id: &str) -> Result<KeyId, ApiError> {
     KeyId::parse(id).map_err(|_| ApiError::not_found("key", id))
 }

@@ -213,7 +213,7 @@ pub(super) fn unusable_reason(state: BreakerState) -> Option<&'static str> {
     }
 }
 
-/// The price less the cost, as a share of the price: the smallest over all units. In percent, with one decimal.
+/// The smallest margin over all units: the price less the cost, in percent of the price, with one decimal.
 fn margin(price: &PriceCard, cost: &PriceCard) -> Option<String> {
     let left = |key: PriceKey| {
         let (price, cost) = (price.unit_price(key)?.pico(), cost.unit_price(key)?.pico());

@@ -222,7 +222,7 @@ async fn try_channel(
     Ok(Json(outcome.into()))
 }
 
-/// Writes the audit row. This is done before the call, so that no use of a vendor's key goes unrecorded.
+/// Writes the audit row before the call, so that no use of a vendor's key goes unrecorded.
 async fn note(
     state: &AdminState,
     action: &'static str,
@@ -321,7 +321,6 @@ impl ProposedChannel {
     }
 }
 
-/// Whether the text is a valid name of a channel.
 fn is_label(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=64).contains(&name.len()) && name.chars().all(plain)

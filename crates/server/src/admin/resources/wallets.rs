@@ -250,12 +250,11 @@ fn spending_now() -> WalletQuery {
     }
 }
 
-/// Parses the id in a path. A text that is not an id is answered like an unknown wallet.
+/// Parses the id in a path. An invalid id is answered like an unknown wallet.
 pub(super) fn wallet_id(id: &str) -> Result<WalletId, ApiError> {
     WalletId::parse(id).map_err(|_| ApiError::not_found("wallet", id))
 }
 
-/// Finds the wallet whose id is in a path.
 pub(super) async fn find(state: &AdminState, id: &str) -> Result<WalletRow, ApiError> {
     let id = wallet_id(id)?;
     let found = state.store().find_wallet(&id.to_string()).await?;
@@ -270,7 +269,7 @@ fn not_negative(param: &str, amount: Option<Credits>) -> Result<Micro, ApiError>
     Ok(amount)
 }
 
-/// Adds the member `name` to an error: a name is the only text here that the store can refuse.
+/// Adds the member `name` to an error, because the store refuses no other text here.
 fn with_name_param(error: store::StoreError) -> ApiError {
     let blames_name = matches!(
         error,

@@ -276,7 +276,6 @@ pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, C
     found.ok_or_else(|| CommandError::message(format!("no wallet `{name_or_id}`")))
 }
 
-/// An amount of credits, 0 included.
 pub(crate) fn credits(text: &str) -> Result<Micro, String> {
     let amount: Micro = text.parse().map_err(|error| {
         format!("write credits with at most 6 decimals, such as 12.5 ({error})")
@@ -287,7 +286,6 @@ pub(crate) fn credits(text: &str) -> Result<Micro, String> {
     Ok(amount)
 }
 
-/// An amount of credits above or below 0.
 fn signed_credits(text: &str) -> Result<Micro, String> {
     match text.parse() {
         Ok(Micro::ZERO) => Err("must not be 0".to_owned()),
@@ -298,18 +296,15 @@ fn signed_credits(text: &str) -> Result<Micro, String> {
     }
 }
 
-/// An amount of credits, which may be below zero, or `none`.
 fn amount_or_none(text: &str) -> Result<LimitChange<Micro>, String> {
     LimitChange::read(text, any_credits)
 }
 
-/// Any amount of credits.
 pub(crate) fn any_credits(text: &str) -> Result<Micro, String> {
     text.parse()
         .map_err(|error| format!("write credits with at most 6 decimals, such as 12.5 ({error})"))
 }
 
-/// An amount of credits above 0.
 fn positive_credits(text: &str) -> Result<Micro, String> {
     match credits(text)? {
         Micro::ZERO => Err("must be above 0".to_owned()),

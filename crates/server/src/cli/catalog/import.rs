@@ -76,7 +76,7 @@ pub(super) fn write(
         &changed
     };
     if let Err(problems) = Config::parse(wanted, &config_file) {
-        // The configuration is invalid with the new entries, so the old file is restored.
+        // The new entries make the configuration invalid, so restore the old file.
         match &before {
             Some(before) => replace_file(&file, before)?,
             None => std::fs::remove_file(&file)?,

@@ -230,7 +230,7 @@ fn command_error(error: &dyn std::error::Error) -> CommandError {
     CommandError::message(with_sources(error))
 }
 
-/// Resolves `env:NAME`. A URL with a password should not appear on a command line.
+/// Resolves `env:NAME`, so that a URL with a password need not appear on a command line.
 fn resolve_variable(text: &str) -> Result<String, CommandError> {
     let Some(name) = text.strip_prefix("env:") else {
         return Ok(text.to_owned());

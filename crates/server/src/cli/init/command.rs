@@ -165,7 +165,7 @@ fn ask(found: Vec<FoundVendor>) -> Result<Vec<FoundVendor>, CommandError> {
     Ok(used)
 }
 
-/// Asks a question. An answer that begins with `n` and the end of the input mean no. Every other answer means yes.
+/// Asks a question. The end of the input and an answer that begins with `n` mean no. Every other answer means yes.
 fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut prompt = io::stderr();
     write!(prompt, "{question} [Y/n] ")?;

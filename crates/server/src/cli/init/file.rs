@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_file_is_a_configuration_with_callable_models_and_without_a_key() {
         let known = KnownModels::built_in();
-        // Two vendors are found. The written file then reads their keys from `PATH`, which is set in every process.
+        // Two vendors are found. The written file then reads their keys from `PATH`, a variable that every process has.
         let found = vendors::find(known, |name| {
             matches!(name, "OPENAI_API_KEY" | "OPENROUTER_API_KEY").then(|| "sk-secret".to_owned())
         });

@@ -167,8 +167,8 @@ impl ReportRows {
             sums.costed_charge += i128::from(entry.charge.get());
             sums.cost += i128::from(cost.amount.get());
         }
-        // Each step of a session stores the usage since the session's beginning, and so does the entry that ends it. So
-        // the usage is counted with that last entry, as in the totals of the admin API.
+        // Each entry of a session stores the usage since the session's beginning. So only the last entry counts, as in
+        // the totals of the admin API.
         let is_last = entry.kind == EntryKind::Settled;
         let usage = usage.filter(|_| is_last);
         let meter = usage.and_then(|usage| usage.meter.read().ok());
@@ -351,7 +351,7 @@ impl Row<'_> {
     }
 }
 
-/// An amount in credits. A sum may exceed the range of `Micro`.
+/// An amount in credits. A sum may exceed the range of `Micro`, so it is an `i128`.
 pub(crate) fn credits(micro: i128) -> String {
     i64::try_from(micro).map_or_else(
         |_| format!("{micro} micro"),

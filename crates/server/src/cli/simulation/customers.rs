@@ -92,11 +92,13 @@ pub(super) async fn prepare(engine: &Engine, now: UnixMs) -> Result<Vec<String>,
     Ok(secrets)
 }
 
-/// Each wallet is looked up by itself, because somebody may have renamed one of them.
+/// Creates the customers whose wallets do not exist. Looks up each wallet separately, because somebody may have renamed
+/// one of them.
 async fn create_missing(engine: &Engine, now: UnixMs) -> Result<(), CommandError> {
     let store = engine.store();
     let mut made: Vec<(KeyRow, &Key)> = Vec::new();
-    // One place for each key of all customers. The places of existing customers are empty: their past day is booked.
+    // One element for each key of all customers. Existing customers have `None`, because their past day is already
+    // booked.
     let mut callers: Vec<Option<KeyRow>> = Vec::new();
     for customer in &CUSTOMERS {
         if store.find_wallet(customer.name).await?.is_some() {

@@ -67,7 +67,7 @@ pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Comm
     let gateway = Gateway::start(&config)
         .await
         .map_err(|error| explained(error, &command))?;
-    // Written only after the start, because another demo may be using this data.
+    // Write the file only after the start, because another demo may be using this data.
     write_file(&config)?;
     let secret = fresh_key(gateway.engine().store()).await?;
     let secrets = if command.no_customers {

@@ -17,7 +17,7 @@ pub(super) struct Listeners {
     pub(super) admin: SocketAddr,
 }
 
-/// The configuration of this start. It keeps the entries in the file of the last start.
+/// The configuration of this start. It keeps the entries that the last start left in the file.
 pub(super) fn config(listeners: Listeners, data: &Path) -> Result<Config, CommandError> {
     let file = data.join("demo.toml");
     let kept = read_if_exists(&file)?;
@@ -83,7 +83,6 @@ mod tests {
     use super::*;
     use crate::config;
 
-    /// Addresses with the upstream at this port.
     fn listeners(port: u16) -> Listeners {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Listeners {

@@ -92,7 +92,6 @@ pub(super) enum Ended {
     Failed(u16, &'static str),
 }
 
-/// An invented call.
 #[derive(Debug)]
 pub(super) struct PastCall {
     pub(super) at: UnixMs,
@@ -236,7 +235,7 @@ mod tests {
         assert!(ages[0] > DAY_MS - 2 * HOUR_MS && *ages.last().unwrap() < HOUR_MS);
     }
 
-    /// Whatever the hour at which a demo starts, the outage ended hours earlier, so that it raises no alert.
+    /// At whatever hour a demo starts, the outage ended hours before. So it raises no alert.
     #[test]
     fn a_day_has_answers_refusals_failures_and_one_outage_that_is_over() {
         for hour in 0..24 {

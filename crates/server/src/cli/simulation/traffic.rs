@@ -54,7 +54,7 @@ const REQUESTS: [(&str, &str); 9] = [
     ),
 ];
 
-/// One call in this many names a model that does not exist, as a common mistake.
+/// One of this many calls names a model that does not exist, which is a common mistake.
 const MISTAKE_EVERY: usize = 40;
 const MISTAKE: (&str, &str) = (
     "/v1/chat/completions",

@@ -16,7 +16,7 @@ pub(super) struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// The settings to open the database. If no URL is given, those of the configured store.
+    /// The settings to open the database. If no URL is given, the settings of the configured store.
     pub(super) fn settings(self, context: &Context) -> Result<Settings, CommandError> {
         let location = match self.url {
             None => return context.store_settings(),

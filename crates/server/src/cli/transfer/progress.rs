@@ -7,7 +7,6 @@ use store::Progress;
 
 const WIDTH: u64 = 30;
 const REDRAW_EVERY: Duration = Duration::from_millis(100);
-/// Clears the current line.
 const CLEAR: &str = "\r\x1b[K";
 
 /// The progress bar. Dropping it removes the bar from the terminal.

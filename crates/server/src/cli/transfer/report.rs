@@ -47,7 +47,6 @@ pub(super) fn totals_json(totals: &TransferTotals) -> Value {
     })
 }
 
-/// Prints the report as tables.
 pub(super) fn show(report: &TransferReport, context: &mut Context) -> Result<(), CommandError> {
     let mut table = Table::new([("TABLE", Side::Left), ("ROWS", Side::Right)]);
     for (name, rows) in &report.tables {

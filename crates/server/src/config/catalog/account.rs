@@ -11,7 +11,6 @@ use crate::config::document::{
 /// The account settings of a channel, by name.
 pub type AccountSettings = BTreeMap<&'static str, AccountValue>;
 
-/// The value of an account setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountValue {
     Text(String),

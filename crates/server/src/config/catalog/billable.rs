@@ -38,7 +38,7 @@ pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<
     }
 }
 
-/// Whether the text of an answer has a longest length.
+/// Whether the length of an answer's text has an upper bound.
 fn bounds_output(profile: &Profile) -> bool {
     profile
         .max_output_tokens
@@ -47,8 +47,8 @@ fn bounds_output(profile: &Profile) -> bool {
 }
 
 /// Checks that the cost of a video has an upper bound, and that the model has a price in the unit that its protocol
-/// reports. A price in either unit is enough for Omni, which reports seconds and tokens, and for a model without a
-/// base, whose protocol depends on the channel.
+/// reports. A price in either unit is enough for Omni, which reports seconds and tokens. It is also enough for a model
+/// without a base, because the protocol of this model depends on the channel.
 fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
     // The built-in profiles bound the length of a video.
     if profile.base.is_none() && profile.durations.is_none() {

@@ -18,7 +18,7 @@ use crate::config::document::{
 pub struct Channel {
     pub name: String,
     pub preset: Preset,
-    /// `false` takes it out of use. Running calls and open tasks still finish.
+    /// `false` takes the channel out of use. Running calls and open tasks still finish.
     pub enabled: bool,
     /// The preset's address if absent.
     pub base_url: Option<String>,
@@ -37,7 +37,7 @@ pub struct Channel {
     pub counts_tokens: Option<bool>,
     /// Whether the upstream gets a `traceparent` header with each call that is traced.
     pub sends_traceparent: bool,
-    /// The known models that it serves without entries of their own.
+    /// The known models that the channel serves without entries of their own.
     pub models: Option<ModelChoice>,
     /// The factor between the channel's costs and the prices of models without a price of their own.
     pub markup: Option<Markup>,
@@ -46,7 +46,6 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The configured address, or the preset's.
     pub fn base_url(&self) -> String {
         if let Some(named) = &self.base_url {
             return named.clone();
@@ -57,18 +56,15 @@ impl Channel {
         filled.ok().flatten().or_else(template).unwrap_or_default()
     }
 
-    /// Whether the upstream obeys the output limit of a request.
     pub fn keeps_output_limit(&self) -> bool {
         let by_address = || self.preset.keeps_output_limit(self.base_url.as_deref());
         self.keeps_output_limit.unwrap_or_else(by_address)
     }
 
-    /// Whether the upstream can count the tokens of a request.
     pub fn counts_tokens(&self) -> bool {
         self.counts_tokens.unwrap_or(self.preset.counts_tokens())
     }
 
-    /// The configured protocols, or the preset's.
     pub fn protocols(&self) -> &[Protocol] {
         self.protocols
             .as_deref()
@@ -158,7 +154,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>) -> EntryParts {
     }
 }
 
-/// The entries by name. A repeated name is reported.
+/// The entries by name. Reports repeated names.
 pub(crate) fn by_name<'c>(entries: &'c [EntryParts], log: &mut Log<'_>) -> ChannelsByName<'c> {
     let mut named = ChannelsByName::new();
     for entry in entries {
@@ -173,7 +169,7 @@ pub(crate) fn by_name<'c>(entries: &'c [EntryParts], log: &mut Log<'_>) -> Chann
     named
 }
 
-/// The entries with a valid name and preset. The problems of their other members are in the log.
+/// The entries with a valid name and preset. Problems of their other members are already in the log.
 pub(crate) fn valid_entries(entries: Vec<EntryParts>) -> Vec<Channel> {
     entries
         .into_iter()

@@ -22,8 +22,8 @@ pub(crate) fn route(channel: &Channel, known: &KnownModel) -> Option<RouteSpec> 
     })
 }
 
-/// The one dialect that routes must use, if the vendor does not serve the model in every dialect that the channel
-/// speaks.
+/// The dialect that routes of a text model must use. `None` if the vendor serves the model in every dialect that the
+/// channel speaks.
 pub(crate) fn pinned_dialect(spoken: &[Protocol], kind: Kind, offer: &Offer) -> Option<Dialect> {
     let serves = |it: &Protocol| it.dialect().is_none() || offer.protocols.contains(it);
     let serves_all = spoken.iter().all(serves);

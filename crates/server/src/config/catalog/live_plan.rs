@@ -37,7 +37,6 @@ pub struct Plan {
 pub(crate) const DISABLED: &str = "disabled";
 
 impl Plan {
-    /// The names of the channels with `enabled = false`.
     pub(crate) fn disabled_channels(&self) -> impl Iterator<Item = &str> {
         let disabled = self.idle.iter().filter(|(_, reason)| reason == DISABLED);
         disabled.map(|(name, _)| name.as_str())
@@ -135,7 +134,6 @@ fn channel_problems(config: &Config, specs: &[ChannelSpec]) -> Vec<Problem> {
     specs.iter().filter_map(problem).collect()
 }
 
-/// The looked-up secrets of a channel.
 #[derive(Debug)]
 struct FoundSecrets {
     credential: Option<Secret>,
@@ -150,9 +148,8 @@ pub(crate) struct Secrets<'c> {
     credentials: BTreeMap<&'c str, Result<FoundSecrets, String>>,
 }
 
-/// Looks up every secret. `Err` lists the secrets whose problems prevent the use of the configuration. An absent or
-/// empty credential of a channel is not an error, and neither is an account setting that cannot be looked up: the
-/// channel is then not live.
+/// Looks up every secret. `Err` lists the secrets whose problems prevent the use of the configuration. If a channel's
+/// credential is absent or empty, or one of its account settings cannot be looked up, only this channel is not live.
 pub(crate) fn secrets<'c>(
     config: &'c Config,
     environment: Environment<'_>,
@@ -223,8 +220,8 @@ pub(crate) fn secrets<'c>(
     }
 }
 
-/// Problems of the secrets of the database and the bucket. An absent secret is a problem too, because they cannot be used
-/// without it.
+/// Problems of the secrets of the database and the bucket. An absent secret is a problem too, because the database and
+/// the bucket cannot be used without it.
 pub(crate) fn storage_secret_problems(
     config: &Config,
     environment: Environment<'_>,

@@ -76,7 +76,7 @@ impl EntryParts {
     }
 
     /// Adds a route to a channel that lists the model, unless the entry names its own routes. The entry may change the
-    /// kind or the base of the known model, so that the channel cannot serve it any more.
+    /// kind or the base of the known model. If the channel cannot serve the changed model, it gets no route.
     pub(crate) fn add_channel_route(&mut self, channel: &Channel, mut route: RouteSpec) {
         if self.names_routes {
             return;
@@ -122,8 +122,8 @@ pub(crate) fn read(
     let entry = RoutedEntry {
         kind,
         base: profile.as_ref().and_then(|profile| profile.base),
-        // If the entry has no price, its price is derived later, because it depends on the first route. Here the list
-        // price of the known model stands for it.
+        // If the entry has no price, its price is derived later from the first route. Until then, costs are checked
+        // against the list price of the known model.
         price: price.as_ref().or(known.map(|(known, _)| &known.price)),
         known,
         channels,
@@ -230,7 +230,7 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
         Some((channel, known, known.offer(channel.preset)?))
     });
     let model = match served {
-        // The known model has the vendor's name for the model.
+        // Take the vendor's name for the model from the known model.
         Some((_, _, offer)) if !section.has("model") => {
             section.raw("model");
             Some(offer.model.clone())
@@ -268,12 +268,12 @@ fn read_route(section: &mut Section<'_, '_, '_>, entry: &RoutedEntry<'_>) -> Opt
     })
 }
 
-/// A cost card must have every unit that the price has: usage is metered in the units of the price, and a call that
-/// uses a unit without a cost would have no known cost at all.
+/// Checks that a cost card has every unit of the price. Usage is metered in the units of the price, so a call that uses
+/// a unit without a cost would have no known cost.
 fn check_cost(price: &PriceCard, cost: &PriceCard, section: &mut Section<'_, '_, '_>) {
     let lacks =
         |key: &PriceKey| price.unit_price(*key).is_some() && cost.unit_price(*key).is_none();
-    // If a token class falls back to a class that is missing, only the latter is reported.
+    // If both a token class and its fallback class are missing, only the fallback class is reported.
     let is_first = |key: &PriceKey| key.fallback().is_none_or(|other| !lacks(&other));
     let missing = PriceKey::ALL.into_iter().filter(lacks);
     let missing: Vec<_> = missing.filter(is_first).collect();
@@ -309,7 +309,7 @@ fn check_channel(
     }
     let channel = match channels.get(name.value.as_str()) {
         Some(Some(channel)) => channel,
-        // The problems are reported at the channel's entry.
+        // The problems of the channel are reported at its own entry.
         Some(None) => return,
         None => {
             let message = match nearest(&name.value, channels.keys().copied()) {

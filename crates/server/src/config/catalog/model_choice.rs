@@ -4,7 +4,6 @@ use toml::de::DeValue;
 
 use crate::config::document::kind_of;
 
-/// The known models that a channel serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
     All,

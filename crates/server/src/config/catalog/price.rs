@@ -42,8 +42,8 @@ pub(crate) fn read_price(
     }
 }
 
-/// Replaces vendors' tool names with the names under which tools are metered. Returns a fault for each unknown tool,
-/// which would never be charged, and for each tool that is priced twice.
+/// Replaces vendors' names of tools with the names under which tools are metered. Returns a fault for each unknown
+/// tool, because its price would never be charged, and for each tool that is priced twice.
 fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     for (name, value) in std::mem::take(tools) {
@@ -91,7 +91,7 @@ fn problem_of(
     (span_of(card, key), format!("{path}.{key}"), message)
 }
 
-/// The position of a member such as `long_context[1].output`, or of its parent if it is missing.
+/// The position of a member such as `long_context[1].output`. If the member is missing, the position of its parent.
 fn span_of(card: &Spanned<DeValue<'_>>, path: &str) -> Range<usize> {
     let mut at = card;
     for step in path.split(['.', '[']) {

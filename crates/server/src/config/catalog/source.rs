@@ -5,7 +5,6 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::known_models::Origin;
 
-/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The `[[model]]` entry.
@@ -16,7 +15,6 @@ pub enum Source {
     CatalogFile,
     /// The `models` list of a channel.
     Channel,
-    /// The value is the default.
     Default,
 }
 

@@ -107,8 +107,8 @@ impl std::fmt::Display for SecretSource {
 /// Looks up an environment variable. Tests pass their own function.
 pub(crate) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// Reads the environment of this process. A value that is not Unicode is returned as empty, which every reader of
-/// secrets reports.
+/// Reads the environment of this process. A value that is not Unicode is returned as empty, and every reader of secrets
+/// reports an empty value.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.into_string().unwrap_or_default())
 }

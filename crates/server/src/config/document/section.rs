@@ -1,7 +1,7 @@
 //! Walks the parsed file, returns typed values and collects all problems.
 //!
-//! A getter both takes a value and records its name as known, so the list of known settings always
-//! agrees with the code that reads them. [`Section::end`] reports all other names.
+//! A getter takes a value and also records its name as known, so the list of known settings always agrees with the code
+//! that reads them. [`Section::end`] reports all other names.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -126,7 +126,6 @@ where
     single(key, default, default, value::count)
 }
 
-/// A whole number above 0.
 pub(crate) fn positive<T>(key: &'static str, default: T) -> Setting<T>
 where
     T: TryFrom<u64> + Default + PartialEq + Display + Copy + 'static,
@@ -134,7 +133,6 @@ where
     single(key, default, default, value::positive)
 }
 
-/// An amount of credits, 0 included.
 pub(crate) fn credits(key: &'static str, default: Micro) -> Setting<Micro> {
     single(key, default, format_args!("\"{default}\""), value::credits)
 }
@@ -245,7 +243,6 @@ pub(crate) fn name(key: &'static str, default: &'static str) -> Setting<String> 
     )
 }
 
-/// A value that may be absent.
 pub(crate) fn optional<T: 'static>(
     key: &'static str,
     read: impl FnOnce(&DeValue<'_>) -> Result<T, String> + 'static,

@@ -56,7 +56,6 @@ pub(crate) fn count<T: TryFrom<u64>>(value: &DeValue<'_>) -> Result<T, String> {
         .ok_or_else(|| "is too large".to_owned())
 }
 
-/// A whole number above 0.
 pub(crate) fn positive<T: TryFrom<u64> + Default + PartialEq>(
     value: &DeValue<'_>,
 ) -> Result<T, String> {

@@ -28,7 +28,6 @@ impl<'c> CredentialPolicy<'c> {
         Self { config, known }
     }
 
-    /// Refuses the first credential that may not be named.
     pub(crate) fn check(&self, entries: &Entries) -> Result<(), BadCredential> {
         for (index, channel) in entries.channels.iter().enumerate() {
             for secret in secrets_of(channel) {

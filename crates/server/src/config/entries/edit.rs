@@ -66,14 +66,14 @@ pub(super) fn read(document: &DocumentMut, list: &List) -> Vec<Map<String, Json>
 pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<String, Json>]) {
     let mut before: Vec<Table> = match document.remove(list.key) {
         Some(Item::ArrayOfTables(tables)) => tables.into_iter().collect(),
-        // A list in inline form is written as tables from now on.
+        // A list in inline form is rewritten as tables.
         Some(other) => tables_of(&other, list),
         None => Vec::new(),
     };
     if entries.is_empty() {
         return;
     }
-    // Tables are printed in the order of their positions. The entries take the old positions in order; if there are
+    // Tables are printed in the order of their positions. The entries take the old positions in order. If there are
     // more entries than positions, the rest share the last position and are printed in their own order.
     let mut positions: Vec<isize> = before.iter().filter_map(Table::position).collect();
     positions.sort_unstable();
@@ -100,8 +100,8 @@ pub(super) fn write(document: &mut DocumentMut, list: &List, entries: &[Map<Stri
     document.insert(list.key, Item::ArrayOfTables(written));
 }
 
-/// Moves the tables inside an entry along with it. With their old positions, they would be printed below another entry,
-/// and a credential would belong to another channel.
+/// Clears the positions of the tables inside an entry, so that they are printed with the entry. With their old
+/// positions, they would be printed below another entry, and a credential would belong to the wrong channel.
 fn follow_parent(table: &mut Table) {
     for (_, item) in table.iter_mut() {
         let nested: Vec<&mut Table> = match item {

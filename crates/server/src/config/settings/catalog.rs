@@ -17,7 +17,8 @@ settings! {
 }
 
 impl Catalog {
-    /// The built-in known models, with those of the file in place of models with the same id.
+    /// The built-in known models and those of the file. A model of the file replaces the built-in model with the same
+    /// id.
     pub(crate) fn known_models(&self) -> Result<Cow<'static, KnownModels>, String> {
         match &self.file {
             Some(file) => KnownModels::with_file(file).map(Cow::Owned),

@@ -5,7 +5,6 @@ use toml::de::DeValue;
 use crate::config::document::setting::{optional, settings};
 use crate::config::document::{Section, value};
 
-/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.

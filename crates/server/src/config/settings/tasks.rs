@@ -31,7 +31,7 @@ settings! {
 }
 
 impl Tasks {
-    /// Reads the table, and checks that the poll interval does not shrink.
+    /// Reads the table, and checks that `poll_max_ms` is not below `poll_first_ms`.
     pub(crate) fn read_checked(section: &mut Section<'_, '_, '_>) -> Self {
         let tasks = Self::read(section);
         if tasks.poll_max < tasks.poll_first {

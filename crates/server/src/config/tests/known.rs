@@ -67,7 +67,6 @@ fn price(model: &Model) -> String {
     serde_json::to_string(&model.price).unwrap()
 }
 
-/// Every model of the catalog can be called as the catalog describes it.
 #[test]
 fn every_known_model_is_callable_through_each_of_its_vendors() {
     let known = KnownModels::built_in();
@@ -115,7 +114,6 @@ fn every_known_model_is_callable_through_each_of_its_vendors() {
     );
 }
 
-/// Models that companies buy from a cloud need no entries either.
 #[test]
 fn clouds_have_their_public_models_with_prices() {
     for (preset, ids) in [
@@ -271,7 +269,7 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
         Some(protocol::Dialect::Responses)
     );
     assert_eq!(model(&config, "openai/gpt-6-luna").routes[0].dialect, None);
-    // A channel that speaks fewer protocols serves the models that remain.
+    // A channel that speaks fewer protocols serves only the models that these protocols can serve.
     let config = parse(&channel(
         "main",
         "openai",
@@ -287,7 +285,7 @@ fn a_vendor_who_serves_fewer_dialects_pins_the_route() {
     );
 }
 
-/// An entry may change the kind or the base of a known model, and so the protocols that can serve it.
+/// An entry may change the kind or the base of a known model. Other protocols then serve the model.
 #[test]
 fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
     let reason = "channel `main` speaks chat, responses, embeddings, images; this image model needs generate";
@@ -330,7 +328,7 @@ fn a_channel_that_speaks_no_fitting_protocol_is_no_route_of_a_changed_model() {
         let unlisted = plan.unlisted.iter().find(|(unlisted, _)| unlisted == id);
         assert_eq!(unlisted.unwrap().1, expected, "{text}");
     }
-    // Another channel that fits is a route, and a note names the one that is left out.
+    // Another channel fits and becomes a route. A note names the channel that is left out.
     let channels = channel("main", "openai", "models = 'all'")
         + &channel(
             "wide",

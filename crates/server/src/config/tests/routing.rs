@@ -136,7 +136,7 @@ fn a_disabled_channel_is_known_and_idle() {
     let why = "no live channel (channel spare: disabled)".to_owned();
     assert_eq!(plan.unlisted, [("a/more".to_owned(), why)]);
     assert_eq!(plan.models[0].routes.len(), 1);
-    // Without its credential, its tasks cannot be polled either.
+    // Without its credential, the channel cannot even poll its tasks.
     let plan = resolve_in(&config, &|_| None).unwrap();
     assert_eq!(plan.channels.len(), 1);
     assert_eq!(plan.idle, [("spare".to_owned(), "disabled".to_owned())]);

@@ -18,7 +18,7 @@ const DEFAULT_WALLET: &str = "wallets:default";
 /// The team of keys that `LiteLLM` creates for sessions of its dashboard.
 const DASHBOARD_TEAM: &str = "litellm-dashboard";
 const MASTER_ALIAS: &str = "litellm_proxy_master_key";
-/// The columns with limits per minute and of parallel requests.
+/// The columns with limits: requests per minute, tokens per minute, and parallel requests.
 const RATES: [&str; 3] = ["rpm_limit", "tpm_limit", "max_parallel_requests"];
 /// The user that only records the spending of the master key.
 const DEFAULT_USER: &str = "default_user_id";
@@ -319,8 +319,8 @@ impl<'r> Reader<'r> {
         key.limits.limit = Some(rest.down().unwrap_or(Micro::MAX));
     }
 
-    /// Sets the smallest of the key's own limits and those of its team and its user, because a call there must be
-    /// within all of them.
+    /// Sets the smallest of the key's own limits and those of its team and its user, because `LiteLLM` applies all of
+    /// them to a call.
     fn rates(&self, key: &mut PlannedKey, row: ForeignRow<'r>, plan: &mut ImportPlan) {
         let shared = row.text("budget_id").and_then(|id| self.budgets.get(id));
         let team = row.text("team_id").and_then(|id| self.teams.get(id));
@@ -382,8 +382,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reports limits that several keys of a team or user share, and those of teams and users without keys. Wallets have
-    /// no such limits.
+    /// Reports rate limits of teams and users that have several keys or none. Wallets have no rate limits, so these
+    /// limits cannot be imported exactly.
     fn report_shared_rates(
         &self,
         column: &str,
@@ -403,7 +403,7 @@ impl<'r> Reader<'r> {
                     continue;
                 };
                 let reason = match count {
-                    // The limit of the only key is the limit of its owner.
+                    // The only key of the owner gets the limit of the owner.
                     1 => continue,
                     0 => format!(
                         "its {rate} of {limit} is not carried: only keys have such limits here, and it has none"
@@ -449,7 +449,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Whether a key belongs to the console or is the master key. Such keys are left out.
+/// Whether a key belongs to the dashboard of `LiteLLM` or is the master key. These keys are left out.
 fn is_internal(row: ForeignRow<'_>) -> bool {
     row.text("team_id") == Some(DASHBOARD_TEAM) || row.text("key_alias") == Some(MASTER_ALIAS)
 }
@@ -479,7 +479,7 @@ fn report_other_settings(origin: &str, row: ForeignRow<'_>, plan: &mut ImportPla
     }
 }
 
-/// The digest of a key's secret. Rows contain it, except very old ones, which contain the secret.
+/// The digest of a key's secret. Rows contain the digest, except for very old rows, which contain the secret itself.
 fn digest(token: &str) -> Option<Digest> {
     if token.starts_with("sk-") {
         return Some(Digest::of(token.as_bytes()));

@@ -1,5 +1,5 @@
-//! Computes the models that a virtual key may call: those in both its own list and the list of its team, or of its user
-//! if it has no team.
+//! Computes the models that a virtual key may call. Both its own list and the list of its team must allow a model. For
+//! a key without a team, the list of its user counts instead.
 
 use std::collections::HashMap;
 

@@ -161,8 +161,8 @@ impl Source<'_> {
                 None => ("openai".to_owned(), named),
             },
         };
-        // Only LiteLLM's process knows the value. Without it, the channel would send the prompts and the key to the
-        // preset's own address, which may be another vendor's.
+        // Only LiteLLM's process knows the value of the variable. Without an address, the channel would send the
+        // prompts and the key to the preset's own address, which may belong to another vendor.
         let variable = address
             .as_deref()
             .and_then(|url| url.strip_prefix("os.environ/"));
@@ -429,7 +429,7 @@ mod tests {
                 Err(part) => assert!(reasons[0].contains(part), "{name}: {reasons:?}"),
             }
         }
-        // The address of the entry itself comes first.
+        // The address of the entry itself takes precedence.
         let params = json!({ "model": "openai/big", "api_base": "https://c.example/v1", "litellm_credential_name": "other" });
         let plan = read_entry_with(&params, &credentials);
         let channel = &plan.catalog.channels[0];

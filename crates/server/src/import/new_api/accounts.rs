@@ -13,7 +13,7 @@ use crate::import::plan::{ImportPlan, PlannedKey, PlannedSecret, PlannedWallet, 
 
 /// The maximum quota that the other system can store. A stored quota of this size may stand for a larger one.
 const QUOTA_MAX: i64 = 2_147_483_647;
-/// The end of the year 9999, in Unix milliseconds. The form of a key without `sk-` is accepted until then.
+/// The end of the year 9999, in Unix milliseconds. Until then, a key is also accepted without its prefix `sk-`.
 const YEAR_9999_END_MS: i64 = 253_402_300_799_000;
 /// The number of characters after `sk-` that are stored to show the key.
 const SHOWN_CHARS: usize = 4;

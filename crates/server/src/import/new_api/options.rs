@@ -11,8 +11,7 @@ use crate::import::exact::{Amount, Decimal};
 /// The default quota per US dollar.
 const QUOTA_PER_UNIT: i64 = 500_000;
 
-/// The options that the database stores. All other options have defaults in `new-api`, of which only that of
-/// `QuotaPerUnit` is known here.
+/// The options that the database stores. `new-api` has a default for every other option.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) quota_per_unit: i64,

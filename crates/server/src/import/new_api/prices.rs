@@ -95,8 +95,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The name and the ratio of the requested group, or of the group with the most users. A requested group must have a
-/// ratio or users, because the prices of all models follow from its ratio.
+/// The name and the ratio of the requested group, or of the group with the most users. The ratio determines the prices
+/// of all models, so a requested group without a ratio and without users is refused.
 fn group_ratio(
     tables: &Tables,
     options: &Options,

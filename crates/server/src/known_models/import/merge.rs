@@ -40,8 +40,8 @@ pub(crate) fn merge(known: &KnownModels, proposals: Proposals, all: bool, source
         }
     }
     let mut proposed = proposals.foreign;
-    // Apply the proposals of makers first, because they may change the list price, with which the prices of other
-    // vendors are compared.
+    // Apply the proposals of makers first. They may change the list price, and the prices of other vendors are compared
+    // with the list price.
     proposed.sort_by_key(|foreign| !is_of_maker(known, foreign));
     for foreign in proposed {
         let name = format!("{}: {}", foreign.preset, foreign.model);
@@ -198,7 +198,7 @@ fn new_entry(
         entry.vendors.push(offer);
         return Ok(entry);
     }
-    // The source of the first vendor is that of the entry.
+    // The source of the entry is also the source of the first vendor.
     offer.source = None;
     Ok(KnownModel {
         id,

@@ -20,7 +20,8 @@ pub(super) struct ForeignModel {
     pub(super) cost: BTreeMap<String, PriceValue>,
     /// The abilities of the model. Only used if the model is not known yet.
     pub(super) profile: Profile,
-    /// This limit and the next one mean the same as ours. For a known model, they are used instead of `profile`.
+    /// `context_tokens` and `max_output_tokens` have the same meaning as ours. For a known model, they are used and
+    /// `profile` is ignored.
     pub(super) context_tokens: Option<u64>,
     pub(super) max_output_tokens: Option<u64>,
 }

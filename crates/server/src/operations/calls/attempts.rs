@@ -3,8 +3,8 @@
 use engine::{FALLBACK, NOTE_SEPARATOR, PASSED_OVER};
 use store::JournalRow;
 
-/// The status of calls whose client left. If such a row names the channel of the last note, the client left during a
-/// second attempt on that channel.
+/// The status of calls whose client left. If a row with this status names the channel of the last note, the client left
+/// during a second attempt on that channel.
 const CLIENT_GONE: u16 = 499;
 
 /// A route that was tried or passed over.
@@ -12,7 +12,7 @@ const CLIENT_GONE: u16 = 499;
 pub(crate) struct Attempt {
     /// The channel of the route, or the id of a fallback model that cannot serve the request.
     pub(crate) channel: String,
-    /// The upstream's name for the model. Notes do not contain it, so only an attempt that is in no note has it.
+    /// The upstream's name for the model. Notes do not contain this name, so only an attempt without a note has one.
     pub(crate) model: Option<String>,
     /// Why the route failed or was passed over, or how its answer failed.
     pub(crate) reason: Option<String>,
@@ -25,7 +25,6 @@ pub(crate) struct Attempt {
 /// The parsed notes of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteNotes {
-    /// The attempts in order.
     pub(crate) attempts: Vec<Attempt>,
     /// Upstream messages that the caller did not see.
     pub(crate) upstream_text: Option<String>,
@@ -73,8 +72,8 @@ impl RouteNotes {
         notes
     }
 
-    /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, its
-    /// row names the channel of the last attempt in the notes. So it does if a stream had begun only with keep-alives.
+    /// Whether the notes already contain the last route that was tried. If a call failed before its answer began, or
+    /// after a stream of nothing but keep-alives, its row names the channel of the last attempt in the notes.
     fn has_last(&self, row: &JournalRow) -> bool {
         let mut tried = self.attempts.iter().filter(|it| !it.is_passed_over);
         let last = tried.next_back().map(|last| last.channel.as_str());

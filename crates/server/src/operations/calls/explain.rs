@@ -3,10 +3,9 @@
 use ledger::{Exact, Line, Micro, PriceCard};
 use store::{CallRow, EntryQuery, EntryRow, JournalQuery, JournalRow, PriceRow, Store, StoreError};
 
-/// The journal row of a call, the entry that closed its hold, and its price.
 pub(crate) struct Explanation {
     pub(crate) row: JournalRow,
-    /// The entry that closed the hold; `None` while the hold is open, or if there was none.
+    /// The entry that closed the hold. `None` while the hold is open, or if there was no hold.
     pub(crate) entry: Option<EntryRow>,
     pub(crate) price: Option<Priced>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use store::{JournalCursor, JournalEntry};
 
-/// The maximum delay with which another node may write a row that is still found.
+/// How late another node may write a row so that lookups still find the row.
 pub(crate) const LATE_MAX: Duration = Duration::from_secs(10);
 
 /// The positions of recently shown rows. They are needed because another node may write a row late, at an earlier

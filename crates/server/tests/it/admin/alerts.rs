@@ -138,7 +138,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     }
     // A further debit keeps the balance low and causes no second notification.
     entry(&admin, wallet, "debit", "1", "d2").await;
-    // The alerts of a key begin in one check and end in another. Both come after the debit.
+    // One check begins the alerts of a key, and another ends them. Both checks come after the debit.
     let key = gateway.key("acme", &[]).await;
     gateway.chat(&key, &ask("hello")).await.ok();
     let key = format!("/keys/{}", key.id);
@@ -174,7 +174,7 @@ async fn a_low_balance_is_told_once_until_it_is_heard_and_its_end_once() {
     let page = admin.get(&format!("{pages}&cursor={cursor}")).await;
     assert_eq!(page["data"][0]["id"], again[1]["id"]);
     assert_eq!(page["next_cursor"], Value::Null);
-    // Once its amount is removed, the wallet no longer counts as low.
+    // The wallet no longer counts as low once its amount is removed.
     let change = json!({"alerts": null});
     admin.send("PATCH", &path, Some(&change)).await.ok();
     alerts(&admin, "low_balance", have_ended).await;
@@ -302,7 +302,7 @@ async fn a_channel_that_is_down_and_errors_above_normal_are_told_once() {
     }
     let down = alerts(&admin, "channel_down", were_delivered).await;
     assert_eq!((down.len(), &down[0]["subject"]), (1, &json!("main")));
-    // One alert for all calls, one for the channel.
+    // There is one alert for all calls, and one for the channel.
     let rates = alerts(&admin, "error_rate", |rows| {
         rows.len() == 2 && were_delivered(rows)
     });

@@ -22,7 +22,6 @@ pub(crate) struct AdminClient<'s> {
 }
 
 impl<'s> AdminClient<'s> {
-    /// A client with the configured token.
     pub(crate) fn new(gateway: &'s TestGateway) -> Self {
         Self::with_token(gateway, TOKEN)
     }

@@ -308,7 +308,8 @@ async fn a_probe_calls_the_upstream_once_and_charges_nobody() {
     gateway.verify().await;
 }
 
-/// Two nodes that share a database use the same catalog. The file counts only until the first change.
+/// Two nodes that share a database use the same catalog. After the first change, the catalog in the file no longer
+/// counts.
 #[tokio::test]
 async fn nodes_that_keep_their_catalog_in_the_store_converge() {
     let builder = with_token(GatewayBuilder::default()).setting("admin", "config = \"store\"");
@@ -393,7 +394,7 @@ async fn only_credentials_of_upstreams_can_be_named() {
         let problem = checked["problems"][0].as_str().unwrap();
         assert!(problem.contains(rule), "{checked}");
     }
-    // Allowed are the file that the configuration already names, and files in the `credentials` folder.
+    // The policy allows the file that the configuration already names, and files in the `credentials` folder.
     std::fs::write(gateway.folder().join("credentials/main"), UPSTREAM_KEY).unwrap();
     for file in ["upstream-key", "credentials/main"] {
         config["channels"][0]["credential"] = json!({ "file": file });

@@ -22,7 +22,7 @@ async fn get(gateway: &TestGateway, path: &str) -> Answer {
     send(gateway, Request::get(path)).await
 }
 
-/// Checks that a matching `ETag` is answered with 304 and no body, so that the next answer follows directly.
+/// Checks that a request with a matching `ETag` gets 304 and no body: the next answer follows directly.
 async fn assert_not_modified(gateway: &TestGateway, path: &str, tag: &str) {
     let mut connection = Connection::open(gateway.admin()).await;
     let request = Request::get(path).header("if-none-match", tag);
@@ -170,7 +170,7 @@ async fn other_paths_and_methods_are_not_the_console_s() {
         &format!("{folder}/%2e%2e/Cargo.toml"),
         "/favicon.ico",
     ] {
-        // Without a token, the answer does not reveal what exists.
+        // A request without a token does not learn what exists.
         assert_refused(&get(&gateway, path).await, 401, "invalid_admin_token");
         let answer = AdminClient::new(&gateway)
             .send_as_is(Request::get(path))
@@ -183,7 +183,7 @@ async fn other_paths_and_methods_are_not_the_console_s() {
     }
 }
 
-/// The page is the same on every gateway, so it must not contain this one's secrets.
+/// The page is the same on every gateway, so it must not contain the secrets of this gateway.
 #[tokio::test]
 async fn nothing_that_is_served_is_a_secret() {
     let gateway = gateway().await;

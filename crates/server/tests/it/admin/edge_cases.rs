@@ -18,7 +18,7 @@ fn key_of(made: &Value) -> Key {
     }
 }
 
-/// Creates a funded wallet `w` and a key of that wallet which the node has just authenticated and cached.
+/// Creates a funded wallet `w` with a key. The node has just authenticated and cached this key.
 async fn with_recognised_key(gateway: &TestGateway) -> Key {
     gateway.wallet("w", &["--balance", "5"]).await;
     let made = AdminClient::new(gateway)
@@ -87,7 +87,7 @@ async fn nul_is_refused_in_every_text() {
         let answer = admin.send("GET", path, None).await;
         assert_refused(&answer, 404, "not_found");
     }
-    // An escaped backslash before the digits makes this an ordinary text.
+    // The backslash is escaped, so this is an ordinary text.
     let name = r"a\u0000b";
     let made = admin.post("/wallets", &json!({"name": name})).await;
     assert_eq!(made["name"], name);
@@ -176,7 +176,7 @@ async fn a_change_without_effect_writes_nothing() {
     gateway.verify().await;
 }
 
-/// K2: the node that changes a key does not use its cached copy afterwards.
+/// K2: the node that changes a key must not use its cached copy afterwards.
 #[tokio::test]
 async fn a_change_of_a_key_holds_at_once_on_the_node_that_made_it() {
     let gateway = with_token(GatewayBuilder::default()).start().await;
@@ -238,7 +238,7 @@ async fn whoever_guesses_sessions_is_locked_out_and_an_ended_session_is_no_guess
             .send_as_is(request)
             .await
     };
-    // A browser keeps sending the cookie of a session that has ended. However often it does, this counts as one guess.
+    // A browser keeps sending the cookie of a session that has ended. All requests with this cookie count as one guess.
     for _ in 0..30 {
         assert_refused(&by_cookie("ended").await, 401, "invalid_admin_token");
     }

@@ -1,6 +1,6 @@
-//! W15: every change leaves exactly one row in the audit, and nothing else does. The operations are taken from the API
-//! description, and the commands from the help of five groups: `wallet`, `key`, `token`, `channel` and `alert`. So every
-//! new operation, and every new command of these groups, must be listed here.
+//! W15: every change leaves exactly one row in the audit, and nothing else leaves a row. The operations are taken from
+//! the API description, and the commands from the help of five groups: `wallet`, `key`, `token`, `channel` and `alert`.
+//! So every new operation, and every new command of these groups, must be listed here.
 
 use std::collections::BTreeSet;
 
@@ -398,7 +398,7 @@ async fn a_configuration_that_cannot_be_written_is_not_told() {
     config.as_object_mut().unwrap().remove("kept_in");
     config["channels"][0]["credential"] = json!("sk-pasted");
     let before = rows(&admin).await;
-    // A folder takes the name of the new file.
+    // A folder blocks the name of the new file.
     std::fs::create_dir(gateway.folder().join(".tollgate.toml.new")).unwrap();
     let failed = admin.send("PUT", "/config", Some(&config)).await;
     assert_refused(&failed, 409, "config_not_writable");

@@ -49,7 +49,7 @@ async fn a_key_is_created_used_changed_and_disabled() {
     gateway.chat(&key, &ask("hello")).await.ok();
 
     let path = format!("/keys/{}", key.id);
-    // Reads see committed data only, and the commit may follow the answer.
+    // The admin API reads committed data only, and the charge may be committed after the call's answer.
     let shown = eventually("the charge", async || {
         let shown = admin.get(&path).await;
         (micro(&shown["window"], "used") > 0).then_some(shown)
@@ -156,7 +156,7 @@ async fn a_rotation_answers_the_new_secret_once() {
             "{body}"
         );
     }
-    // A body without its type is not taken for none.
+    // A body without a content type is refused, not ignored.
     let untyped = Request::post(&format!("/admin/v1{path}")).body(r#"{"overlap_seconds":3600}"#);
     let answer = admin.send_as_is(untyped).await;
     assert_eq!(

@@ -78,7 +78,7 @@ async fn a_call_is_refused_as_the_keys_own_would_be() {
     let refused = admin.send_as_is(chat(&key.id, &unknown)).await;
     assert_eq!(refused.failure(), (404, "model_not_found".to_owned()));
     assert_eq!(refused.openai_error()["param"], "model");
-    // A secret that is sent along is ignored, and the operator's token is not mistaken for a key.
+    // The gateway ignores a secret that is sent along, and does not take the operator's token for a key.
     let messages = json!({ "model": "maker/chat", "messages": [] });
     let messages = play("POST", "/v1/messages", &key.id).json(&messages);
     let refused = admin

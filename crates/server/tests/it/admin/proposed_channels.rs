@@ -16,8 +16,8 @@ async fn proposed(admin: &AdminClient<'_>) -> Value {
     json!({ "name": "second", "preset": "sim", "base_url": base_url, "credential": TYPED })
 }
 
-/// Checks that the typed key is in no log line, in no row of the audit, and in no file of the gateway, which include its
-/// database on `SQLite`.
+/// Checks that the typed key is in no log line, in no row of the audit, and in no file of the gateway. With `SQLite`,
+/// these files include the database.
 async fn assert_not_kept(gateway: &TestGateway, admin: &AdminClient<'_>) {
     let log = gateway.log().join("\n");
     assert!(!log.contains(TYPED), "{log}");
@@ -163,7 +163,7 @@ async fn an_address_that_is_not_public_is_not_called() {
         assert!(!models.is_empty() && models.iter().all(|it| it["by_id"] == true));
         assert!(models.iter().any(|it| it["dialect"] == "responses"));
     }
-    // Nobody has connected yet: the first connection that the listener accepts is this one.
+    // The first connection that the listener accepts is the test's own, so the gateway has not connected.
     let ours = tokio::net::TcpStream::connect(("127.0.0.1", port));
     let (ours, accepted) = tokio::join!(ours, private.accept());
     assert_eq!(accepted.unwrap().1, ours.unwrap().local_addr().unwrap());
@@ -180,11 +180,11 @@ async fn the_gateway_itself_is_no_channel() {
         let base_url = format!("http://{host}:{port}/v1");
         json!({ "preset": "openai", "base_url": base_url, "credential": TYPED })
     };
-    // The channel names the address of the public listener.
+    // The base URL is the address of the public listener.
     let own = channel("127.0.0.1", gateway.address().port());
     let answer = admin.send("POST", "/channels/discover", Some(&own)).await;
     assert_eq!(assert_refused(&answer, 400, "invalid_request"), "base_url");
-    // The channel uses another name of the host, or the admin listener.
+    // The base URL uses another name of the host, or the admin listener.
     for (host, address) in [
         ("localhost", gateway.address()),
         ("127.0.0.1", gateway.admin()),

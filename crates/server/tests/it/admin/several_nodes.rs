@@ -37,7 +37,7 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
                 let mut connection = Connection::open(node).await;
                 connection.send(&request).await;
                 let answer = connection.answer().await;
-                // A node that is overloaded answers 503, and the client sends the payment again.
+                // An overloaded node answers 503. The client then sends the payment again.
                 if answer.status() != 503 {
                     return answer;
                 }
@@ -52,7 +52,7 @@ async fn two_hundred_retries_over_three_nodes_book_once() {
         created += usize::from(answer.status() == 201);
         entries.push(answer.json());
     }
-    // Zero if the request that booked the payment was itself answered with 503.
+    // `created` is zero if the request that booked the payment was answered with 503.
     assert!(created <= 1 && entries.len() == 200, "{created}");
     assert!(entries.iter().all(|entry| *entry == entries[0]));
     let wallet = admin

@@ -186,7 +186,7 @@ async fn the_charge_of_a_task_counts_in_usage_and_makes_no_second_call() {
             let rows = report["data"].as_array().unwrap();
             let is_charged = |row: &&Value| row["charge_micro"] == *charged;
             let row = rows.iter().find(is_charged)?;
-            // The creations are in the same row as the charge.
+            // The calls that created the tasks are in the same row as the charge.
             assert_eq!(rows.len(), 1, "{report}");
             Some(row.clone())
         })

@@ -286,7 +286,7 @@ async fn a_statement_tells_calls_payments_and_months() {
     for _ in 0..3 {
         gateway.chat(&key, &ask("hello")).await.ok();
     }
-    // The charges in a balance are durable, so the statement has them too.
+    // `/v1/balance` shows only durable charges, so the statement has them too.
     gateway.balance(&key).await;
     let note =
         json!({"kind": "top_up", "amount": "1", "reference": "=HYPERLINK(1,2)", "note": "a \"b\""});
@@ -318,7 +318,7 @@ async fn a_statement_tells_calls_payments_and_months() {
     assert_eq!(micro(&spent["spent_today_micro"]), charged);
     assert_eq!(micro(&spent["spent_this_month_micro"]), charged);
 
-    // The same entries in pages, and within a range of time.
+    // Read the same entries in pages, and then within a range of time.
     let mut paged = Vec::new();
     let mut next = format!("{path}?limit=2");
     loop {

@@ -27,7 +27,7 @@ impl Head {
         Self { status, headers }
     }
 
-    /// The value of a header, which must not occur twice.
+    /// The value of a header. Panics if the header occurs twice.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(found, _)| found == name);
         let value = values.next().map(|(_, value)| value.as_str());
@@ -75,14 +75,14 @@ impl Answer {
         self
     }
 
-    /// Status and code of an error in the `OpenAI` envelope, whose shape is checked.
+    /// Status and code of an error. Panics if the answer is not a valid `OpenAI` envelope.
     #[track_caller]
     pub(crate) fn failure(&self) -> (u16, String) {
         let error = self.openai_error();
         (self.status(), error["code"].as_str().unwrap().to_owned())
     }
 
-    /// The error object of the `OpenAI` envelope.
+    /// The error object of an answer. Panics if the answer is not a valid `OpenAI` envelope.
     #[track_caller]
     pub(crate) fn openai_error(&self) -> Value {
         let whole = self.json();

@@ -127,7 +127,6 @@ impl CannedUpstream {
         self.shared.is_open.send_replace(true);
     }
 
-    /// Holds back all answers again.
     pub(crate) fn pause_answers(&self) {
         self.shared.is_open.send_replace(false);
     }

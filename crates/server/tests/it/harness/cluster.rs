@@ -155,7 +155,6 @@ impl Cluster {
         }
     }
 
-    /// Promotes a standby to primary.
     pub(crate) fn promote(&self) {
         let mut promote = program("pg_ctl", self.folder.path());
         promote.arg("-D").arg(&self.data);

@@ -119,7 +119,7 @@ impl Database {
         }
     }
 
-    /// Blocks all other writers until the returned lock is dropped. With `PostgreSQL`, it blocks only writers of wallet
+    /// Blocks all other writers until the returned lock is dropped. On `PostgreSQL`, blocks only writers of wallet
     /// rows.
     pub(crate) fn lock(&self) -> Lock {
         match self {

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::answer::{Answer, assert_openai_error};
 use super::request::Request;
 
-/// A text dialect of a client or an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dialect {
     Chat,
@@ -64,7 +63,7 @@ impl Dialect {
         }
     }
 
-    /// A call of a model. The body names neither the model nor whether to stream; both are added here.
+    /// A call of a model. Adds the model and whether to stream, which the body must not contain.
     pub(crate) fn call(self, secret: &str, model: &str, mut body: Value, stream: bool) -> Request {
         if self != Self::Generate {
             body["model"] = model.into();
@@ -117,7 +116,7 @@ impl Dialect {
         }
     }
 
-    /// Status and code of an error, whose envelope must be that of this dialect.
+    /// Status and code of an error. Panics if the envelope is not that of this dialect.
     #[track_caller]
     pub(crate) fn failure(self, answer: &Answer) -> (u16, String) {
         assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -128,7 +127,7 @@ impl Dialect {
         (answer.status(), code)
     }
 
-    /// The code in an error body, whose shape must be that of this dialect.
+    /// The code in an error body. Panics if the body is not an error of this dialect.
     #[track_caller]
     pub(crate) fn failure_code(self, body: &Value) -> String {
         let error = &body["error"];

@@ -25,7 +25,6 @@ impl Event {
     }
 }
 
-/// A stream that is being read.
 #[derive(Debug)]
 pub(crate) struct Streaming {
     pub(crate) head: Head,

@@ -10,7 +10,7 @@ mod conversation;
 mod database;
 mod dialect;
 mod events;
-// The proxy that the store's tests use to cut connections.
+// A proxy that cuts connections to the database. The tests of the store use it too.
 #[expect(dead_code, reason = "some of its tricks are the store's alone")]
 #[path = "../../../../store/tests/story/faulty_proxy.rs"]
 mod faulty_proxy;

@@ -47,7 +47,6 @@ pub(crate) fn encoded(picture: &Raster) -> Vec<u8> {
     raster::encode(picture, Format::Png, 100)
 }
 
-/// A PNG image of one colour.
 pub(crate) fn png(width: u32, height: u32, colour: Rgba) -> Vec<u8> {
     encoded(&Raster::filled(width, height, colour))
 }
@@ -55,7 +54,7 @@ pub(crate) fn png(width: u32, height: u32, colour: Rgba) -> Vec<u8> {
 /// A PNG image of exactly this many bytes. The padding is in a chunk that decoders skip.
 pub(crate) fn padded_png(width: u32, height: u32, bytes: usize) -> Vec<u8> {
     let plain = png(width, height, [7, 7, 7, 255]);
-    // After the signature and the header chunk.
+    // Split after the signature and the header chunk.
     let (head, rest) = plain.split_at(33);
     let length = bytes - plain.len() - 12;
     let mut kind_and_data = b"paDd".to_vec();

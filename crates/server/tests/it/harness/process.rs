@@ -11,10 +11,8 @@ use serde_json::Value;
 
 use super::wait::eventually;
 
-/// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 
-/// Exit status and output of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,

@@ -1,4 +1,4 @@
-//! An upstream that sends a stream piece by piece, each when the test allows it.
+//! An upstream that sends a stream piece by piece, and each piece only when the test allows it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -59,8 +59,8 @@ async fn serve(
     steps: &Semaphore,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     socket.set_nodelay(true)?;
-    // Read the whole request. Closing a socket with unread bytes resets it, and the peer would lose data that it has
-    // not read.
+    // Read the whole request. Closing a socket with unread bytes would reset the connection, and the peer would lose
+    // data that it has not read.
     read_request(socket).await.ok_or("the peer left")?;
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;

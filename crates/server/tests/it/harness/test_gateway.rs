@@ -98,7 +98,7 @@ fn config(
 ) -> String {
     let mut server = "listen = \"127.0.0.1:0\"\n".to_owned();
     if database.is_shared() {
-        // A restarted node with the same name immediately closes what its previous run left open.
+        // A node that restarts under the same name immediately closes what its previous run left open.
         server.push_str(NODE);
     }
     let mut sections: BTreeMap<String, String> = [
@@ -116,7 +116,7 @@ fn config(
             "output_reserve_tokens",
             OUTPUT_RESERVE.to_string(),
         ),
-        // On a slow disk calls wait and do not fail. Tests of the failing case set a shorter time.
+        // Let calls wait on a slow disk instead of failing. Tests of the failing case set a shorter time.
         ("ledger", "queue_wait_ms", "30000".to_owned()),
         ("timeouts", "shutdown_notice_ms", "0".to_owned()),
         ("timeouts", "shutdown_drain_ms", "5000".to_owned()),
@@ -185,7 +185,6 @@ pub(crate) struct TestGateway {
 }
 
 impl TestGateway {
-    /// A test gateway with the default settings.
     pub(crate) async fn start() -> Self {
         GatewayBuilder::default().start().await
     }
@@ -340,7 +339,6 @@ impl TestGateway {
         self.send(&Request::get(target).bearer(&key.secret)).await
     }
 
-    /// Sends a chat call.
     pub(crate) async fn chat(&self, key: &Key, body: &Value) -> Answer {
         self.send(&Request::chat(body).bearer(&key.secret)).await
     }

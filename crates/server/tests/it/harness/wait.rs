@@ -15,7 +15,7 @@ pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
     outcome.unwrap_or_else(|_| panic!("{what} took longer than {WAIT_MAX:?}"))
 }
 
-/// Returns when the UTC day still lasts for a minute, so that a test sees only one day.
+/// Waits until at least a minute of the UTC day is left, so that a test sees only one day.
 pub(crate) async fn enough_of_the_day() {
     const DAY: u64 = 24 * 60 * 60;
     eventually("the next day", async || {

@@ -121,7 +121,7 @@ async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
     assert_eq!(gateway.upstream_calls(), 0);
 }
 
-/// A request has exactly one caller.
+/// A request with two different credentials does not identify one caller.
 #[tokio::test]
 async fn credentials_that_differ_are_refused() {
     let (gateway, key) = TestGateway::funded().await;
@@ -184,7 +184,7 @@ async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
             texts.push(answer.text().to_owned());
         }
     }
-    // All reasons have the same message, so that keys cannot be probed.
+    // The message must not depend on the reason, so that nobody can probe keys.
     texts.dedup();
     assert_eq!(texts.len(), 1, "{texts:?}");
     assert_eq!(gateway.upstream_calls(), 0);
@@ -278,7 +278,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     gateway.verify().await;
 }
 
-/// R8: while the database is locked, calls are refused within a bounded time. Afterwards they succeed again.
+/// R8: while the database is locked, calls are refused within a bounded time. After that, calls succeed again.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (gateway, key) = GatewayBuilder::default()
@@ -306,7 +306,6 @@ async fn a_locked_database_refuses_calls_for_the_moment() {
     gateway.verify().await;
 }
 
-/// Headers that SDKs add are ignored.
 #[tokio::test]
 async fn unknown_headers_are_ignored() {
     let (gateway, key) = TestGateway::funded().await;

@@ -35,8 +35,8 @@ async fn key_of(gateway: &TestGateway, wallet: &str, balance: &str) -> Key {
     gateway.key(wallet, &[]).await
 }
 
-/// The status that answers the head of a body of this size: 100 if there is memory for it. No part of the body is sent,
-/// so this request itself takes no memory.
+/// The status that answers the head of a body of this size, which is 100 if there is memory for the body. The body is
+/// never sent, so this request itself takes no memory.
 async fn status_for_body(gateway: &TestGateway, key: &Key, bytes: usize) -> u16 {
     let mut connection = Connection::open(gateway.address()).await;
     let head = post(key)
@@ -69,7 +69,7 @@ async fn announced_bodies_take_no_memory_from_others() {
     for _ in 0..6 {
         held.push(open_stalled_upload(&gateway, &attacker, 30 << 20, 1_000).await);
     }
-    // The answer to this later request gives the gateway time to read the heads of the earlier ones.
+    // While the gateway answers this later request, it has time to read the heads of the earlier ones.
     gateway.get(&attacker, "/v1/models").await.ok();
     gateway.send(&call_of(&key, 5 << 20)).await.ok();
     gateway.send(&call_of(&key, 100)).await.ok();
@@ -81,17 +81,17 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let gateway = TestGateway::start().await;
     let poor = key_of(&gateway, "poor", "0").await;
     let refusal = (402, "insufficient_quota".to_owned());
-    // Refused by its announced length: no byte of the body is sent.
+    // The announced length is enough for the refusal: no byte of the body is sent.
     let mut upload = open_stalled_upload(&gateway, &poor, 30 << 20, 0).await;
     assert_eq!(upload.answer().await.failure(), refusal);
-    // Without an announced length, refused once enough bytes have arrived.
+    // Without an announced length, the gateway refuses the body once enough bytes have arrived.
     let mut chunked = Connection::open(gateway.address()).await;
     let head = post(&poor).header("transfer-encoding", "chunked");
     chunked.write(&head.head()).await;
     let piece = [b"20000\r\n".as_slice(), &vec![b' '; 0x20000], b"\r\n"].concat();
     chunked.write(&piece).await;
     assert_eq!(chunked.answer().await.failure(), refusal);
-    // A small body is read before the wallet is checked, so an error in the body takes precedence.
+    // The gateway reads a small body before it checks the wallet, so an error in the body takes precedence.
     let broken = gateway.send(&post(&poor).body("{")).await;
     assert_eq!(broken.failure(), (400, "invalid_request".to_owned()));
     assert_eq!(gateway.send(&call_of(&poor, 100)).await.failure(), refusal);
@@ -101,7 +101,8 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     gateway.cli_json(&["wallet", "topup", &id, "10"]).await;
     gateway.send(&call_of(&poor, 200_000)).await.ok();
 
-    // A wallet that had credits is not checked again for a moment, so this uses a wallet that was not checked yet.
+    // After a wallet has passed the check, the gateway does not check it again for a moment. So use a wallet that was
+    // not checked yet.
     let barred = key_of(&gateway, "barred", "100").await;
     let wallets = gateway.cli_json(&["wallet", "list"]).await;
     let id = wallets[1]["id"].as_str().unwrap().to_owned();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{GatewayBuilder, Request, TestGateway, ask, with};
 
-/// Checks an error envelope and returns the code in it.
+/// Checks an error envelope, and returns its code.
 type ReadCode<'a> = &'a dyn Fn(&Value) -> Value;
 
 /// The members of a list entry that the API requires.

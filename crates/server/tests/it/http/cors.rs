@@ -122,7 +122,8 @@ async fn every_origin_may_be_allowed() {
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
         assert_eq!(answer.header("vary"), None);
     }
-    // A call follows on the same connection: a preflight has no body that could be taken for the next answer.
+    // A call follows on the same connection, so that a body of the preflight's answer would be taken for the next
+    // answer.
     let mut connection = Connection::open(gateway.address()).await;
     connection.send(&preflight("/v1/models", PAGE)).await;
     assert_eq!(connection.answer().await.status(), 204);
@@ -131,7 +132,7 @@ async fn every_origin_may_be_allowed() {
     connection.answer().await.ok();
 }
 
-/// Browsers open `WebSockets` of any origin without asking, and the key in the handshake decides.
+/// Browsers open `WebSockets` from any origin without a preflight, so the key in the handshake decides.
 #[tokio::test]
 async fn sockets_are_not_touched() {
     let entries = r#"

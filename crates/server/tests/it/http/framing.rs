@@ -3,8 +3,8 @@
 
 use crate::harness::{Connection, Request, TestGateway, ask, eventually};
 
-/// Header lines and bodies of requests whose end is ambiguous, or whose headers are invalid. Nothing else is wrong with
-/// them.
+/// Header lines and bodies of requests whose end is ambiguous, or whose headers are invalid. These requests have no
+/// other fault.
 fn ambiguous_requests(body: &str) -> Vec<(String, String)> {
     let length = body.len();
     let chunk = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
@@ -99,8 +99,8 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     for (what, message) in ambiguous.chain(malformed_requests()) {
         let mut connection = Connection::open(gateway.address()).await;
         connection.write(&message).await;
-        // Bad headers and bad chunks are refused immediately, and the server closes the connection. Otherwise it may wait
-        // for more bytes, so end the request.
+        // The gateway refuses bad headers and bad chunks immediately, and closes the connection. For other messages it
+        // may wait for more bytes, so end the request.
         let is_refused = what.contains(':');
         if !is_refused {
             connection.finish().await;
@@ -121,7 +121,7 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     gateway.verify().await;
 }
 
-/// L2: bytes that follow a message whose end is ambiguous are not served as another request.
+/// L2: if the end of a message is ambiguous, the bytes after it are not served as another request.
 #[tokio::test]
 async fn nothing_behind_a_doubtful_message_is_served() {
     let (gateway, key) = TestGateway::funded().await;
@@ -202,8 +202,8 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
     assert_eq!(answer["choices"][0]["message"]["content"], "continued");
 }
 
-/// HTTP does not say whether a half-closed client has left. The gateway may answer it or drop it, as long as the call
-/// is charged correctly.
+/// HTTP does not say whether a half-closed client has left. The gateway may answer such a client or drop it, but must
+/// charge the call correctly.
 #[tokio::test]
 async fn a_half_closed_client_is_answered_or_let_go() {
     let (gateway, key) = TestGateway::funded().await;

@@ -47,7 +47,7 @@ async fn an_answer_that_is_settled_keeps_no_place() {
     gateway.verify().await;
 }
 
-/// S4: a stream ends if its data waits too long because the client reads no byte.
+/// S4: a stream ends if its data waits too long for a client that reads nothing.
 #[tokio::test]
 async fn a_stream_with_a_closed_window_is_ended() {
     let (gateway, key) = GatewayBuilder::default()
@@ -205,7 +205,6 @@ fn sleeps_of_serving_threads(pid: u32) -> Vec<(String, u64)> {
     found
 }
 
-/// The streams of one connection use more than the connection's own thread.
 #[tokio::test]
 async fn many_streams_of_one_connection_are_spread_over_the_threads() {
     let canned = CannedUpstream::paused(WHOLE).await;
@@ -217,7 +216,7 @@ async fn many_streams_of_one_connection_are_spread_over_the_threads() {
     let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
     let before = sleeps_of_serving_threads(gateway.pid());
     assert!(!before.is_empty());
-    // The connection's own thread takes up to nine streams more than the others.
+    // The connection's own thread takes up to nine more streams than each of the other threads.
     let count = before.len() + 16;
     let calls = (0..count).map(|_| async {
         take_rest(connection.chat(&key, &body).await).await.unwrap();

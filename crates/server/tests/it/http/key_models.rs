@@ -140,8 +140,8 @@ fn calls(model: &str) -> Vec<(String, Request)> {
     calls
 }
 
-/// K12: a key with a list of models is refused for all others. A key without a list does not get this refusal for the
-/// same model, so only the list causes it.
+/// K12: a key with a list of models is refused for all other models. A key without a list does not get this refusal for
+/// the same models, so the list alone causes the refusal.
 #[tokio::test]
 async fn a_key_calls_its_models_only_on_every_endpoint() {
     let (gateway, any) = TestGateway::funded().await;

@@ -38,14 +38,14 @@ async fn a_body_above_its_limit_is_refused_before_it_is_read() {
     let above = gateway.send(&post().body(body_of(BODY_MAX + 1))).await;
     assert_eq!(above.failure(), (413, "request_too_large".to_owned()));
 
-    // The announced length is enough: no byte of the body has been sent.
+    // The announced length is enough for the refusal: no byte of the body has been sent.
     let mut connection = Connection::open(gateway.address()).await;
     let claim = post().header("content-length", &(BODY_MAX + 1).to_string());
     connection.write(&claim.head()).await;
     let refused = connection.answer().await;
     assert_eq!(refused.failure(), (413, "request_too_large".to_owned()));
 
-    // Without an announced length, the bytes are counted.
+    // Without an announced length, the gateway counts the bytes.
     let request = post().header("transfer-encoding", "chunked");
     gateway
         .send(&request.clone().body(chunked(&body_of(BODY_MAX), 999)))
@@ -80,7 +80,7 @@ async fn a_refused_body_does_not_become_a_request() {
         if let Some(answer) = connection.try_answer().await {
             assert_eq!(answer.failure(), (413, "request_too_large".to_owned()));
         }
-        // The whole body was skipped, or the connection was closed.
+        // The gateway has either skipped the whole body or closed the connection.
         if let Some(next) = connection.try_answer().await {
             assert_eq!(
                 next.status(),
@@ -214,7 +214,7 @@ async fn slow_heads_and_silent_connections_are_ended() {
         // One byte at a time, until the server answers or closes.
         while start.elapsed() < Duration::from_secs(60) {
             trickling.write(b"v").await;
-            // The pause is needed: the test is about a head that keeps arriving slowly.
+            // The pause is necessary, because the head must arrive slowly.
             tokio::time::sleep(Duration::from_millis(50)).await;
             if tokio::time::timeout(Duration::from_millis(1), trickling.try_answer())
                 .await
@@ -256,7 +256,7 @@ async fn a_slow_body_is_a_408() {
     );
     assert!(start.elapsed() >= Duration::from_millis(190));
 
-    // Occasional bytes keep the body from being idle, but its total time is limited too.
+    // Occasional bytes keep the body from being idle, but there is a limit for its total time too.
     let mut trickling = Connection::open(gateway.address()).await;
     trickling.write(&head).await;
     for _ in 0..8 {

@@ -97,7 +97,6 @@ async fn a_browser_that_has_the_page_is_told_so() {
     assert_eq!(connection.answer().await.text(), first.text());
 }
 
-/// Only the operator can make models and prices visible without a key.
 #[tokio::test]
 async fn models_are_listed_to_strangers_only_where_the_operator_says_so() {
     let gateway = TestGateway::start().await;

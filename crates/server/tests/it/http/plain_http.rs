@@ -24,7 +24,8 @@ const TARGETS: [&str; 12] = [
     "/v1/nothing",
 ];
 
-/// Sends HEAD and then GET on one connection, so that a body after the first head would be taken for the second answer.
+/// Sends HEAD and then GET on one connection. If the answer to HEAD had a body, the client would read that body as the
+/// second answer.
 async fn assert_head_as_get(address: SocketAddr, target: &str, secret: &str) {
     let ask = |method: &str| Request::new(method, target).bearer(secret);
     let mut connection = Connection::open(address).await;
@@ -76,7 +77,6 @@ async fn head_is_get_without_its_body_over_http2() {
     }
 }
 
-/// Only GET opens a session.
 #[tokio::test]
 async fn head_opens_no_socket() {
     let (gateway, key) = TestGateway::funded().await;
@@ -151,7 +151,7 @@ async fn a_refused_key_is_not_worth_a_retry() {
         let refused = gateway.send(&ask(NO_KEY)).await;
         assert_eq!(refused.status(), 401, "{target}");
         assert_eq!(refused.header("x-should-retry"), Some("false"), "{target}");
-        // Errors that clients do not retry by themselves have no advice header.
+        // Clients do not retry these errors by themselves, so there is no advice header.
         let invalid = gateway.send(&ask(&key.secret)).await;
         assert!((400..500).contains(&invalid.status()), "{target}");
         assert_eq!(invalid.header("x-should-retry"), None, "{target}");

@@ -154,7 +154,7 @@ async fn a_client_that_never_ends_its_handshake_is_let_go() {
 async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     let (gateway, key) = with_files(FIRST).setting("server", FILES).funded().await;
     let client = client(&[], None);
-    // The key of the first certificate does not match the second.
+    // The key of the first certificate does not match the second certificate, so the change is refused.
     let write = |name: &str, text: &str| std::fs::write(gateway.folder().join(name), text).unwrap();
     write("cert.pem", SECOND[0]);
     gateway

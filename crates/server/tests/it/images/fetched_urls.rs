@@ -353,7 +353,7 @@ async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
             .funded()
             .await;
         let ask_about = async |key: &Key, path: &str| {
-            // The Messages dialect accepts URLs, but only `https`.
+            // An upstream of the Messages dialect accepts URLs, but only `https`. So the gateway fetches this picture.
             let body = ask(Dialect::Chat, &[pictures.url(path)]);
             let call = Dialect::Chat.call(&key.secret, "maker/seer", body, false);
             gateway.send(&call).await
@@ -362,11 +362,12 @@ async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
             let answer = ask_about(&key, path).await;
             assert_eq!(answer.status(), status, "{}", answer.text());
         }
-        // Each place gets a copy, so each takes memory.
+        // Each mention of the URL gets a copy of the picture, and each copy takes memory.
         let body = ask(Dialect::Chat, &vec![pictures.url("/pixel"); 120]);
         let call = Dialect::Chat.call(&key.secret, "maker/seer", body, false);
         assert_eq!(gateway.send(&call).await.status(), refusal);
-        // Nothing is fetched for a wallet without credits: the server of this picture never answers.
+        // The server of this picture never answers, so the refusal proves that nothing is fetched for a wallet without
+        // credits.
         gateway.wallet("poor", &["--balance", "0"]).await;
         let poor = gateway.key("poor", &[]).await;
         let answer = ask_about(&poor, "/silent").await;
@@ -374,8 +375,8 @@ async fn pictures_take_no_more_memory_than_the_node_and_the_key_have() {
     }
 }
 
-/// The first upstream takes the URL and fails. The second one needs the picture inline, and the call holds all credits
-/// of its wallet by then.
+/// The first upstream takes the URL and fails. The second upstream needs the picture inline. At that time the call
+/// already holds all credits of its wallet.
 #[tokio::test]
 async fn pictures_are_fetched_for_a_call_that_holds_its_credits() {
     let pictures = PictureServer::start().await;
@@ -410,7 +411,7 @@ async fn pictures_are_fetched_for_a_call_that_holds_its_credits() {
         .setting("outbound", "allow = [\"127.0.0.1\"]")
         .funded()
         .await;
-    // The answer to a call whose first upstream fails, and what it held meanwhile.
+    // Makes a call whose first upstream fails. Returns the answer, and the amount that the call held meanwhile.
     let call = async |key: &Key, model: &str, upstream: &CannedUpstream| {
         upstream.answers(500, "application/json", "{}");
         let body = ask(Dialect::Chat, &[pictures.url("/pixel")]);

@@ -492,7 +492,7 @@ async fn the_journal_keeps_markers_of_pictures() {
     .await;
     assert_eq!(rows.len(), 3);
     let mut kept = serde_json::to_vec(&rows).unwrap();
-    // The files of the embedded database might contain what the command does not show.
+    // The files of the embedded database might contain data that the command does not show.
     for entry in std::fs::read_dir(gateway.folder().join("data"))
         .into_iter()
         .flatten()

@@ -171,7 +171,7 @@ const NATIVE_PROFILE: &str = r#"{ base = "native-image", image_tokens_max = 2000
 #[tokio::test]
 async fn a_native_picture_costs_its_tokens_also_where_they_are_not_told() {
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "x" }] }] });
-    // The counted tokens of the few words of text cost less than this.
+    // An upper bound for the cost of the counted text, in micro-credits.
     let text = 60;
     let picture = 2_000 * 120;
     for (usage, micro, text) in [

@@ -66,7 +66,6 @@ async fn previews_sharpen_and_the_result_carries_usage() {
     gateway.verify().await;
 }
 
-/// The completion event carries the last picture.
 #[tokio::test]
 async fn single_results_pass_and_the_completion_carries_the_last() {
     let (gateway, key) = gateway().await;
@@ -132,7 +131,6 @@ async fn a_broken_stream_ends_with_an_error_event() {
     gateway.verify().await;
 }
 
-/// A failure before the first picture is answered as an ordinary error.
 #[tokio::test]
 async fn a_stream_that_fails_at_once_is_an_error_answer() {
     let entries = "[[model]]\nid = \"maker/a\"\nkind = \"image\"\n\

@@ -32,8 +32,7 @@ fn cases() -> Vec<Case> {
     let answer = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"done"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
     );
-    // This report is more than the model can produce, but not too expensive to book. The gateway still bills its own
-    // count.
+    // This report could be booked, but it is more than the model can produce. So the gateway bills its own count.
     let tenfold = answer.replace(&HALF.to_string(), "10000000");
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
     let usage = format!(

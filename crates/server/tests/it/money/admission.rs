@@ -129,7 +129,7 @@ async fn a_spending_limit_admits_exactly_what_it_covers() {
     for refused in answers.iter().filter(|answer| answer.status() != 200) {
         assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
     }
-    // Charges are smaller than holds, so the limit has this much left.
+    // Charges are smaller than holds, so this much of the limit is left.
     let left = 3 * hold - 3 * CHARGE;
     assert_eq!(
         micro(&gateway.balance(&key).await["key"], "limit_remaining"),
@@ -200,11 +200,11 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
     gateway.chat(&other, &ask("hello")).await.ok();
 }
 
-/// Conversion asks the upstream for one choice, however many the caller wants.
+/// A conversion asks the upstream for one choice, even if the caller asks for several.
 #[tokio::test]
 async fn a_converted_call_is_held_for_one_choice() {
     let (gateway, _) = GatewayBuilder::default().paired("sim-chat").await;
-    // Enough for a thousand tokens of output, and not for many times as much.
+    // The balance is enough for a thousand tokens of output, but not for many times as much.
     gateway.wallet("small", &["--balance", "0.02"]).await;
     let key = gateway.key("small", &[]).await;
     for (upstream, is_converted) in [(Dialect::Messages, true), (Dialect::Chat, false)] {
@@ -267,7 +267,7 @@ async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
         assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
         assert!(refused.header("retry-after").is_some());
     }
-    // Each call used twelve tokens of its thousand; the rest was returned immediately.
+    // Each call used twelve tokens of its estimated thousand. The rest was returned immediately.
     let answer = gateway.chat(&key, &call()).await.ok();
     let remaining: u64 = answer
         .header("x-ratelimit-remaining-tokens")
@@ -295,7 +295,7 @@ async fn a_call_above_the_whole_bucket_is_told_so() {
 #[tokio::test]
 async fn a_bound_above_the_models_own_is_the_models() {
     let canned = CannedUpstream::json(ANSWER).await;
-    // Without an output limit of its own, a model's output is limited by its context.
+    // Here the model has no output limit of its own, so its context limits its output.
     let entries = canned.entries().replace(", max_output_tokens = 128000", "");
     let (gateway, key) = GatewayBuilder::default()
         .setting("ledger", "output_reserve_tokens = 0")
@@ -327,7 +327,8 @@ async fn what_no_wallet_can_cover_is_refused_as_such() {
     assert!(canned.bodies().is_empty());
 }
 
-/// W4, W5: a charge takes gift credits, then the balance, then the credit line. A top-up repays the credit line first.
+/// W4, W5: a charge uses gift credits first, then the balance, then the credit line. A top-up repays the credit line
+/// first.
 #[tokio::test]
 async fn a_credit_line_is_used_last_and_repaid_first() {
     let gateway = TestGateway::start().await;

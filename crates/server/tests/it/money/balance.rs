@@ -142,7 +142,7 @@ async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     });
     let (answer, during) = tokio::join!(call, watch);
     let frozen = micro(&during["wallet"], "frozen");
-    // The caller's output limit is below the reserve, so the hold covers it completely.
+    // The caller's output limit is below the reserve, so the hold covers the whole limit.
     assert!(
         frozen > cost(0, 0, 300) && frozen < cost(100, 0, 300),
         "{frozen}"
@@ -166,7 +166,7 @@ async fn a_key_at_its_limit_may_still_look() {
     let gateway = TestGateway::start().await;
     gateway.wallet("w", &["--balance", "100"]).await;
     let key = gateway.key("w", &["--limit", "0.02"]).await;
-    // Usage above the hold is booked in full, here beyond the key's own limit (W6).
+    // Usage above the hold is booked in full. Here the charge exceeds the key's own limit (W6).
     gateway
         .sim
         .queue_faults("sim-chat", "chunks=3000", 1)

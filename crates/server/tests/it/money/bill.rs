@@ -141,7 +141,7 @@ async fn spend(gateway: &TestGateway, key: &Key, count: usize) -> u64 {
         }
         let sent = running.len();
         within("the calls", running.join_all()).await;
-        // Calls whose caller has left are still read to their end.
+        // The gateway reads calls to their end even if their caller has left.
         let calls = within(
             "the upstream's calls",
             gateway.sim.calls_until(|calls| {
@@ -275,11 +275,11 @@ async fn a_tool_without_a_price_is_refused_where_the_operator_says_so() {
             let served = dialect.call(&key.secret, "bill/priced", offer(dialect), false);
             gateway.send(&served).await.ok();
         }
-        // A request that offers no tools is served.
+        // A request without tools is served.
         let plain = dialect.call(&key.secret, "bill/unpriced", dialect.ask("hello"), false);
         gateway.send(&plain).await.ok();
     }
-    // Nobody knows what a tool costs that we do not know.
+    // The price of an unknown tool is not known, so the request is refused.
     let mut unknown = Dialect::Chat.ask("hello");
     unknown["tools"] =
         json!([{ "type": "builtin_function", "function": { "name": "$web_search" } }]);
@@ -314,7 +314,8 @@ async fn one_call_of_each_offered_tool_is_held_for() {
     let call = |body| Dialect::Responses.call(&key.secret, "bill/dear", body, false);
     let refused = gateway.send(&call(offer(Dialect::Responses))).await;
     assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
-    // The tool is not offered, so the hold does not cover it. The upstream uses it anyway, so it is charged (W6).
+    // The request does not offer the tool, so the hold does not cover it. The upstream uses the tool anyway, so it is
+    // charged (W6).
     gateway
         .send(&call(Dialect::Responses.ask("hello")))
         .await

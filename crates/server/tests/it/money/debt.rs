@@ -56,7 +56,7 @@ async fn assert_within_debt_limit(
         assert!(text.contains("could cost at most"), "{text}");
     }
     canned.wait_for_requests(8).await;
-    // The holds in a balance are durable, so commands see them too.
+    // `/v1/balance` returns durable state, so commands see the holds too.
     gateway.balance(&key).await;
     let exposed = gateway.cli_json(&["wallet", "show", "poor"]).await;
     assert!(micro(&exposed, "exposed") > 9 * 1_000_000, "{exposed}");
@@ -99,7 +99,8 @@ async fn three_nodes_stay_within_the_debt_limit() {
     assert_within_debt_limit(&gateway, &canned, &nodes).await;
 }
 
-/// Eight seconds hold 0.4 credits, and a plausible report in dollars may cost half a credit more, which is the debt limit.
+/// The hold for eight seconds is 0.4 credits. A plausible report in dollars may cost half a credit more, which is the
+/// debt limit.
 const VIDEO: &str = r#"
 [[model]]
 id = "maker/film"
@@ -116,8 +117,8 @@ async fn many_tasks_at_once_stay_within_the_debt_limit() {
         .setting("ledger", "debt_limit = \"0.5\"")
         .start()
         .await;
-    // A wallet that covers the hold of one task always gets it. Two credits cover five holds, but only two tasks that
-    // cost the most.
+    // A wallet whose credits cover the hold of one task always gets this task. Two credits cover five holds, but only
+    // two tasks that cost the most.
     for (wallet, balance, admitted) in [("poor", "0.4", 1), ("other", "2", 2)] {
         gateway.wallet(wallet, &["--balance", balance]).await;
         let key = gateway.key(wallet, &[]).await;
@@ -141,7 +142,7 @@ async fn many_tasks_at_once_stay_within_the_debt_limit() {
         }
         let created = answers.iter().filter(|answer| answer.status() == 200);
         assert_eq!(created.count(), admitted, "{wallet}");
-        // The hold of a second task is not covered in the first case.
+        // In the first case, the credits do not cover even the hold of a second task.
         assert_eq!(worst, if admitted == 1 { 0 } else { 18 }, "{wallet}");
         let shown = gateway.cli_json(&["wallet", "show", wallet]).await;
         assert_eq!(micro(&shown, "exposed"), 500_000 * admitted as u64);

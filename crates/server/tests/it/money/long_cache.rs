@@ -75,7 +75,6 @@ async fn a_card_without_their_price_refuses_them() {
     gateway.verify().await;
 }
 
-/// A price card without cache prices bills all cache writes as input.
 #[tokio::test]
 async fn a_card_without_cache_prices_takes_the_input_price() {
     let canned = CannedUpstream::json(ANSWER).await;

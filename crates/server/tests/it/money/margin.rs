@@ -42,7 +42,7 @@ profile = { base = "video-a" }
 
 /// The lines of a report by channel and model.
 async fn report(gateway: &TestGateway, key: &Key) -> Vec<Value> {
-    // The charges in a balance are durable, so commands see them too.
+    // `/v1/balance` returns durable state, so commands see the charges too.
     gateway.balance(key).await;
     let arguments = ["ledger", "report", "--by", "channel,model", "--json"];
     let output = gateway.cli(&arguments).await;

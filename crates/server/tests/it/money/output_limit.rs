@@ -33,7 +33,7 @@ fn declared(limit: u64) -> Value {
     )
 }
 
-/// The hold follows the observed output without an upper limit. When a step is refused, the stream is cut.
+/// The hold grows with the observed output, without an upper limit. If a step is refused, the stream is cut.
 #[tokio::test]
 async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     let canned = CannedUpstream::stream(&words(60_000)).await;
@@ -48,7 +48,7 @@ async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
     assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
     let wallet = settled_wallet(&gateway, &key).await;
     assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
-    // The observed output is charged up to the hold. Only the step that was refused is missing.
+    // The wallet pays for the observed output up to the hold. Only the refused step is not charged.
     assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
     gateway.verify().await;
 }
@@ -68,8 +68,8 @@ async fn what_comes_beyond_the_limit_is_paid_for() {
     gateway.verify().await;
 }
 
-/// Output beyond the limit is charged for a whole answer without usage, and for a stream that arrives completely in one
-/// read.
+/// Output beyond the limit is charged even if a whole answer has no usage report, and even if a stream arrives
+/// completely in one read.
 #[tokio::test]
 async fn short_answers_beyond_the_limit_are_paid_for_too() {
     let text = " wonderful".repeat(1_000);
@@ -131,7 +131,7 @@ fn limited(dialect: Dialect, limit: i64) -> Value {
     with(dialect.ask("go"), &extra)
 }
 
-/// A limit of zero or less does not reduce the hold. Messages refuses a negative one.
+/// A limit of zero or less does not reduce the hold. Messages refuses a negative limit.
 #[tokio::test]
 async fn a_limit_of_zero_bounds_nothing() {
     let gateway = TestGateway::start().await;
@@ -179,7 +179,7 @@ async fn every_dialect_is_cut_in_its_own_words() {
     gateway.verify().await;
 }
 
-/// Servers ignore a limit whose member name they do not know.
+/// Upstreams ignore a limit whose member name they do not know.
 #[tokio::test]
 async fn a_converted_request_has_the_limit_in_the_channels_words() {
     let answer = json!({ "choices": [{ "index": 0, "finish_reason": "stop",

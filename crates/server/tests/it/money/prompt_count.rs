@@ -14,7 +14,7 @@ fn hidden_prompt() -> String {
 #[tokio::test]
 async fn a_prompt_between_blanks_is_held_for() {
     let gateway = TestGateway::start().await;
-    // Enough for the spaces, not for the words.
+    // The balance is enough for the spaces, but not for the words.
     gateway.wallet("thin", &["--balance", "0.1"]).await;
     let key = gateway.key("thin", &[]).await;
     let refused = gateway.chat(&key, &ask(&hidden_prompt())).await;

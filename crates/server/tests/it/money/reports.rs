@@ -23,7 +23,7 @@ async fn shown(gateway: &TestGateway, request_id: &str) -> Value {
     .await
 }
 
-/// Makes calls and returns their charge, once it is durable, so that commands see it too.
+/// Makes calls and returns their charge. The charge is durable by then, so commands see it too.
 async fn spend(gateway: &TestGateway, key: &Key, prompts: &[&str]) -> u64 {
     let mut sum = 0;
     for prompt in prompts {
@@ -114,7 +114,7 @@ async fn one_call_is_explained_to_the_last_digit() {
     let answer = gateway.chat(&key, &ask("count to 7")).await.ok();
     let usage = answer.json()["usage"].clone();
     let id = answer.header("x-request-id").unwrap();
-    // The charge in a balance is durable, so commands see it too.
+    // `/v1/balance` returns durable state, so commands see the charge too.
     assert_eq!(gateway.usage(&key).await, expected_cost(&usage));
     let call = shown(&gateway, id).await;
     for timing in [
@@ -209,11 +209,11 @@ async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
             .ok();
         let row = shown(&gateway, streamed.header("x-request-id").unwrap()).await;
         let kept = row["response_body"].as_str().unwrap();
-        // Signatures in the middle are shortened, so only the beginning and the end are compared.
+        // The journal shortens signatures in the middle, so compare only the beginning and the end.
         let ends = |text: &str| (text[..40].to_owned(), text[text.len() - 20..].to_owned());
         assert_eq!(ends(kept), ends(streamed.text()), "{dialect:?}");
     }
-    // The body of a refused request is kept too, up to a fixed size.
+    // The journal keeps the body of a refused request too, up to a fixed size.
     let long = with(
         ask("x"),
         &json!({ "model": "no/model", "note": "word ".repeat(40_000) }),

@@ -1,5 +1,4 @@
-//! An upstream that delivers output but reports zero usage counts as not reporting: the charge is the same as without a
-//! report.
+//! An upstream that delivers output but reports zero usage is treated as if it sent no report: the charge is the same.
 
 use serde_json::json;
 

@@ -128,7 +128,7 @@ async fn a_secret_is_shown_once() {
     );
     assert_eq!(shown["enabled"], true);
     assert!(key.secret.starts_with(shown["prefix"].as_str().unwrap()));
-    // Nor is the secret in any file of the store.
+    // No file of the store contains the secret.
     let files = std::fs::read_dir(gateway.folder().join("data"));
     assert!(files.is_ok() || gateway.database().is_shared());
     for file in files.into_iter().flatten() {
@@ -252,7 +252,7 @@ async fn the_journal_can_be_followed() {
         .await;
     let row: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(row["outcome"], "settled");
-    // Not SIGINT: a shell ignores it in the programs that it runs in the background.
+    // Send SIGTERM, because programs that a shell runs in the background ignore SIGINT.
     signal("TERM", follower.pid());
     follower.ended().await;
 }
@@ -264,7 +264,7 @@ async fn verify_finds_what_does_not_add_up() {
     for _ in 0..3 {
         gateway.chat(&key, &ask("reply with 9 words")).await.ok();
     }
-    // A balance that was read is durable, so the kill leaves nothing open.
+    // `/v1/balance` returns durable state, so the kill leaves no hold open.
     assert_eq!(gateway.frozen(&key).await, 0);
     gateway.kill();
     let report = gateway.cli_json(&["ledger", "verify"]).await;

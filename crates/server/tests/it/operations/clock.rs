@@ -117,7 +117,7 @@ async fn a_window_of_the_api_ends_at_midnight_of_its_zone() {
     };
     let path = format!("/keys/{}", key.id);
     assert_eq!(status(&gateway, &key).await, 200);
-    // Spend the window until the next call no longer fits.
+    // Make calls until the next one no longer fits into the window.
     let mut calls = 0;
     while status(&gateway, &key).await == 200 {
         calls += 1;

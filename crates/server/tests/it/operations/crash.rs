@@ -47,7 +47,7 @@ async fn call_on(
                 whole.fetch_add(1, Ordering::Relaxed);
             }
             Some(answer) if answer.status() == 200 => return,
-            // The machine is busy, and nothing was decided.
+            // The gateway is too busy and has not decided about the call.
             Some(answer) if answer.status() == 503 => {}
             Some(answer) => panic!("{}", answer.text()),
             None => return,

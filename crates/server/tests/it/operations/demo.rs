@@ -180,7 +180,7 @@ async fn the_past_day_of_the_customers_is_in_the_ledger_and_in_the_journal() {
     assert_eq!(journaled, booked);
 }
 
-/// Somebody who tries out the demo may rename its wallets. The next start creates those that it misses.
+/// A user of the demo may rename its wallets. The next start creates the wallets that are then missing.
 #[tokio::test]
 async fn a_demo_whose_wallet_was_renamed_starts_again() {
     let folder = tempfile::tempdir().unwrap();

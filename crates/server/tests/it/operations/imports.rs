@@ -147,7 +147,7 @@ async fn an_imported_secret_is_accepted_in_both_forms_and_pays() {
         let id = String::new();
         let key = Key { id, secret };
         gateway.chat(&key, &ask("hello")).await.ok();
-        // The charge in a balance is durable, so commands see it too.
+        // `/v1/balance` returns durable state, so commands see the charge too.
         assert!(gateway.usage(&key).await > 0);
     }
     let wallet = gateway.cli_json(&["wallet", "show", "user1"]).await;

@@ -16,7 +16,7 @@ async fn a_window_limits_what_a_key_spends() {
         .key("w", &["--window", "50/month", "--time-zone", "asia/tokyo"])
         .await;
     gateway.chat(&key, &ask("hello")).await.ok();
-    // The charge in a balance is durable, so commands see it too.
+    // `/v1/balance` returns durable state, so commands see the charge too.
     let usage = gateway.usage(&key).await;
     let shown = gateway.cli_json(&["key", "show", &key.id]).await;
     let window = &shown["window"];
@@ -118,7 +118,7 @@ async fn a_rotated_secret_ends_at_its_time() {
     let shown = gateway.cli_json(&["key", "show", &old.id]).await;
     assert_eq!(shown["old_secret_until"], Value::Null);
 
-    // Without an overlap the old secret expires immediately. Caches follow within seconds.
+    // Without an overlap the old secret expires immediately, and leaves all caches within seconds.
     let (newest, made) = rotate(&[]).await;
     assert_eq!(made["old_secret_until"], Value::Null);
     gateway.chat(&newest, &ask("hello")).await.ok();

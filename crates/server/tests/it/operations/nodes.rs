@@ -176,7 +176,7 @@ async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
                 match speak(&mut connection, &key).await {
                     200 => admitted += 1,
                     402 => {}
-                    // Too many calls waited for the wallet's row, so nothing was decided.
+                    // Too many calls waited for the wallet's row, so the gateway has not decided about this call.
                     503 => continue,
                     other => panic!("{other}"),
                 }
@@ -254,7 +254,7 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
         (gateway.frozen(&key).await == 0).then_some(())
     })
     .await;
-    // The upstream's answer is waiting for the stopped node.
+    // The upstream now has an answer for the stopped node.
     eventually("the upstream's answer", async || {
         let calls = gateway.sim.calls_of("sim-chat");
         calls

@@ -131,7 +131,7 @@ async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away
     gateway.verify().await;
 }
 
-/// The gateway gets no connections to the database: a known key is not refused as invalid, and the node reports that it
+/// The gateway gets no connections to the database. It does not refuse a known key as invalid, and it reports that it
 /// is not ready.
 #[tokio::test]
 async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
@@ -170,9 +170,9 @@ fn on(cluster: &Cluster) -> GatewayBuilder {
         )
 }
 
-/// During a restart of the database every answer is 200 or 503, even for keys that have not made a call yet. A command
-/// that follows the journal misses nothing and repeats nothing, and one that follows tasks shows those that come later.
-/// The next start waits for the database.
+/// During a restart of the database, every answer is 200 or 503, even for keys that have not made a call yet. A command
+/// that follows the journal misses no row and repeats no row. A command that follows tasks shows later tasks too. The
+/// next start of the gateway waits for the database.
 #[tokio::test]
 async fn a_restart_of_the_database_is_outlived() {
     let Some(mut cluster) = Cluster::start().await else {
@@ -258,7 +258,7 @@ async fn a_restart_of_the_database_is_outlived() {
         .await;
     drop(starting);
 
-    // An error that waiting cannot fix ends the start immediately.
+    // Waiting cannot fix a wrong password, so the start fails immediately.
     std::fs::write(gateway.folder().join("db-password"), "another").unwrap();
     let refused = gateway.cli(&["serve"]).await;
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);

@@ -88,7 +88,7 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
     }
     assert_eq!(listed(&gateway, &key).await.len(), 3);
     gateway.chat(&key, &ask("hello")).await.ok();
-    // Once it is corrected, the file is loaded.
+    // The gateway loads the file once it is corrected.
     let mended = std::fs::read_to_string(gateway.config_file())
         .unwrap()
         .replace(broken, NEW);

@@ -142,7 +142,6 @@ async fn a_second_signal_ends_it_at_once() {
     gateway.verify().await;
 }
 
-/// A stopping node finishes buffered calls as well as streams.
 #[tokio::test]
 async fn open_buffered_calls_finish_before_the_end() {
     let (mut gateway, key) = TestGateway::funded().await;

@@ -135,8 +135,8 @@ async fn answered_rows(gateway: &TestGateway) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Without its standby, the primary still commits locally. Calls must not be answered on such commits, because they
-/// would be lost with the primary.
+/// Without its standby, the primary still commits locally. Calls must not be answered after a local commit, because the
+/// commit would be lost with the primary.
 #[tokio::test]
 async fn nothing_is_answered_that_the_standby_does_not_have() {
     let Some(mut primary) = Cluster::start().await else {

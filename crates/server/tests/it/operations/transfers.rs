@@ -75,7 +75,7 @@ async fn a_moved_store_serves_the_same_keys() {
     gateway.verify().await;
 }
 
-/// Waits until the journal has this many rows. It is written shortly after the answer.
+/// Waits until the journal has this many rows. The journal is written shortly after the answer.
 async fn journal_rows(gateway: &TestGateway, count: usize) {
     crate::harness::eventually("the rows of the journal", async || {
         let logs = gateway.cli(&["logs", "--json"]).await;

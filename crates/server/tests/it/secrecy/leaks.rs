@@ -273,7 +273,7 @@ async fn the_log_keeps_every_secret() {
     }
 }
 
-/// Also if the upstream repeats them in an error with status 200.
+/// K3, K4: the log does not contain secrets that an upstream repeats in an error with status 200.
 #[tokio::test]
 async fn the_log_does_not_repeat_errors_in_a_200() {
     let message = "Incorrect key vnd_4711abc; prompt 'a very private question' was blocked";

@@ -163,16 +163,15 @@ impl Seen {
     }
 }
 
-/// Whether a text contains the upstream's mark. Random letters may contain it by chance, so this ignores encrypted
-/// reasoning and our own ids, which have a part of 22 random letters.
+/// Whether a text contains the upstream's mark. Random letters may contain the mark by chance. So this ignores
+/// encrypted reasoning, and our own ids, which have a part of 22 random letters.
 fn is_signed(text: &str) -> bool {
     let is_sealed = text.len() > 100 && !text.contains(' ');
     let is_ours = text.split('_').any(|part| part.len() == 22);
     text.to_lowercase().contains("sim") && !is_sealed && !is_ours
 }
 
-/// The test above would prove nothing without the upstream's mark. Direct answers of the upstream contain it: the name
-/// of the model.
+/// Checks that direct answers of the upstream contain its mark. Otherwise the test above would prove nothing.
 #[tokio::test]
 async fn the_upstream_signs_what_it_sends() {
     let (gateway, _) = GatewayBuilder::default().paired(HIDDEN).await;

@@ -161,8 +161,8 @@ async fn only_the_id_and_the_model_of_a_frame_change() {
     assert_eq!(gateway.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
 }
 
-/// The vendor would refuse a request with `stream_options`. If the caller asks for the usage chunk and the vendor sends
-/// no usage by itself, the gateway writes the chunk from the charged usage.
+/// The vendor refuses requests with `stream_options`, so the gateway does not send this member. If the caller asks for
+/// the usage chunk and the vendor sends no usage by itself, the gateway writes the chunk from the charged usage.
 #[tokio::test]
 async fn a_vendor_that_refuses_stream_options_never_gets_the_callers() {
     let chunk = |rest: &str| {

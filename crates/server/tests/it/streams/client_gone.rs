@@ -107,7 +107,8 @@ async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
     }
 }
 
-/// B2: input as counted at admission, output as counted over all received deltas.
+/// B2: without a usage report, the charge is for the input as counted at admission, and for the output as counted over
+/// all received deltas.
 #[tokio::test]
 async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
     let (gateway, key) = GatewayBuilder::default()
@@ -157,7 +158,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     gateway.verify().await;
 }
 
-/// B2: leaving just before a buffered answer does not make it free.
+/// B2: leaving just before a buffered answer does not make the call free.
 #[tokio::test]
 async fn leaving_before_a_buffered_answer_costs_the_answer() {
     let (gateway, key) = TestGateway::funded().await;
@@ -242,7 +243,7 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
         (429, "concurrency_limit_exceeded".to_owned())
     );
     stream.leave();
-    // Within three seconds, while the drain of five seconds is still running.
+    // The call must be admitted within three seconds, while the drain of five seconds still runs.
     let admitted = eventually("the place", async || {
         let answer = gateway.chat(&key, &ask("hello")).await;
         (answer.status() == 200).then_some(())

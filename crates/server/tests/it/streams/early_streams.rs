@@ -9,7 +9,7 @@ use crate::harness::{
     with,
 };
 
-/// Two routes, the first of which is preferred.
+/// Models with two routes, of which the first is preferred.
 const ENTRIES: &str = r#"
 [[channel]]
 name = "spare"
@@ -106,14 +106,15 @@ async fn a_stream_that_began_early_ends_with_the_error_of_its_protocol() {
     gateway.verify().await;
 }
 
-/// S3: nothing was delivered yet, so another route may answer, if it drops the same members.
+/// S3: nothing was delivered yet, so another route may answer if it drops the same members as the first route.
 #[tokio::test]
 async fn another_route_answers_in_a_stream_that_began_early() {
     let (gateway, key) = gateway().await;
     for (model, more, is_answered) in [
         ("maker/two", json!({}), true),
         ("maker/mixed", json!({}), true),
-        // Chat has no such member, and the headers have been sent.
+        // A route of the chat dialect would drop `top_k`, but the header that names dropped members can no longer be
+        // sent.
         ("maker/mixed", json!({ "top_k": 5 }), false),
     ] {
         gateway

@@ -20,7 +20,7 @@ async fn no_event_waits_for_the_next() {
         let mut connection = Connection::open(gateway.address()).await;
         let request = caller.call(&key.secret, &model_via(upstream), caller.ask("go"), true);
         connection.send(&request).await;
-        // The opening events and the first word.
+        // Send the opening events and the first word.
         source.step();
         source.step();
         let head = connection.head().await.expect("an answer");
@@ -35,7 +35,7 @@ async fn no_event_waits_for_the_next() {
                     break;
                 }
             }
-            // The next word, or the closing events.
+            // Send the next word, or the closing events.
             source.step();
         }
         answer.rest().await;
@@ -69,7 +69,7 @@ fn opening(dialect: Dialect) -> String {
                 "usage": { "input_tokens": 3, "output_tokens": 1 } } }),
             json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
         ],
-        // Its first chunk already has content.
+        // The first chunk of Generate Content already has content.
         Dialect::Generate => vec![],
         Dialect::Interactions => vec![
             json!({ "event_type": "interaction.created",

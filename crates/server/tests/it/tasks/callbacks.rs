@@ -60,7 +60,7 @@ async fn assert_delivered(
     gateway.verify().await;
 }
 
-/// At most four attempts, and redirects are not followed.
+/// The gateway makes at most four attempts, and follows no redirect.
 #[tokio::test]
 async fn the_end_of_a_task_is_told_until_it_is_heard() {
     for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
@@ -133,7 +133,7 @@ async fn every_kind_of_end_is_told() {
     }
 }
 
-/// A3: no spelling of a refused address is ever connected to.
+/// A3: the gateway never connects to a refused address, however the URL spells it.
 #[tokio::test]
 async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
     let (gateway, key) = videos::builder().funded().await;

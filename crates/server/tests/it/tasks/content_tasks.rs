@@ -328,7 +328,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(gateway.frozen(&key).await, 0);
 }
 
-/// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
+/// T3: a clear refusal is reported as a refusal. Every other answer without an id is ambiguous, and the creation is not
 /// repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {

@@ -31,8 +31,8 @@ async fn kill(gateway: &mut TestGateway) {
     gateway.restart().await;
 }
 
-/// Asserts that there is one task, that its callback was delivered one to four times with the bytes of a lookup, and
-/// that it cost this much. Returns the answer to the lookup.
+/// Asserts that there is one task, that it cost this much, and that its callback was delivered one to four times with
+/// the bytes of a lookup. Returns the answer to the lookup.
 async fn assert_ended_once(
     gateway: &TestGateway,
     key: &Key,
@@ -51,7 +51,7 @@ async fn assert_ended_once(
     let shown = gateway.get(key, &format!("/v1/tasks/{id}")).await.ok();
     let deliveries = receiver.deliveries();
     assert!((1..=4).contains(&deliveries.len()), "{deliveries:?}");
-    // A crash uses up an attempt, even if nothing of it has arrived.
+    // A crash uses up an attempt, even if no byte of this attempt has reached the receiver.
     let attempts = row["callback_attempts"].as_u64().unwrap();
     assert!(
         (deliveries.len() as u64..=4).contains(&attempts),
@@ -192,14 +192,14 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
         let receiver = Receiver::start(&[200]).await;
         let body = with_callback(videos::video_body("a boat [polls=1]"), &receiver);
         videos::create(&gateway, &key, &body).await;
-        // The creation, one poll of the running task, and the final poll.
+        // Wait for the creation, one poll of the running task, and the final poll.
         within("the last poll", async {
             while gateway.sim.stats().completed < 3 {
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        // Slightly later in each round.
+        // Kill slightly later in each round.
         for _ in 0..round * 200 {
             tokio::task::yield_now().await;
         }

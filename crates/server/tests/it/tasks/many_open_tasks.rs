@@ -114,7 +114,7 @@ async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
         });
     }
     creators.join_all().await;
-    // At least three rounds of polls.
+    // This is enough time for at least three rounds of polls.
     let during = Duration::from_millis(4 * pause_ms);
     let (intervals, beside) = tokio::join!(poll_intervals(&gateway, during), calls(during));
     eprintln!(

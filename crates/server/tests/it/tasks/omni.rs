@@ -72,7 +72,7 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
     shown["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the interaction has ended, polled as the protocol's own clients do.
+/// Polls the interaction until it has ended, as the protocol's own clients do.
 pub(crate) async fn wait_for_end(gateway: &TestGateway, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");
@@ -126,7 +126,7 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     for (faults, is_code) in [
         ("status=400", 3),
         ("status=429", 8),
-        // The gateway's own credential, which the caller cannot correct.
+        // The upstream refuses the gateway's own credential, which the caller cannot correct.
         ("status=401", 13),
         ("status=500", 13),
         ("empty-object", 13),

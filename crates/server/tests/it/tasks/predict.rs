@@ -45,7 +45,7 @@ pub(crate) async fn create(gateway: &TestGateway, key: &Key, body: &Value) -> St
     name
 }
 
-/// Waits until the operation is done, polled as the protocol's own clients do.
+/// Polls the operation until it is done, as the protocol's own clients do.
 pub(crate) async fn done(gateway: &TestGateway, key: &Key, name: &str) -> Answer {
     eventually("the end of the operation", async || {
         let request = Request::get(&format!("/v1beta/{name}"));
@@ -211,7 +211,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = Dialect::Generate.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
-    // The channel supports every protocol, but the model is served by one.
+    // The channel supports every protocol, but only one of them serves the model.
     for (path, body) in [
         ("/v1/videos/generations", json!({ "prompt": "x" })),
         (
@@ -240,8 +240,8 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     );
 }
 
-/// T3: a clear refusal is reported as such. Every other answer without a name is ambiguous, and the creation is not
-/// repeated.
+/// T3: a clear refusal is reported as a refusal. Every other answer without a name is ambiguous, and the creation is
+/// not repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [

@@ -115,7 +115,7 @@ async fn each_end_costs_what_it_should() {
     for (prompt, status, charge) in [
         ("[fail]", "failed", 0),
         ("[expire]", "expired", 0),
-        // Eight seconds: 0.4 dollars at 2 credits per dollar, also if moderation refused the finished video.
+        // Eight seconds cost 0.4 dollars at 2 credits per dollar, even if moderation refuses the finished video.
         ("[refuse]", "failed", 800_000),
         ("[withhold]", "done", 800_000),
         ("[withhold] [unpriced]", "done", 0),
@@ -210,7 +210,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(gateway.frozen(&key).await, 0);
 }
 
-/// T3: a clear refusal is reported as such. Every other answer without an id is ambiguous, and the creation is not
+/// T3: a clear refusal is reported as a refusal. Every other answer without an id is ambiguous, and the creation is not
 /// repeated.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {

@@ -40,7 +40,6 @@ async fn an_answer_carries_our_id_and_the_public_model() {
     assert_ne!(again.json()["id"], answer["id"]);
 }
 
-/// Only the id and the model of an answer are changed; all other bytes are the upstream's.
 #[tokio::test]
 async fn only_the_id_and_the_model_of_an_answer_change() {
     let upstream = concat!(
@@ -71,7 +70,6 @@ async fn only_the_id_and_the_model_of_an_answer_change() {
     );
 }
 
-/// Only the model of a request is changed; all other bytes are the caller's.
 #[tokio::test]
 async fn the_upstream_gets_the_callers_bytes_but_for_the_model() {
     let (gateway, key) = TestGateway::funded().await;
@@ -145,7 +143,6 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
     }
 }
 
-/// A member that is `null` counts as absent.
 #[tokio::test]
 async fn members_that_are_null_are_absent() {
     let (gateway, key) = TestGateway::funded().await;
@@ -288,7 +285,6 @@ async fn dumped_history_is_taken_back() {
     );
 }
 
-/// A prompt of 1 MB passes unchanged.
 #[tokio::test]
 async fn a_large_body_goes_through_unchanged() {
     let gateway = TestGateway::start().await;

@@ -142,7 +142,6 @@ async fn all_four_forms_of_input_are_answered_in_order_and_billed_on_their_token
     gateway.verify().await;
 }
 
-/// Only the model of an answer is changed; all other bytes are the upstream's.
 #[tokio::test]
 async fn only_the_model_of_an_answer_changes() {
     let upstream = "{ \"object\":\"list\",\n\"data\":[{\"index\":0,\"embedding\":[1.0e-2, -0.50],\

@@ -272,7 +272,7 @@ async fn counts_go_with_the_paths_that_only_sdks_know() {
     }
 }
 
-/// What the answering endpoint refuses for lack of a price has no count either.
+/// A request that the answering endpoint refuses for lack of a price is refused by the counting endpoint too.
 #[tokio::test]
 async fn what_has_no_price_is_not_counted() {
     let entries = r#"

@@ -248,7 +248,7 @@ async fn tokens_are_renewed_under_load_without_a_lost_call() {
                 let answer = gateway.send(&call).await;
                 assert_eq!(answer.status(), 200, "{}", answer.text());
                 served += 1;
-                // The simulator's log is bounded and must still contain the first token request.
+                // Slow down, because the simulator's log is bounded and must still contain the first token request.
                 tokio::time::sleep(Duration::from_millis(60)).await;
             }
             served
@@ -513,7 +513,7 @@ price = {{ input = "1" }}
     gateway.verify().await;
 }
 
-/// Embeddings in both forms of callers, converted to the forms of the clouds.
+/// Callers use one of two forms for embeddings. The gateway converts both to the forms of the clouds.
 #[tokio::test]
 async fn clouds_make_embeddings() {
     let mut builder = GatewayBuilder::default();

@@ -83,7 +83,6 @@ async fn messages_keep_their_cache_marks_and_betas() {
     gateway.verify().await;
 }
 
-/// A stream that breaks after some words ends with an error, and the caller is charged for the counted output.
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_came() {
     let (gateway, key) = gateway("sim-chat").await;
@@ -120,7 +119,6 @@ async fn a_stream_that_breaks_in_the_middle_is_an_error_and_billed_as_far_as_it_
     gateway.verify().await;
 }
 
-/// If a stream begins with an exception, another route is tried.
 #[tokio::test]
 async fn an_exception_at_the_start_of_a_stream_is_answered_by_another_route() {
     let (id, settings) = CHANNELS[4];

@@ -321,7 +321,7 @@ async fn a_creation_that_may_have_been_done_is_not_to_be_repeated() {
             assert_eq!(given, advice, "{upstream_model} {faults}");
         }
     }
-    // No byte was sent.
+    // No byte reached the upstream, so clients may retry.
     let unsent = gateway.send(&paint("maker/unreachable")).await;
     assert_eq!(unsent.status(), 502);
     assert_eq!(unsent.header("x-should-retry"), None);

@@ -118,8 +118,8 @@ async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
     gateway.verify().await;
 }
 
-/// S2: clients of Generate Content take a clean end for success, so the connection is cut. The error event must arrive
-/// first, even if the whole stream comes at once.
+/// S2: clients of Generate Content take a clean end for success, so the gateway cuts the connection. The error event
+/// must arrive first, even if the whole stream arrives in one read.
 #[tokio::test]
 async fn a_broken_generate_stream_tells_its_error_before_it_is_cut() {
     let (gateway, key) = TestGateway::funded().await;
@@ -220,7 +220,6 @@ async fn thirty_words(gateway: &TestGateway, key: &Key) -> String {
         .to_owned()
 }
 
-/// A usage chunk that the upstream sends without being asked does not reach the caller.
 #[tokio::test]
 async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
     let (gateway, key) = TestGateway::funded().await;

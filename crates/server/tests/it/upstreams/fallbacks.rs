@@ -320,7 +320,7 @@ async fn the_hold_covers_the_dearest_and_poor_wallets_do_without() {
     let (held, answer) = frozen_by(&gateway, &key, "maker/named", "route-a").await;
     assert_eq!(held, held_for_dear);
     assert_eq!(answer.ok().json()["model"], "maker/named");
-    // Enough for the named model, but not for its fallback.
+    // The balance is enough for the named model, but not for its fallback.
     gateway.wallet("poor", &["--balance", "0.005"]).await;
     let poor = gateway.key("poor", &[]).await;
     assert!(held_for_dear > 5_000);
@@ -352,7 +352,6 @@ async fn a_key_that_may_call_the_named_model_gets_its_fallback() {
     assert_eq!(refused.status(), 404);
 }
 
-/// A fallback that does not support the request is skipped.
 #[tokio::test]
 async fn a_fallback_that_cannot_take_the_request_is_passed_over() {
     let (gateway, key) = gateway().await;

@@ -74,7 +74,7 @@ async fn the_fastest_route_is_tried_first_once_both_are_measured() {
     let (gateway, key) = gateway().await;
     for stream in [false, true] {
         gateway.sim.forget_calls();
-        // Longer than the other route takes on a busy machine.
+        // The delay is longer than an answer of the other route takes on a busy machine.
         gateway
             .sim
             .queue_faults("route-a", "delay=1500ms", 50)
@@ -143,7 +143,8 @@ async fn a_conversation_keeps_its_route_and_conversations_are_shared() {
             );
             used[usize::from(second == 3)] = true;
         }
-        // Wallets differ between runs, and so do the routes. Forty conversations do not share one by chance.
+        // Each run has another wallet, and so other routes. Forty conversations do not all get the same route by
+        // chance.
         assert_eq!(used, [true; 2], "{dialect}");
     }
 }

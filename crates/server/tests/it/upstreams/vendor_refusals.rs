@@ -59,7 +59,7 @@ async fn another_route_answers_when_the_first_does_not_have_the_model() {
     gateway.verify().await;
 }
 
-/// All routes of a model have the same context window.
+/// All routes of a model have the same context window, so no other route can take the prompt.
 #[tokio::test]
 async fn a_prompt_that_is_too_long_is_not_tried_elsewhere() {
     let (gateway, key) = two_routes().await;

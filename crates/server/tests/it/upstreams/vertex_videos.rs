@@ -111,7 +111,6 @@ async fn a_video_that_was_not_made_costs_nothing_and_says_why() {
     gateway.verify().await;
 }
 
-/// A failed poll does not affect the video, which is polled again.
 #[tokio::test]
 async fn polls_that_fail_are_repeated() {
     let (gateway, key) = gateway().await;

@@ -214,7 +214,7 @@ async fn voices_are_listed_for_free() {
 async fn lists_of_voices_are_bounded() {
     let (gateway, key) = GatewayBuilder::default()
         .entries(ENTRIES)
-        // The next one is allowed after a minute, so a slow machine does not change the result.
+        // The next request is allowed only after a minute, so a slow machine does not change the result.
         .setting("limits", "token_counts_per_minute = 1")
         .funded()
         .await;

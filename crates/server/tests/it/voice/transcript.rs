@@ -262,7 +262,7 @@ async fn the_model_is_named_in_one_way_alone() {
     assert_eq!(gateway.frozen(&key).await, 0);
 }
 
-/// Audio that is being uploaded is on the disk. What one wallet has there leaves room for the others.
+/// Audio is on the disk while it is uploaded. The uploads of one wallet must leave room for other wallets.
 #[tokio::test]
 async fn uploads_of_a_wallet_leave_room_on_the_disk() {
     let (gateway, key) = GatewayBuilder::default()
@@ -285,7 +285,7 @@ async fn uploads_of_a_wallet_leave_room_on_the_disk() {
         .header("content-type", "multipart/form-data; boundary=b0")
         .header("content-length", "3000000")
         .bearer(&key.secret);
-    // Whichever upload is read later is refused. If that is the stalled one, both are tried again.
+    // The gateway refuses the upload that it reads later. If that is the stalled upload, try both again.
     let (stalled, refused) = eventually("the wallet's limit", async || {
         let mut stalled = Connection::open(gateway.address()).await;
         stalled.write(&head.head()).await;

@@ -5,8 +5,8 @@ use super::{number, text};
 use crate::model::prompt_values::PromptValues;
 use serde_json::{Map, Value};
 
-/// Deeper than this, `Optional::All` fills only required members, and lists are as short as possible, so that
-/// filling a recursive schema ends.
+/// Below this depth, `Optional::All` fills only required members, and lists are as short as possible. Otherwise,
+/// filling a recursive schema would not end.
 const EAGER_DEPTH_MAX: usize = 6;
 const DEPTH_MAX: usize = 40;
 /// The maximum number of values in an instance.
@@ -25,7 +25,6 @@ pub(in crate::model) enum Optional {
     Named,
 }
 
-/// Creates an instance of the schema.
 pub(in crate::model) fn fill(
     schema: &Value,
     optional: Optional,

@@ -8,7 +8,7 @@ const LENGTH_MAX: u64 = 100_000;
 /// The maximum number of bytes of the question that fill one of the properties below.
 const QUOTE_BYTES_MAX: usize = 80;
 /// A property whose name ends with one of these words is filled with the beginning of the question if the question has
-/// no other value for it. Other properties get an example text then.
+/// no other value for it. Any other property then gets an example text.
 const WHOLE_QUESTION_PROPERTIES: [&str; 9] = [
     "query", "question", "prompt", "text", "message", "input", "content", "summary", "answer",
 ];

@@ -121,7 +121,6 @@ impl Session {
     }
 }
 
-/// The headers of the upgrade response.
 pub(crate) fn switching(headers: &HeaderMap) -> HeaderMap {
     let key = headers.get("sec-websocket-key");
     let proof = derive_accept_key(key.map(HeaderValue::as_bytes).unwrap_or_default());

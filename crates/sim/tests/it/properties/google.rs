@@ -89,8 +89,8 @@ impl GeneratedRequest {
     }
 }
 
-/// Joins consecutive texts of the same kind. Ids and signatures differ between calls, so only their presence is
-/// compared.
+/// Joins consecutive texts of the same kind. Ids and signatures differ between calls, so the comparison only checks
+/// that they exist.
 fn joined(parts: &[Value]) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for part in parts {
@@ -177,7 +177,7 @@ fn a_folded_generate_stream_is_the_whole_answer() {
     runner.run(&any_asked(), property).unwrap();
 }
 
-/// Hides the values of ids and signatures. They differ between calls, so only their presence is compared.
+/// Hides the values of ids and signatures. They differ between calls, so the comparison only checks that they exist.
 fn blinded(steps: &[Value]) -> Vec<Value> {
     let mut steps = steps.to_vec();
     for step in &mut steps {

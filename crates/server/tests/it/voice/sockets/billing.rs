@@ -22,7 +22,7 @@ async fn send_audio(socket: &mut Socket, seconds: usize) {
 
 #[tokio::test]
 async fn time_that_cannot_be_paid_ends_the_session_exactly_there() {
-    // Enough for seven seconds.
+    // The balance is enough for seven seconds.
     let (gateway, key) = gateway_with_balance("0.07").await;
     let began = Instant::now();
     let mut socket = connect(&gateway, &key, REALTIME).await;
@@ -57,7 +57,7 @@ async fn audio_that_cannot_be_paid_is_not_relayed() {
 async fn a_keys_own_limit_ends_the_session_too() {
     let gateway = GatewayBuilder::default().entries(ENTRIES).start().await;
     gateway.wallet("w", &["--balance", "1"]).await;
-    // Enough for a hundred characters.
+    // The limit is enough for a hundred characters.
     let key = gateway.key("w", &["--limit", "0.0015"]).await;
     let mut socket = connect(&gateway, &key, SPEECH).await;
     say(

@@ -43,7 +43,7 @@ async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
     say(&mut socket, &push_to_talk()).await;
     let updated = until(&mut socket, "session.updated").await;
     assert_eq!(updated["session"]["model"], "maker/voice");
-    // The session is billed by time until push-to-talk is active. That time is at most this long.
+    // Until push-to-talk is active, the session is billed by time. `active` is an upper bound of this time.
     let active = began.elapsed();
     // Half a second in JSON, and half a second in a binary frame.
     let audio = "AAAA".repeat(8_000);

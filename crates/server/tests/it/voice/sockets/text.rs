@@ -65,7 +65,8 @@ async fn text_costs_what_responses_report_of_it() {
         (&proof["ok"], &proof["repriced_micro"]),
         (&json!(true), &json!(cost.to_string()))
     );
-    // Each entry of the session stores its usage since the beginning. A report counts it once, and every charge.
+    // Each entry of the session stores the usage since the session's beginning. A report counts this usage once, and
+    // adds the charges of all entries.
     assert!(proof["settlements"].as_u64().unwrap() > 1, "{proof}");
     let report = gateway
         .cli_json(&["ledger", "report", "--by", "model"])

@@ -42,7 +42,7 @@ const GATEWAY_REJECTED: [&str; 24] = [
     "servicequotaexceededexception",
 ];
 
-/// The error code of a quota that is used up. Only the status shows whether it is a rate limit.
+/// The error code of a quota that is used up. Only the status shows whether the quota is a rate limit.
 const QUOTA_EXCEEDED: &str = "quota_exceeded";
 
 /// Error codes that mean that the upstream is overloaded.

@@ -126,7 +126,8 @@ fn without_version(word: &str) -> &str {
     name.strip_suffix("_preview").unwrap_or(name)
 }
 
-/// The tool with this type is a shell of the client, or one of the upstream if it has an environment there.
+/// The type of a shell tool. The upstream runs the shell if it has an environment there, otherwise the client
+/// runs it.
 pub(crate) const SHELL: &str = "shell";
 pub(crate) const ENVIRONMENT: &str = "environment";
 
@@ -267,8 +268,8 @@ impl Tools {
     }
 }
 
-/// The list of tools. Any other value is refused, because some upstreams take one object for a list of one tool, which
-/// would then be neither priced nor refused.
+/// The list of tools. Any other value is refused. Some upstreams accept a single object as a list of one
+/// tool, which would then be neither priced nor refused.
 fn list<'a>(members: &Members<'a>) -> Result<Option<Raw<'a>>, Failure> {
     members.array(LIST)
 }
@@ -538,7 +539,7 @@ mod tests {
                 );
             }
         }
-        // The text of a field has no `null`, and is a list from its first character to its last.
+        // A field allows no `null`, and its whole text must be a list.
         for text in ["", "null", "[", "[]x", "[{}] {}"] {
             assert!(Tools::in_field(text).is_err(), "{text}");
         }

@@ -34,8 +34,8 @@ pub struct Usage {
     pub audio_output: u64,
     /// Calls of built-in tools, if the report counts them.
     pub tools: ToolCalls,
-    /// What it took to shorten the conversation before the answer. It is billed with the other counts, which do not
-    /// include it, and is not shown on converted routes, which cannot ask for it.
+    /// The tokens that shortening the conversation before the answer took. They are billed in addition to the
+    /// other counts. Converted routes cannot ask for compaction, so they do not show it.
     pub compaction: Compaction,
 }
 

@@ -1,7 +1,6 @@
 //! The members of an event that clients need, and that some upstreams leave out.
 
-/// A set of these members. A required member that an event lacks is added before the event is
-/// relayed.
+/// A set of these members. The native path adds a required member that an event lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemberSet(u8);
 

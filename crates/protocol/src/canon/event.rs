@@ -62,14 +62,12 @@ pub enum Delta {
     Text(String),
     /// A piece of a tool call's JSON arguments.
     Arguments(String),
-    /// The signature or encrypted form of a thought, or the signature of a tool call or text. It
-    /// comes at most once per block, complete, and before the other deltas of a tool call if
-    /// possible.
+    /// The signature or encrypted form of a thought, or the signature of a tool call or text. A block has at
+    /// most one, which is complete. In a tool call it precedes the other deltas if possible.
     Opaque(Opaque),
-    /// Log probabilities of a text block, each sent once, in order, and before the text that they
-    /// belong to if possible.
+    /// Log probabilities of a text block, sent once and in order. They precede their text if possible.
     Logprobs(Vec<Token>),
-    /// A source of the text so far. Offsets count characters of the block's text.
+    /// A citation of a source for the text so far. Offsets count characters of the block's text.
     Citation {
         url: String,
         title: String,

@@ -1,5 +1,4 @@
-//! Wraps data that only the model that made it can read, to pass it through dialects that have no
-//! member for it.
+//! Wraps data that only the model that made it can read, for dialects that have no member for this data.
 //!
 //! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
 //! made them, unchanged, and must never reach another model. The gateway keeps no state, so it
@@ -9,7 +8,7 @@
 use super::base64;
 use crate::dialect::Dialect;
 
-/// How every wrapped value starts.
+/// The start of every wrapped value.
 const MARK: &str = "gw1|";
 
 /// An opaque value and its origin.
@@ -24,8 +23,8 @@ pub struct Opaque {
 }
 
 impl Opaque {
-    /// The value for an opaque member of another dialect: base64url without padding, because
-    /// clients decode such members and encode them again in that alphabet.
+    /// Encodes the value for an opaque member of another dialect. The alphabet is base64url without padding,
+    /// because clients decode these members and encode them again in that alphabet.
     pub fn wrap(&self) -> String {
         let plain = format!("{MARK}{}|{}|{}", self.origin, self.model, self.text);
         base64::url_safe(plain.as_bytes())

@@ -65,7 +65,7 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     System,
-    /// A system prompt, by the newer name in chat and Responses.
+    /// A system prompt, under its newer name in chat and Responses.
     Developer,
     /// The user, and tools with their results.
     User,
@@ -156,17 +156,17 @@ pub struct Document {
 }
 
 impl Document {
-    /// The name of the file. Vendors of Chat and Responses refuse the data of a file without one.
+    /// The name of the file. Vendors of Chat and Responses refuse a file without a name.
     pub(crate) fn file_name(&self) -> &str {
         self.name.as_deref().unwrap_or("document.pdf")
     }
 }
 
-/// Reasoning, with the opaque value that its model needs to accept it.
+/// Reasoning, and the opaque value without which its model does not accept the reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought {
     pub text: String,
-    /// Its signature or encrypted form, if there was one.
+    /// The signature or encrypted form, if there was one.
     pub opaque: Option<Opaque>,
     /// Whether the thought consists only of the opaque value (`redacted_thinking`).
     pub redacted: bool,
@@ -358,8 +358,8 @@ impl Request {
         })
     }
 
-    /// A copy of the request that keeps only its leading system prompts as turns. An answer repeats
-    /// no other turns, and a stream keeps the copy for its whole life.
+    /// A copy that keeps only the leading system prompts of the conversation, because answers repeat no other
+    /// turns. A stream keeps the copy until it ends.
     #[must_use]
     pub fn without_conversation(&self) -> Self {
         let (system, _) = self.leading_system();

@@ -114,9 +114,8 @@ impl Reader {
         }
     }
 
-    /// Whether the usage reports so far are interim. Messages reports usage at the start of an answer,
-    /// and Interactions after each step; in the other dialects the last report of a complete answer
-    /// is final.
+    /// Whether the usage reports so far are interim. Messages reports usage at the start of an answer, and
+    /// Interactions after each step. In the other dialects the last report of a complete answer is final.
     pub(super) fn has_only_interim_usage(&self) -> bool {
         match self {
             Self::Messages(reader) => reader.has_only_interim_usage(),

@@ -114,14 +114,14 @@ pub(super) struct ClientImage<'a> {
     text: Text<'a>,
     /// The number of bytes to remove from the start of `text`.
     cut: usize,
-    /// The text to insert in their place.
+    /// The text to insert instead of those bytes.
     put: String,
     /// The names of `b64_json` and `url`, if they are swapped.
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,
 }
 
 impl ClientImage<'_> {
-    /// The edits, in a text in which the object starts at `offset`.
+    /// The edits in a text whose object starts at `offset`.
     pub(super) fn edits(&self, offset: usize) -> Vec<Edit> {
         let mut edits = Vec::new();
         let (base64, url) = self.swapped.unwrap_or_default();

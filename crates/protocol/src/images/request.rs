@@ -40,8 +40,7 @@ pub struct Options {
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size. Only its notation is checked. Whether the model has this size is left to the
-    /// upstream.
+    /// The size. Only its notation is checked. The upstream checks whether the model has this size.
     pub size: Option<String>,
     /// The aspect ratio, such as `16:9`.
     pub aspect_ratio: Option<String>,

@@ -86,8 +86,8 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     (reported.tokens.is_some() || reported.usd_ticks.is_some()).then_some(reported)
 }
 
-/// Makes a usage object one for clients: without what the call cost the operator, without the upstream's identity, and
-/// with the totals that the upstreams of two families leave out.
+/// The edits that prepare a usage object for clients. They remove the operator's costs and the upstream's
+/// identity, and add the totals that the upstreams of two families leave out.
 pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<Edit> {
     let totals = |usage: Raw<'_>| match family {
         Family::VideoA | Family::Content if usage.shape() == Shape::Object => complete(usage),
@@ -110,7 +110,7 @@ pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<E
     vec![Edit::replace(usage.span(), left.to_vec())]
 }
 
-/// Applies the edits of a value that has been read before, so there are no errors.
+/// Applies the edits of a value. Reading the value cannot fail, because it has been read before.
 fn edited(value: &Bytes, edits_of: impl FnOnce(Raw<'_>) -> Vec<Edit>) -> Bytes {
     let read = utf8(value).and_then(|text| Cursor::new(text).value());
     patch::apply(value, read.map(edits_of).unwrap_or_default())

@@ -19,9 +19,9 @@ use crate::json::{Members, Shape, Spelling, write_string};
 pub struct EncodedRequest {
     /// The endpoint to call.
     pub operation: Operation,
-    /// The content type of its body, if it is not JSON.
+    /// The content type of the body, if it is not JSON.
     pub content_type: Option<String>,
-    /// Its bytes.
+    /// The body.
     pub pieces: Vec<Bytes>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,

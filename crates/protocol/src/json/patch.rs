@@ -38,7 +38,7 @@ impl Edit {
     }
 }
 
-/// Drops edits of spans that another edit replaces or removes as a whole. Edits must not overlap.
+/// Drops edits inside a span that another edit replaces or removes. Edits must not overlap in any other way.
 pub(crate) fn drop_inner_edits(edits: &mut Vec<Edit>) {
     edits.sort_by_key(|edit| (edit.span.start, Reverse(edit.span.end)));
     let mut end = 0;

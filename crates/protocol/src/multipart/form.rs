@@ -185,9 +185,9 @@ impl Form {
     }
 }
 
-/// Writes a name as browsers do: characters that would end the string or the line are
-/// percent-encoded. So is a backslash, because some readers take it for an escape and would read
-/// past a quote after it.
+/// Writes a name as browsers do: characters that would end the string or the line are percent-encoded. A
+/// backslash is percent-encoded too, because some readers take it for an escape and would read past a quote
+/// after it.
 fn escape(name: &str, out: &mut Vec<u8>) {
     for byte in name.bytes() {
         match byte {

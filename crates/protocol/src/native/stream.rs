@@ -78,8 +78,9 @@ impl Rewriter {
         }
     }
 
-    /// Prepares for an upstream that reports no usage, because it cannot be asked for it or ignores the request. A chat
-    /// client that asked for the usage chunk then gets one with our own count, and is charged for that count.
+    /// Prepares for an upstream that reports no usage, because it refuses or ignores our request for usage. A
+    /// chat client that asked for the usage chunk then gets a chunk with our own count, and is charged for
+    /// that count.
     #[must_use]
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
         let is_promised = self.layout.usage_event && !self.output.hides_usage;
@@ -104,8 +105,7 @@ impl Rewriter {
         result
     }
 
-    /// Ends the stream when the upstream has closed it. Returns an error unless the end mark was
-    /// received.
+    /// Handles the end of the upstream's stream. Returns an error unless the stream is complete.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());

@@ -28,8 +28,8 @@ pub struct Head {
     /// Whether the request writes input to a cache that is kept for an hour. Only Messages has
     /// this.
     pub long_cache: bool,
-    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only
-    /// Messages reports and bills that apart from the answer.
+    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only Messages
+    /// reports and bills the first reading apart from the answer.
     pub compacts: bool,
     /// The built-in tools that the request offers.
     pub tools: Tools,

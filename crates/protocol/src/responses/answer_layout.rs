@@ -46,8 +46,8 @@ const WRITTEN: [&str; 8] = [
     "transcript",
 ];
 
-/// Reads a member that carries output, or the type or the position of an event. Returns whether the
-/// member is one of these.
+/// Reads a member that carries output, or the type or the position of an event. Returns `false` for every
+/// other member.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

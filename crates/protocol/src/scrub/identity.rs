@@ -9,8 +9,8 @@ const ACCOUNT_DIGITS_MIN: usize = 8;
 /// A word of letters and digits of at least this length counts as an id.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// Masks known kinds of identity and keeps everything else. It is for content.
-/// [`explain`](super::explain()) is for error messages.
+/// Masks known kinds of identity in content and keeps everything else. Error messages go through
+/// [`explain`](super::explain()).
 pub fn mask(text: &str, names: Names<'_>) -> String {
     let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
     let mut rest = without_request_id(text).trim();

@@ -1,8 +1,7 @@
 //! Removes members that identify the upstream from an answer: request ids, names of models and servers.
 //!
-//! For answers that pass unchanged and have no identity of ours to insert: images, vectors,
-//! transcripts, voices. A model's name becomes the public id. Other members of this kind are
-//! removed.
+//! Used for answers that pass unchanged and into which the gateway inserts no identity of its own: images,
+//! vectors, transcripts, voices. A model's name becomes the public id. Other identifying members are removed.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};

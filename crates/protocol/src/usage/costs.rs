@@ -38,7 +38,7 @@ pub(crate) fn has_costs_besides(report: &str, shown: Option<&str>) -> bool {
     found
 }
 
-/// Whether a report can have such members. Nearly all reports have none, and searching for a part of their names is
+/// Whether a report can have costs. Nearly all reports have none, and searching for a part of the names is
 /// much faster than reading the report.
 fn may_have_costs(report: &[u8]) -> bool {
     let has_escapes = memchr::memchr(b'\\', report).is_some();

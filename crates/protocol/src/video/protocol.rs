@@ -1,5 +1,4 @@
-//! The traits that each protocol implements, so that the engine does not depend on a particular
-//! one.
+//! The traits that each protocol implements, so that the engine does not depend on a particular protocol.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -111,8 +110,8 @@ pub trait Protocol: Debug + Sync {
     /// Reads the answer to a poll.
     fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult;
 
-    /// The end of a task whose media have been copied. `facts` is that of its delivery. `hosted`
-    /// has its media in order, with `None` for an optional medium that could not be copied.
+    /// The end of a task whose media have been copied. `facts` come from its delivery. `hosted` has the media
+    /// of the delivery in order, with `None` for an optional medium that could not be copied.
     fn write_delivered(
         &self,
         task: &Task<'_>,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
-/// A number that is appended may replace the letters after these. Names that begin with the same letters get their numbers
-/// from one count, so that no number is tried twice.
+/// The bytes of a name that stay when a number is appended. Names with the same kept bytes share one counter,
+/// so that no number is tried twice.
 const NAME_BYTES_KEPT: usize = 56;
 
 /// The client's tool names, and the names that replace them.
@@ -16,7 +16,7 @@ const NAME_BYTES_KEPT: usize = 56;
 pub(in crate::generate) struct ToolNames {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    /// The last number that was appended to make a name unique, by the letters of the name that are kept.
+    /// The last number that was appended, by the kept bytes of the name.
     numbers: BTreeMap<String, u32>,
 }
 
@@ -91,7 +91,8 @@ mod tests {
         assert_eq!(original(&renamed, &long[..64]), long);
     }
 
-    /// Many long names that differ only at their ends, each twice: every one needs another number.
+    /// Many long names that differ only at their ends, each in two variants. Every variant needs its own
+    /// number.
     #[test]
     fn names_that_a_number_makes_alike_share_one_count() {
         let mut names = ToolNames::default();

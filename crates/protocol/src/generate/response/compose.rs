@@ -127,9 +127,8 @@ impl Composer {
         }
     }
 
-    /// Ends a thought. A client that did not ask for thoughts receives it only if the model needs
-    /// it back. A signature without a text is sent with the next part, as upstreams of this dialect
-    /// do.
+    /// Ends a thought. A client that did not ask for thoughts receives the thought only if the model needs it
+    /// back. A signature without a text is sent with the next part, as upstreams of this dialect do.
     fn close_thought(
         &mut self,
         hidden: &str,

@@ -111,8 +111,8 @@ pub(in crate::interactions) fn read_step(
     Ok((step, pieces))
 }
 
-/// Reads the pieces of a delta in their order. There are none if it is empty, or of a kind that only
-/// this dialect has.
+/// Reads the pieces of a delta in their order. An empty delta has no pieces, nor has a kind that only this
+/// dialect has.
 pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Vec<StepContent>, ValueError> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);

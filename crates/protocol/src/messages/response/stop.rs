@@ -55,7 +55,7 @@ impl Ending {
                 let explanation = explanation.and_then(|text| explain(text, Names::default()));
                 return (Stop::Refusal { category }, explanation);
             }
-            // Some servers do not report calls here.
+            // Some servers do not report calls in the stop reason.
             _ if has_calls => Stop::ToolCalls,
             _ => Stop::End,
         };

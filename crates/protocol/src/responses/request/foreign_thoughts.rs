@@ -2,8 +2,8 @@
 //!
 //! Signatures and reasoning of other dialects are sent to clients as reasoning items that the
 //! gateway wrapped. If the conversation continues with a Responses model, its upstream could not
-//! decrypt these items and would refuse the request. It would also refuse a reasoning item of its
-//! own without the encrypted content: with `store: false` it has kept nothing to look up.
+//! decrypt these items and would refuse the request. It would also refuse its own reasoning items without
+//! encrypted content, because with `store: false` it has kept nothing to look up.
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
 /// What becomes of an item.
 enum Treatment {
     Kept,
-    /// The value at this place is replaced by the one that the model made.
+    /// The value at this place is replaced by the model's own value.
     Unwrapped(Range<usize>, Opaque),
     /// Removed, because another model made it.
     Foreign,
@@ -132,12 +132,12 @@ impl<'a> Item<'a> {
         Some((value.span(), Opaque::unwrap(&text)?))
     }
 
-    /// Whether the item may be sent without its id. The vendor refuses the id of an item whose
-    /// reasoning is missing, because it knows which items belong together. A message or a call
-    /// needs no id. Other items are nothing without theirs.
+    /// Whether the item may be sent without its id. The vendor refuses the id of an item whose reasoning is
+    /// missing, because it knows which items belong together. A message or a call needs no id. Other items
+    /// need theirs.
     fn can_lose_id(&self) -> bool {
         let text = self.id.and_then(|id| id.string());
-        // The payload of such an id is removed elsewhere, and the vendor did not make the id.
+        // The vendor did not make an id with a payload. The payload is removed elsewhere.
         let is_ours = text.is_some_and(|id| carrier::may_carry("id", id.raw()));
         let kinds = ["message", "function_call", "custom_tool_call"];
         let is_known = self.kind.is_none() || kinds.iter().any(|kind| self.is(kind));
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The input that is sent for this one.
+    /// The input that is sent for this input.
     fn sent_input(input: &str) -> String {
         let body = format!("{{\"input\":{input}}}");
         let members = crate::json::Members::read(body.as_bytes(), crate::json::Spelling::One);

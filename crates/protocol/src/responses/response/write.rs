@@ -68,7 +68,7 @@ impl Items {
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
             }
-            // `convert/answer.rs` or `transcoder.rs` has replaced it with a text.
+            // `convert/answer.rs` or `transcoder.rs` has replaced the image with a text.
             Block::Image { .. } => return,
         }
         if let (Block::Text, Some(opaque)) = (&block.kind, &block.opaque) {

@@ -1,7 +1,7 @@
 //! Orders the items of a stream: one block at a time, each complete.
 //!
-//! Upstreams may work on several items at once. One item is live, and its events are passed on at
-//! once. Events of the others wait until it is complete. Text that came without deltas is taken
+//! Upstreams may work on several items at once. One item is live, and its events are passed on at once.
+//! Events of the other items wait until the live item is complete. Text that came without deltas is taken
 //! from the event that repeats the whole text.
 //!
 //! An event names its item by id, by index, by both or by neither. The id decides. The index is

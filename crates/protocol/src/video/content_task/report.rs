@@ -134,8 +134,8 @@ pub(super) fn write_delivered(
     }
 }
 
-/// The code, in the notation of this family, for a failure for which the upstream gave no code that
-/// clients may see.
+/// The code of a failure for which the upstream gave no code that clients may see, in the notation of this
+/// family.
 pub(super) const INTERNAL: &str = "InternalServiceError";
 
 pub(super) fn memo_contains(memo: Option<&str>, word: &str) -> bool {

@@ -190,7 +190,7 @@ fn frames(text: &str, code: &str) -> Vec<String> {
         json!({ "type": "warning", "message": text }).to_string(),
         json!({ "detail": text, "code": code }).to_string(),
         json!({ "details": [{ "reason": code, "message": text }] }).to_string(),
-        // Two readers could see different errors in it.
+        // Two readers could see different errors in this frame.
         format!("{{\"type\":\"error\",\"error\":{{}},\"error\":{}}}", json!(text)),
     ]
 }

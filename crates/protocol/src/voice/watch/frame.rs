@@ -51,10 +51,11 @@ pub struct MeterReading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
-    /// Text tokens of the responses of a realtime session that have ended: as they reported them,
-    /// otherwise by our count.
+    /// Text tokens of the ended responses of a realtime session, as they reported them, otherwise by our
+    /// count.
     pub text: TextTokens,
-    /// Text tokens of the current response by our count. They are held until it reports its usage.
+    /// Text tokens of the current response by our count. The hold covers them until the response reports its
+    /// usage.
     pub open_text: TextTokens,
     /// Characters of streaming speech.
     pub characters: u64,

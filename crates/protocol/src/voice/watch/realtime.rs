@@ -58,7 +58,7 @@ impl RealtimeMeter {
                 Ok(()) => Verdict::Relay,
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
-            // A frame that cannot be read counts by its bytes (S7).
+            // A frame that cannot be read counts by its bytes (S7 in `docs/invariants.md`).
             Err(EventError::NotAnEvent) => {
                 self.meter_audio(self.input.ticks_of_base64(text));
                 Verdict::Relay
@@ -67,8 +67,8 @@ impl RealtimeMeter {
         }
     }
 
-    /// An upstream may take a binary frame for audio or for an event. So it is checked as an event if it can be one, and
-    /// costs at least as much as audio.
+    /// An upstream may take a binary frame for audio or for an event. So a frame that can be an event is
+    /// checked as an event, and costs at least as much as audio.
     fn on_client_bytes(&mut self, bytes: &[u8]) -> Verdict {
         let before = self.ticks;
         if let Some(text) = object_text(bytes) {
@@ -82,7 +82,7 @@ impl RealtimeMeter {
         Verdict::Relay
     }
 
-    /// Takes an event of the client. If it fails, the event is refused and not metered.
+    /// Takes an event of the client. On an error, the event is refused and not metered.
     fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event.kind() {
             "input_audio_buffer.append" => {
@@ -266,7 +266,7 @@ impl Item {
         Ok(read)
     }
 
-    /// Whether it counts as text: all items except results of functions and those with audio
+    /// Whether the item counts as text: all items except results of functions and items with audio
     /// (`docs/api/sessions.md`).
     fn is_text(&self) -> bool {
         !self.has_audio && !self.is_result

@@ -259,8 +259,8 @@ fn conversions() -> impl Iterator<Item = (Dialect, To)> {
     dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
 }
 
-/// Whether this feature is ever sent to this upstream. Images for Converse are fetched before they
-/// are sent, so it gets no image URLs.
+/// Whether this feature is ever sent to this upstream. The gateway fetches images for Converse, so Converse
+/// gets no image URLs.
 fn is_sendable(to: To, wish: &str) -> bool {
     to != To::Converse || !["image_url", "image_detail"].contains(&wish)
 }

@@ -105,7 +105,7 @@ pub(super) fn common_content(heard: &ClientAnswer) -> CommonContent {
             ..call.clone()
         }
     });
-    // Our own text, for an upstream that sends none.
+    // The gateway's own text, for an upstream that sends none.
     let refusal = heard.refusal.strip_suffix(REFUSED);
     CommonContent {
         text: format!("{}{}", heard.text, refusal.unwrap_or(&heard.refusal)),

@@ -268,7 +268,7 @@ fn missing_deltas_are_taken_from_complete_items() {
                 + &completed(json!([])),
             "a({}) ToolCalls",
         ),
-        // Another item with the same index is another item.
+        // A different item with the same index.
         (
             item(0, "done", message("Hello"))
                 + &item(0, "added", call("a", ""))

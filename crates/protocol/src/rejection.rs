@@ -112,7 +112,6 @@ const ERROR_NAME: &str = "__type";
 /// Longer messages are truncated in the log.
 const LOG_CHARS_MAX: usize = 2_000;
 
-/// Reads the error response of an upstream.
 pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {

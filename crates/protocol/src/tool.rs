@@ -249,7 +249,6 @@ impl Tools {
         Ok(())
     }
 
-    /// Adds all tools of another set.
     pub(crate) fn extend(&mut self, other: Self) {
         self.0 |= other.0;
     }

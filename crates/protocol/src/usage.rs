@@ -50,7 +50,6 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// All tokens.
     fn total(&self) -> u64 {
         [
             self.input,

@@ -15,17 +15,14 @@ pub(crate) struct AnswerLayout {
     /// Members whose content may also identify the upstream: the envelope, or the lists and objects
     /// of the output.
     pub(crate) nested: &'static [&'static str],
-    /// The member with the response id.
     pub(crate) id: &'static str,
     /// Another member that repeats the response id, if there is one.
     pub(crate) id_again: Option<&'static str>,
-    /// The member that names the model.
     pub(crate) model: &'static str,
     /// The member with the creation time in Unix seconds, if the dialect has one.
     pub(crate) created: Option<&'static str>,
     /// A member that is set to the same value in every answer.
     pub(crate) fixed: Option<FixedMember>,
-    /// The member with the usage report.
     pub(crate) usage: &'static str,
     /// Reads the usage report at the cursor. Values that the report omits are taken from the second argument,
     /// the previous report. Returns `None` if billing cannot use the report.

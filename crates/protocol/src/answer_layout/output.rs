@@ -30,9 +30,8 @@ pub(crate) const ITEMS_MAX: usize = 1024;
     reason = "things that are seen or not, each by itself"
 )]
 pub(crate) struct Output {
-    /// Counts the tokens of all output.
     pub(crate) counter: Counter,
-    /// Whether there was any output.
+    /// Whether there was any output so far.
     pub(crate) content: bool,
     /// The number of items in the current event or answer.
     pub(crate) items: usize,

@@ -14,9 +14,9 @@ const MARK: &str = "gw1|";
 /// An opaque value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {
-    /// The dialect of the upstream that made it.
+    /// The dialect of the upstream that made the value.
     pub origin: Dialect,
-    /// The public id of the model that made it. The value is never sent to another model.
+    /// The public id of the model that made the value. No other model receives the value.
     pub model: Box<str>,
     /// The value as the upstream sent it.
     pub text: Box<str>,

@@ -211,7 +211,7 @@ pub struct ToolResult {
 /// A function the model may call.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Where it is declared.
+    /// Where the tool is declared.
     pub path: Path,
     pub name: String,
     pub description: Option<String>,

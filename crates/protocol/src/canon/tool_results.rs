@@ -56,7 +56,6 @@ struct Calls {
     answered: bool,
 }
 
-/// A call, and its result once it is found.
 struct Call {
     id: String,
     name: String,

@@ -17,7 +17,6 @@ pub(super) const END_MARK: EndMark = EndMark {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"annotations\"")];
 
-/// The members of a chat completion and of its chunks.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: None,
     nested: &["choices", "message", "delta"],

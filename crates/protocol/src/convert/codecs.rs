@@ -69,7 +69,6 @@ pub(super) fn write_response(
     }
 }
 
-/// Reads a stream of any dialect.
 #[derive(Debug)]
 pub(super) enum Reader {
     Chat(chat::Reader),
@@ -125,7 +124,6 @@ impl Reader {
     }
 }
 
-/// Writes a stream of any dialect.
 #[derive(Debug)]
 pub(super) enum Writer {
     Chat(chat::Writer),

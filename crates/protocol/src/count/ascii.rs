@@ -219,7 +219,6 @@ fn sum<S: Simd>(counters: i8x64<S>) -> u64 {
         .sum()
 }
 
-/// The letters that start a word.
 #[inline(always)]
 fn word_starts(letters: u64, letters_before: u64) -> u64 {
     letters & !(letters << 1 | letters_before >> (BLOCK_BYTES - 1))

@@ -13,7 +13,6 @@ static TOOL_NEEDLES: [Needle; 3] = [
     Needle::new("executableCode"),
 ];
 
-/// The members of a response and of its chunks.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: None,
     nested: &[],

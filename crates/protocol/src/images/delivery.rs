@@ -26,7 +26,7 @@ pub(super) enum DeliveryForm {
 impl DeliveryForm {
     pub(super) fn of(options: &Options, family: Family) -> Self {
         match (family, options.response_format.as_deref()) {
-            // This family always answers with base64 (`docs/api/images.md`).
+            // GPT models always answer with base64 (`docs/api/images.md`).
             (Family::Gpt, _) | (_, Some(BASE64)) => Self::Base64,
             (_, Some(URL)) => Self::Url,
             _ => Self::Either,
@@ -44,7 +44,7 @@ pub(super) struct SentImage<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Member<'a> {
     name: Text<'a>,
-    /// Its value, if it is a string that is not empty.
+    /// The value, if it is a string that is not empty.
     text: Option<Text<'a>>,
 }
 

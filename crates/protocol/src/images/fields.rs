@@ -64,7 +64,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether a member has a value.
     pub(super) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),

@@ -111,7 +111,7 @@ pub(super) fn to_json(
         }
         let value = part.text();
         let (name, value) = match (family, name) {
-            // This family uses tiers as sizes.
+            // The content family uses tiers as sizes.
             (Family::Content, "resolution") if !has_size => {
                 ("size", value.to_ascii_uppercase().into())
             }

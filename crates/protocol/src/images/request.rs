@@ -261,7 +261,7 @@ impl Request {
         let sequence = self.options.layers.then_some(SEQUENCE_MAX);
         let sequence = sequence.or(self.options.sequence);
         match family {
-            // This family has no other way to request several images.
+            // The content family has no other way to request several images.
             Family::Content => sequence.unwrap_or(1),
             _ => self.options.n.unwrap_or(1).max(sequence.unwrap_or(1)),
         }

@@ -12,11 +12,9 @@ use crate::usage::{InclusiveCounts, Usage, count};
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UsageReport {
-    /// Tokens, if they are reported.
     pub(super) tokens: Option<Usage>,
     /// The cost that the upstream reports, in ticks of 1e-10 US dollar.
     pub(super) usd_ticks: Option<u64>,
-    /// Calls of built-in tools.
     pub(super) tools: ToolCalls,
 }
 

@@ -42,7 +42,7 @@ impl Request {
             (Body::Form(form), Family::VideoA | Family::Content) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
-            // The forms of this family can contain only files.
+            // The forms of GPT models can contain only files.
             (Body::Form(form), Family::Gpt) if form::has_source_urls(form) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }

@@ -15,7 +15,6 @@ pub(super) const END_MARK: EndMark = EndMark {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("_call\"")];
 
-/// The members of an interaction and of its events.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("interaction"),
     nested: &["interaction"],
@@ -55,7 +54,7 @@ fn read_output(
         }
         let is = |name| value.string().is_some_and(|text| text.is(name));
         output.failed |= is("error");
-        // The usage of a step may not include the steps after it.
+        // Usage that is reported before the end lacks the later steps.
         output.usage_is_interim = !is("interaction.completed");
         if is("interaction.completed") {
             output.end = output.end.max(StreamEnd::Closable);

@@ -11,12 +11,10 @@ use super::syntax::SyntaxError;
 use super::text::Text;
 use crate::byte_queue::{ByteQueue, COPY_BYTES_MAX};
 
-/// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
+/// One change: `text` replaces the bytes in `span`. An empty span inserts, and an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The bytes to remove.
     pub(crate) span: Range<usize>,
-    /// The bytes to insert.
     pub(crate) text: Cow<'static, [u8]>,
 }
 

@@ -29,8 +29,8 @@ enum MaxTokensRule {
     Optional,
 }
 
-/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
-/// left to the upstream.
+/// Reads the head of a request. Members that the gateway reads must have the right type. The upstream checks
+/// their ranges.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, MaxTokensRule::Required)
 }

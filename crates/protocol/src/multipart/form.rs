@@ -17,7 +17,7 @@ pub struct Part {
     pub file_name: Option<String>,
     /// The media type that the part declares.
     pub content_type: Option<String>,
-    /// Its bytes, in the pieces in which they arrived.
+    /// The bytes, in the pieces in which they arrived.
     pub data: Vec<Bytes>,
     /// The number of bytes that were moved elsewhere ([`super::Reader::drain`]).
     pub drained_bytes: usize,

@@ -169,7 +169,7 @@ fn gpt_image(qualities: &[&str]) -> Profile {
         qualities: Some(words(qualities)),
         output_formats: Some(words(&["png", "jpeg", "webp"])),
         backgrounds: Some(words(&["transparent", "opaque", "auto"])),
-        // This family uses sizes instead.
+        // GPT models use sizes instead.
         resolutions: Some(words(&[])),
         ratios: Some(words(&[])),
         image_stream: Some(true),

@@ -47,7 +47,6 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head without our request for usage.
     #[must_use]
     pub(crate) fn without_usage_request(&self) -> Self {
         let mut head = self.clone();

@@ -100,7 +100,6 @@ impl RequestStrings<'_> {
         self.has_long_cache
     }
 
-    /// Refuses a request that names an object that the upstream stores.
     pub(crate) fn refuse_stored(
         &self,
         dialect: Dialect,

@@ -73,8 +73,8 @@ pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
     }
     let mut found = Vec::new();
     let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut found);
-    // A lenient server may still read invalid JSON. The whole text is no URL that is accepted, so it is
-    // refused.
+    // A lenient server may still read invalid JSON. The whole text counts as a URL, and is refused because it
+    // is not valid.
     if read.is_err() && text.contains("://") {
         found.push(text.to_owned());
     }
@@ -97,8 +97,8 @@ impl Places {
         }
     }
 
-    /// Whether a string in a member may be fetched. Servers accept more URLs than the standard allows, so a
-    /// member for URLs counts with any value.
+    /// Whether a string in a member may be fetched. Servers accept more URLs than the standard allows. So in
+    /// a member for URLs every value counts, except data URIs.
     fn is_fetched(self, member: &str, text: &str) -> bool {
         match self {
             Self::OfText(_) => {

@@ -11,7 +11,6 @@ use crate::usage::count;
 
 static TOOL_NEEDLES: [Needle; 2] = [Needle::new("_call\""), Needle::new("\"tool_usage\"")];
 
-/// The members of a response and of the events that contain it.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("response"),
     nested: &["response"],

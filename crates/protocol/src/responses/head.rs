@@ -16,8 +16,8 @@ const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     text: &["instructions", "tools", "text"],
 };
 
-/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
-/// left to the upstream.
+/// Reads the head of a request. Members that the gateway reads must have the right type. The upstream checks
+/// their ranges.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(

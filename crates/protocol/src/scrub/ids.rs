@@ -34,7 +34,7 @@ const MODEL: [&str; 6] = [
 const LABELS: [&str; 4] = ["channelId", "channel_id", "speakerId", "speaker_id"];
 const LABEL_DIGITS: usize = 3;
 
-/// What becomes of labels of speakers and channels.
+/// The treatment of labels of speakers and channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Labels {
     /// The answer has none, so a member with such a name is an id of the upstream.

@@ -76,7 +76,6 @@ fn number(cursor: &mut Cursor<'_>) -> Result<Option<u64>, SyntaxError> {
     })
 }
 
-/// Reads a list of tools and their counts.
 fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Array {
         return cursor.value().map(drop);

@@ -60,9 +60,9 @@ pub trait CreationRequest: Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Draft<'a> {
     pub model: &'a str,
-    /// Its status, as its protocol names it.
+    /// The status of the task, as its protocol names it.
     pub status: &'a str,
-    /// The value of its own [`CreationRequest::memo`].
+    /// The value of the task's [`CreationRequest::memo`].
     pub memo: Option<&'a str>,
 }
 
@@ -71,11 +71,11 @@ pub struct Draft<'a> {
 pub enum Deletion {
     /// The protocol has no deletion.
     Unknown,
-    /// It is cancelled before it starts.
+    /// The task is cancelled before it starts.
     Cancel,
-    /// It is running, and continues.
+    /// The task is running, and continues.
     Running,
-    /// It was cancelled before.
+    /// The task was cancelled before.
     Cancelled,
     /// The task has ended, and the deletion hides it.
     Remove,

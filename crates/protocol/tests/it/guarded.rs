@@ -142,7 +142,6 @@ fn read_head(dialect: Dialect, tools: &str) -> Result<native::Head, Failure> {
 }
 
 proptest! {
-    /// Random escapes in a guarded member do not change the decision.
     #[test]
     fn escapes_change_no_decision(index in 0..GUARDED.len(), seed in any::<u64>()) {
         for with_prompt in [false, true] {

@@ -7,7 +7,6 @@ use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
 
-/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,

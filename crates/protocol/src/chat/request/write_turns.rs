@@ -15,7 +15,6 @@ use crate::shared::signature;
 /// Replaces an image in a tool's result. The image follows in a user message.
 const PICTURE: &str = "[image]";
 
-/// Writes turns as messages.
 pub(super) struct Messages<'w, 'o> {
     pub(super) target: &'w Target<'w>,
     pub(super) dropped: &'w mut Dropped,

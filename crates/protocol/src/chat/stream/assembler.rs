@@ -36,7 +36,7 @@ pub(in crate::chat) struct Assembler {
     tokens: Vec<Token>,
     refused: bool,
     stop: Option<Stop>,
-    /// Makes the call ids that are generated for different answers differ.
+    /// Makes generated call ids differ between answers.
     seed: u64,
 }
 
@@ -91,7 +91,6 @@ impl Assembler {
         Ok(any)
     }
 
-    /// Takes a choice of a completion or of a chunk.
     pub(in crate::chat) fn choice(
         &mut self,
         choice: Choice<'_>,

@@ -6,7 +6,6 @@ use crate::canon::Opaque;
 use crate::chat::response::wire::Call as CallPiece;
 use crate::unusable_answer::UnusableAnswer;
 
-/// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 1024;
 
 /// A tool call that arrives in pieces.

@@ -31,14 +31,12 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     Ok(asked.finish())
 }
 
-/// The request so far.
 #[derive(Default)]
 struct Reader {
     request: Request,
     contents: Contents,
     format: FormatOptions,
     mode: CallingOptions,
-    /// The detail level for images.
     detail: Option<ImageDetail>,
 }
 

@@ -17,7 +17,6 @@ use crate::json::members::camel;
 use crate::json::typed;
 use crate::json::{Cursor, Shape};
 
-/// The turns read so far.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Contents {
     pub(in crate::generate) turns: Vec<Turn>,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
-/// The bytes of a name that stay when a number is appended. Names with the same kept bytes share one counter,
-/// so that no number is tried twice.
+/// The number of bytes of a name that are kept when a number is appended. Names with the same kept bytes
+/// share one counter, so that no number is tried twice.
 const NAME_BYTES_KEPT: usize = 56;
 
 /// The client's tool names, and the names that replace them.

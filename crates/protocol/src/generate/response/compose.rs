@@ -9,7 +9,6 @@ use crate::generate::request::tool_names;
 use crate::shared::signature;
 use crate::usage::Usage;
 
-/// Assembles the parts of an answer.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Composer {
     open: Option<Block>,

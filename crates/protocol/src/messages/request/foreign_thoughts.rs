@@ -119,7 +119,7 @@ fn is_foreign(signature: Option<Raw<'_>>) -> bool {
     text.is_some_and(|text| Opaque::unwrap(&text.decode_lossy()).is_some())
 }
 
-/// Whether there is no signature. A signature of a wrong type is left to the upstream.
+/// Whether there is no signature. A signature of a wrong type is passed on to the upstream.
 fn is_missing(signature: Option<Raw<'_>>) -> bool {
     signature.is_none_or(|signature| signature.is_null() || is_text(Some(signature), ""))
 }

@@ -78,7 +78,6 @@ impl ThinkingOptions {
         Ok(())
     }
 
-    /// Reads `output_config.effort`.
     pub(super) fn read_effort(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         const NAME: &str = "output_config.effort";
         let Some(name) = typed::string(cursor, NAME)? else {

@@ -11,9 +11,9 @@ use crate::unusable_answer::UnusableAnswer;
 #[derive(Debug)]
 pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) block: Block,
-    /// Its text so far.
+    /// The text of the block so far.
     pub(in crate::messages) text: String,
-    /// Its signature, or the marked data of a redacted thought.
+    /// The signature of the block, or the marked data of a redacted thought.
     pub(in crate::messages) value: Option<String>,
     pub(in crate::messages) citations: Vec<Source>,
 }

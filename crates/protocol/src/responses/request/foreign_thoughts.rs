@@ -58,7 +58,7 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
     edits
 }
 
-/// What becomes of an item.
+/// The treatment of an item.
 enum Treatment {
     Kept,
     /// The value at this place is replaced by the model's own value.
@@ -240,7 +240,7 @@ mod tests {
                 r#","content":[{"type":"reasoning_text","text":"Hm."}]"#,
                 true,
             ),
-            // A wrong type is left to the upstream.
+            // A value of a wrong type is passed on to the upstream.
             (r#","encrypted_content":7"#, true),
         ] {
             let item = reasoning(rest);

@@ -13,7 +13,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) status: Option<Cow<'a, str>>,
-    /// The reason why it is incomplete.
+    /// The reason why the answer is incomplete.
     reason: Option<Cow<'a, str>>,
     /// `None` when there is no list.
     pub(in crate::responses) output: Option<Vec<Item<'a>>>,

@@ -30,7 +30,6 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     out
 }
 
-/// The output so far.
 struct Items {
     out: Vec<u8>,
     count: u64,

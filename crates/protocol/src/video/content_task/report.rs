@@ -96,7 +96,6 @@ fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
     })
 }
 
-/// The end of a task whose media have been copied.
 pub(super) fn write_delivered(
     task: &Task<'_>,
     facts: &str,

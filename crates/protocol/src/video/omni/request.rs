@@ -68,7 +68,6 @@ impl Task {
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     task: Task,
     input: Input,

@@ -57,7 +57,6 @@ type UnchangedMember = (String, Range<usize>);
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     image: Option<Image>,
     seconds: i64,

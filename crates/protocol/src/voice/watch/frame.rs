@@ -15,9 +15,9 @@ pub enum Frame<'a> {
 /// The decision about a frame of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Relay it unchanged.
+    /// Relay the frame unchanged.
     Relay,
-    /// Refuse it and tell the client why. The session continues.
+    /// Refuse the frame and tell the client why. The session continues.
     Refuse {
         /// The reason.
         failure: Box<Failure>,

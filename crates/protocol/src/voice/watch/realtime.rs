@@ -13,7 +13,6 @@ use crate::tool::Tool;
 
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
-/// The types of parts that hold text.
 const TEXT_PARTS: [&str; 3] = ["input_text", "text", "output_text"];
 
 #[derive(Debug)]

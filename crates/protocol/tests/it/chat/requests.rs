@@ -87,7 +87,6 @@ fn requests_go_through_the_common_form() {
     }
 }
 
-/// Requests that real chat clients sent, written for every dialect.
 #[test]
 fn requests_of_real_clients_convert() {
     let mut shown = String::new();

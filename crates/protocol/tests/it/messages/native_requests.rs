@@ -326,7 +326,7 @@ fn thoughts_without_a_signature_are_not_sent() {
         (r#", "signature" : """#, false),
         (r#","signature":null"#, false),
         (r#","signature":"EqQB""#, true),
-        // A wrong type is left to the upstream.
+        // A value of a wrong type is passed on to the upstream.
         (r#","signature":7"#, true),
     ] {
         let thought = &*format!(r#"{{"type":"thinking","thinking":"Hm."{signature}}}"#);

@@ -153,7 +153,6 @@ fn any_case() -> impl Strategy<Value = (Dialect, Vec<Event>)> {
 }
 
 proptest! {
-    /// The client reads the content that the upstream sent, for any split of the bytes.
     #[test]
     fn a_converse_stream_says_the_same_for_any_chunking(
         (to, events) in any_case(),

@@ -22,26 +22,26 @@ use variants::{request, with_ours, with_required};
 /// The result of converting a member for one upstream protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// It changes these places of the upstream's request.
+    /// The member changes these places of the upstream's request.
     Sent(BTreeSet<String>),
-    /// It changes these places, but is dropped from some of the items that have it.
+    /// The member changes these places, but is dropped from some of the items that have it.
     SentPartly(BTreeSet<String>),
-    /// It changes these places, but only in a request without these members, which exclude it.
+    /// The member changes these places, but only in a request without the members that exclude it.
     SentWithout(BTreeSet<String>, &'static [&'static str]),
-    /// It changes these places, but only if its opaque value is one of ours, made by the same model.
+    /// The member changes these places, but only if its opaque value is one of ours, made by the same model.
     SentBack(BTreeSet<String>),
-    /// It cannot be left out or changed alone, because other members refer to it.
+    /// The member cannot be left out or changed alone, because other members refer to it.
     Linked,
-    /// It is left out and listed.
+    /// The member is left out and listed.
     Dropped,
-    /// It changes nothing, and nothing is lost, because it states what applies anyway.
+    /// The member changes nothing, and nothing is lost, because it states what applies anyway.
     Implied,
 }
 
 /// A member of a dialect, and its outcome towards every other dialect.
 struct Row {
     path: String,
-    /// Whether it gives the type of its object, and so represents the whole object.
+    /// Whether the member gives the type of its object, and so represents the whole object.
     is_kind: bool,
     outcomes: Vec<Outcome>,
 }

@@ -27,7 +27,7 @@ static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::
 /// Members that contradict each other.
 const RIVALS: [&[&str]; 5] = [
     &["json_mode", "json_schema"],
-    // These share a member in one dialect.
+    // These features share a member in one dialect.
     &["tool_required", "tool_named", "tools_allowed", "one_call"],
     &["tool_loop", "tool_error", "refusal", "system_inside"],
     &["effort", "summary"],
@@ -304,7 +304,7 @@ fn any_wishes() -> impl Strategy<Value = Vec<&'static str>> {
         })
 }
 
-/// Each case runs through all pairs.
+/// Runs fewer cases than usual, because each case runs through all pairs.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {

@@ -13,7 +13,6 @@ use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 use super::{MODEL, REFUSED, context, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, ClientAnswer, End};
 
-/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 pub(super) struct Relayed {
     pub(super) text: String,
@@ -399,7 +398,6 @@ proptest! {
     }
 }
 
-/// The reference streams, as clients of every dialect read them.
 #[test]
 fn reference_streams_have_the_same_content_in_every_dialect() {
     for (from, to) in pairs() {

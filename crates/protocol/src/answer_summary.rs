@@ -63,9 +63,9 @@ impl AnswerSummary {
             || pictures.is_some_and(|pictures| pictures.delivered > 0)
     }
 
-    /// The usage to charge if there is no complete report. A partial final report is completed
-    /// with our own counts. Otherwise the input is that of an interim report or our count at
-    /// admission, and the output is the larger of the interim report and our count.
+    /// The usage to charge if there is no complete report. A partial final report is completed with our own
+    /// counts. Otherwise the input is that of an interim report, or our count at admission. The output is the
+    /// larger of the interim report and our count.
     pub fn counted(&self, input_tokens: u64) -> Usage {
         let partial = self.usage.filter(|usage| self.is_partial(*usage));
         let interim = self.interim_usage.filter(|usage| usage.is_report(true));

@@ -67,7 +67,7 @@ impl Tool {
 
     /// The tool for a vendor's name: `web_search_20260318`, `googleSearch`, `code_interpreter`.
     pub fn of(word: &str) -> Option<Self> {
-        // Routers put their own name before those of their tools.
+        // Routers put their own name before the names of their tools.
         let word = word.rsplit(':').next().unwrap_or(word);
         Some(match without_version(word) {
             "web_search"
@@ -304,7 +304,7 @@ impl ToolCalls {
         }
     }
 
-    /// These counts, or those of `other` where these are zero.
+    /// These counts. A count that is zero is taken from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut calls = *self;

@@ -160,8 +160,8 @@ pub(crate) struct InclusiveCounts {
 }
 
 impl From<InclusiveCounts> for Usage {
-    /// Subtracts each part from the rest of its total, so that the classes never add up to more
-    /// than the total, even if the parts are wrong.
+    /// Subtracts each part from the rest of its total. So the classes never add up to more than the total,
+    /// even if the parts are wrong.
     fn from(report: InclusiveCounts) -> Self {
         let mut input = report.input;
         let mut output = report.output;

@@ -125,7 +125,7 @@ impl Output {
     }
 
     /// Records a value whose text the upstream wrote, not the model, so that the text is removed.
-    // Cold, because few answers have such a value.
+    // Cold, because few answers have text of the upstream.
     #[cold]
     pub(crate) fn withhold(&mut self, value: Raw<'_>) {
         if !value.is_null() && !value.is_empty() {

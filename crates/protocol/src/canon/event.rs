@@ -58,7 +58,7 @@ impl Block {
 /// A piece of the open block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Text of a text, thought or refusal block; base64 of an image block.
+    /// Text of a text, thought or refusal block, or base64 of an image block.
     Text(String),
     /// A piece of a tool call's JSON arguments.
     Arguments(String),

@@ -1,9 +1,8 @@
 //! Wraps data that only the model that made it can read, for dialects that have no member for this data.
 //!
-//! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
-//! made them, unchanged, and must never reach another model. The gateway keeps no state, so it
-//! sends them to the client in an opaque member of the client's dialect, wrapped with a mark of
-//! their origin.
+//! Thought signatures, thinking signatures and encrypted reasoning must come back unchanged to the model that
+//! made them. They must never reach another model. The gateway keeps no state. So it sends these values to
+//! the client in an opaque member of the client's dialect, wrapped with a mark of their origin.
 
 use super::base64;
 use crate::dialect::Dialect;
@@ -30,8 +29,8 @@ impl Opaque {
         base64::url_safe(plain.as_bytes())
     }
 
-    /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
-    /// other values.
+    /// Reads a value that [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for other
+    /// values.
     pub fn unwrap(text: &str) -> Option<Self> {
         let plain = String::from_utf8(base64::decode(text)?).ok()?;
         let (origin, rest) = plain.strip_prefix(MARK)?.split_once('|')?;

@@ -36,7 +36,7 @@ pub enum Malformed {
     Cut,
 }
 
-/// One message. Only headers that are strings are kept; no others are used.
+/// One message. Only headers that are strings are kept, because no others are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     headers: Vec<(Bytes, Bytes)>,

@@ -27,12 +27,12 @@ const METRICS: &str = "amazon-bedrock-invocationMetrics";
 pub struct ToSse {
     /// Bytes of the message that is not complete.
     rest: BytesMut,
-    /// Present if the events are those of Converse.
+    /// Present if the stream is a Converse stream.
     converse: Option<Box<converse::Events>>,
 }
 
 impl ToSse {
-    /// For a Converse stream, whose events become those of Messages.
+    /// For a Converse stream, whose events become Messages events.
     pub fn from_converse() -> Self {
         Self {
             converse: Some(Box::default()),

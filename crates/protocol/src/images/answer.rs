@@ -240,7 +240,7 @@ pub(super) fn reported_grade(
     }
 }
 
-/// The message in place of an image that failed.
+/// Replaces the message of an image that failed.
 const NOT_MADE: &str = "This picture could not be made.";
 
 /// Rewrites the error of a failed image, because its text and other members may identify the upstream. Only a

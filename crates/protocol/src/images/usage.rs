@@ -103,7 +103,7 @@ pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<E
         Bytes::copy_from_slice(usage.text().as_bytes())
     };
     let left = edited(&left, |left| strip(left, public_model));
-    // The totals come last, because the comma after them depends on what is left.
+    // The totals come last, because the comma after them depends on the remaining members.
     let left = edited(&left, totals);
     vec![Edit::replace(usage.span(), left.to_vec())]
 }

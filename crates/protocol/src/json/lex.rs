@@ -81,7 +81,7 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         let before = stops.wrapping_sub(1) & !stops;
         escaped |= backslash & before != 0;
         if escaped_here != 0 {
-            // Most escapes are one of these three. The others are checked one by one.
+            // Most escapes are `\"`, `\\` or `\n`. The others are checked one by one.
             let usual = block.simd_eq(b'"') | block.simd_eq(b'\\') | block.simd_eq(b'n');
             let mut others = escaped_here & before & !usual.to_bitmask();
             while others != 0 {

@@ -22,7 +22,7 @@ pub(crate) enum Spelling {
 pub(crate) struct Member<'a> {
     /// The name, unescaped.
     pub(crate) name: Cow<'a, str>,
-    /// The value; may be `null`.
+    /// The value, which may be `null`.
     pub(crate) value: Raw<'a>,
     /// The normalized name, if it differs from the name.
     normalized_name: Option<Box<str>>,
@@ -364,11 +364,10 @@ fn invalid(error: &MembersError) -> Failure {
     }
 }
 
-/// The normalized name, in which all spellings of a name are equal. `None` if the name is
-/// normalized already.
+/// The normalized name, in which all spellings of a name are equal. `None` if the name is normalized already.
 ///
-/// Letters are converted through their upper case, so that U+017F and U+212A, which some upstreams
-/// read as `s` and `k`, are converted in the same way here.
+/// Letters are converted through their upper case, because some upstreams read U+017F and U+212A as `s` and
+/// `k`. The conversion gives the same result.
 fn normalize(name: &str, spelling: Spelling) -> Option<Box<str>> {
     let plain = |byte: u8| {
         byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)

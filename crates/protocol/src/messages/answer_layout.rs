@@ -11,8 +11,8 @@ use crate::usage;
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
-/// The members of a message and of events. `message_start` holds a message without output.
-/// `message_delta` holds usage whose values replace those of the message.
+/// The members of a message and of events. `message_start` holds a message without output. The usage in
+/// `message_delta` replaces the usage of the message, value by value.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("message"),
     nested: &["message"],

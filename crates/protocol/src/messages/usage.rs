@@ -4,8 +4,8 @@ use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Compaction, Usage, count};
 
-/// Reads a usage object. In a stream the first report has the input and the last one the output.
-/// Values of the last report replace those of the first. `before` is the report so far.
+/// Reads a usage object. In a stream the first report has the input, and the last report has the output and
+/// replaces values of the first. `before` is the report so far.
 pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);

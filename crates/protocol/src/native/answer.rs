@@ -59,9 +59,9 @@ impl Answer {
     }
 }
 
-/// Puts our identity into an answer. Returns an error for an error body, a text that is not JSON,
-/// and an object that is empty or lacks the output that its dialect requires, even if it came with
-/// status 200.
+/// Puts our identity into an answer. Returns an error for an error body, even with status 200. Also returns
+/// an error for a text that is not JSON, and for an object that is empty or lacks the output that its dialect
+/// requires.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the answer lives on in the pieces; a caller that kept it would keep it twice"

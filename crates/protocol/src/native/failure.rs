@@ -1,4 +1,4 @@
-//! Failures on the native path: reads those of upstreams, and writes those that end a stream.
+//! Reads failures of upstreams on the native path, and writes the failures that end a stream.
 
 use bytes::Bytes;
 

@@ -103,9 +103,8 @@ impl<'a> Inspection<'a> {
         (plain && !self.nested).then_some(*end)
     }
 
-    /// Whether the text is an answer that lacks a part of the `required` identity, apart from what
-    /// is `known` to be in it. An object without output and usage may be something other than an
-    /// answer.
+    /// Whether the text is an answer that lacks a part of the `required` identity. The `known` members count
+    /// as present. An object without output and usage does not count as an answer.
     pub(super) fn lacks_identity(
         &self,
         output: &Output,

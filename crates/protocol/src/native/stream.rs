@@ -315,7 +315,7 @@ impl Rewriter {
         self.layout.is_end_mark(data)
     }
 
-    /// Writes the end mark anew, in one form, because it may have arrived without its blank line.
+    /// Writes our own end mark, because the upstream's mark may have arrived without its blank line.
     fn finish(&mut self, out: &mut ByteQueue) {
         self.summary.ended = true;
         self.write_usage_chunk(out);

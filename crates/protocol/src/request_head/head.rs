@@ -33,8 +33,8 @@ pub struct Head {
     pub compacts: bool,
     /// The built-in tools that the request offers.
     pub tools: Tools,
-    /// Sampling members whose value is not the default. On Messages, models with fixed sampling
-    /// refuse them; other dialects leave the list empty.
+    /// Sampling members whose value is not the default. On Messages, models with fixed sampling refuse them.
+    /// In other dialects the list is empty.
     pub sampling: Vec<&'static str>,
     /// The position of the model's name; empty if the body does not contain it.
     pub(crate) model_span: Range<usize>,

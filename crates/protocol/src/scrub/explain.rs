@@ -28,7 +28,7 @@ const CODE_BYTES_MAX: usize = 96;
 /// A model's name of at least this length is recognized inside any longer word.
 const NAME_BYTES_MIN: usize = 4;
 
-/// A number after one of these words identifies somebody.
+/// A number after any of these words identifies somebody.
 const NUMBERED: [&str; 20] = [
     "account",
     "customer",

@@ -94,8 +94,8 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     is_id(word).then_some("[id]")
 }
 
-/// Whether a word is the upstream's name of the model, its last part, a dated form of either, or
-/// the resource name that some vendors derive from it (`models/NAME`).
+/// Whether a word is the upstream's name of the model, its last part, or a dated form of either. Also
+/// recognizes the resource name `models/NAME` that some vendors derive from the name.
 fn is_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
     let word = word.rsplit_once("models/").map_or(word, |(_, name)| name);

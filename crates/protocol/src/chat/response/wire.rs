@@ -27,7 +27,7 @@ pub(in crate::chat) struct Choice<'a> {
     index: u64,
     pub(in crate::chat) message: Message<'a>,
     pub(in crate::chat) finish_reason: Option<Cow<'a, str>>,
-    /// Log probabilities of the content. Other dialects have no place for those of a refusal.
+    /// Log probabilities of the content. Other dialects have no place for log probabilities of a refusal.
     pub(in crate::chat) logprobs: Vec<Token>,
 }
 

@@ -85,7 +85,7 @@ fn fill_delta(
     })
 }
 
-/// The tool calls of one choice, among those of all choices.
+/// The tool calls of one choice.
 struct ToolCalls<'a> {
     items: &'a mut Items,
     choice: usize,

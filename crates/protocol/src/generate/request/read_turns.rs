@@ -191,7 +191,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Appends a text of the model to the text before it. Returns whether there was such a text.
+    /// Appends a text of the model to the text before it. Returns `false` if there is no text before it.
     fn append_to_last_text(&mut self, text: &str) -> bool {
         let Some(turn) = self.turns.last_mut() else {
             return false;

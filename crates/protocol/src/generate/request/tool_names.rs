@@ -1,7 +1,7 @@
 //! Replaces tool names that other dialects do not allow.
 //!
-//! This dialect allows `.` and `:` in names, and names that are twice as long. Such names are replaced in the
-//! request and restored in the answer. The request carries the table of replaced names.
+//! This dialect allows `.` and `:` in names, and names that are twice as long. The gateway replaces these
+//! names in the request and restores them in the answer. The request carries the table of replaced names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -253,8 +253,7 @@ impl Reader {
         }
     }
 
-    /// Passes on the pieces of the first step, and those of the next step once the first has
-    /// stopped.
+    /// Passes on the pieces of the first step. When that step has stopped, continues with the next one.
     fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {

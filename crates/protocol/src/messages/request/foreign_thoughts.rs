@@ -4,12 +4,12 @@
 //! blocks. Their signatures were wrapped by the gateway, or are missing because the model gave none. A
 //! Messages upstream would refuse these blocks.
 //!
-//! Some compatible engines never sign their thoughts, so an unsigned thought may be the upstream's own. Such
-//! an engine needs only the thoughts of its unfinished answer: those between tool calls, after the last
-//! message of the user. Unsigned thoughts stay there if the request enables thinking. A vendor that checks
-//! signatures refuses that answer with the unsigned thoughts, and also without them, but it accepts later
-//! answers. If thinking is off, such a vendor needs no thoughts and refuses unsigned ones, so they are
-//! removed everywhere.
+//! Some compatible engines never sign their thoughts, so an unsigned thought may be the upstream's own. These
+//! engines need only the thoughts of their unfinished answer: the thoughts between tool calls, after the last
+//! message of the user. So unsigned thoughts stay there if the request enables thinking. A vendor that checks
+//! signatures refuses an unfinished answer with unsigned thoughts. It would also refuse that answer without
+//! them, but it accepts later answers. If thinking is off, the vendor needs no thoughts and refuses unsigned
+//! ones, so they are removed everywhere.
 
 use std::ops::Range;
 

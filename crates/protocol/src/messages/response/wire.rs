@@ -24,8 +24,8 @@ pub(in crate::messages) struct Source {
     pub(in crate::messages) title: String,
 }
 
-/// Reads a block. `None` if only this dialect has the type of the block. The gateway never requests such
-/// blocks.
+/// Reads a block. `None` for a type of block that only this dialect has. The gateway never requests these
+/// types.
 pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<WireBlock>, UnusableAnswer> {
     let missing = |name: &str| UnusableAnswer::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;

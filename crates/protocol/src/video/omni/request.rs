@@ -146,8 +146,8 @@ impl Request {
         asked.unwrap_or(DEFAULT_RESOLUTION)
     }
 
-    /// The tokens of this resolution as a fraction of the tokens of the largest. The ratios are
-    /// those of the family's prices.
+    /// The tokens of this resolution as a fraction of the tokens of the largest one. The family's prices have
+    /// the same ratios.
     pub(super) fn share_of_tokens(&self) -> (u64, u64) {
         match self.resolution() {
             "360p" => (1, 10),

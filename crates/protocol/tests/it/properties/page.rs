@@ -1,5 +1,5 @@
-//! Computes `docs/conversion.md`, which says what a conversion does with each member, and checks that
-//! the file is current. A member is removed from a whole request, or gets another value. The page then
+//! Computes `docs/conversion.md` and checks that the file is current. The page says what a conversion does
+//! with each member. The test removes a member from a whole request, or gives it another value. The page then
 //! names the places of the upstream's request that change, or says that the member is listed in
 //! `x-dropped-params`.
 
@@ -34,7 +34,8 @@ enum Outcome {
     Linked,
     /// The member is left out and listed.
     Dropped,
-    /// The member changes nothing, and nothing is lost, because it states what applies anyway.
+    /// The member changes nothing, and nothing is lost: the upstream does it anyway, or another member says
+    /// the same.
     Implied,
 }
 
@@ -46,8 +47,8 @@ struct Row {
     outcomes: Vec<Outcome>,
 }
 
-/// Members that exclude others in the same request, by the dialect that has them: thinking excludes
-/// sampling, and of two names for one thing only one can be sent.
+/// Members that exclude others in the same request, by the dialect that has them. Thinking excludes sampling.
+/// Of two names for one thing, only one can be sent.
 fn excluding_members(dialect: Dialect) -> &'static [&'static [&'static str]] {
     match dialect {
         Dialect::Chat => &[

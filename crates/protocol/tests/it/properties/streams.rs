@@ -348,8 +348,8 @@ proptest! {
         }
     }
 
-    /// A stream that is cut off anywhere ends with the error of the client's dialect, never with a
-    /// regular end, and contains nothing that the whole stream does not contain.
+    /// A stream that is cut off anywhere ends with the error of the client's dialect, never with a regular
+    /// end. It contains nothing that the whole stream does not contain.
     #[test]
     fn a_cut_stream_fails_in_the_callers_words(
         (from, to, events) in any_case(),

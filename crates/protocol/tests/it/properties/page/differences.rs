@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The places of `before` that `after` does not have or has with another value. A place is a path
-/// of names; an item of a list is named by its role or type, because its index says little.
+/// The places of `before` that `after` does not have or has with another value. A place is a path of names.
+/// An item of a list is named by its role or type, because its index says little.
 pub(super) fn differences(before: &Value, after: &Value) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     compare(before, after, "", &mut places);

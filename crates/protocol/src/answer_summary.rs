@@ -51,7 +51,7 @@ impl AnswerSummary {
     /// be 0, so the upstream did not count that part.
     fn is_partial(&self, usage: Usage) -> bool {
         let is_partial = usage.total() > 0 && !usage.has_both_parts();
-        // A report with an absurd number is not a partial report. It is rejected as a whole.
+        // An absurd number does not make a report partial. The whole report is rejected.
         is_partial && usage.is_believable() && self.output_tokens_counted > 0
     }
 

@@ -126,7 +126,7 @@ fn without_version(word: &str) -> &str {
     name.strip_suffix("_preview").unwrap_or(name)
 }
 
-/// The type of a shell tool. The upstream runs the shell if it has an environment there, otherwise the client
+/// The type of a shell tool. If its environment is hosted, the upstream runs the shell. Otherwise the client
 /// runs it.
 pub(crate) const SHELL: &str = "shell";
 pub(crate) const ENVIRONMENT: &str = "environment";

@@ -34,8 +34,8 @@ pub struct Usage {
     pub audio_output: u64,
     /// Calls of built-in tools, if the report counts them.
     pub tools: ToolCalls,
-    /// The tokens that shortening the conversation before the answer took. They are billed in addition to the
-    /// other counts. Converted routes cannot ask for compaction, so they do not show it.
+    /// The tokens used to shorten the conversation before the answer. They are billed in addition to the other
+    /// counts. Converted routes do not show them, because they cannot ask for compaction.
     pub compaction: Compaction,
 }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::json::{Cursor, Shape, write_string};
 
-/// The arguments as a JSON object. Blank arguments become an empty object. Any other value, for example one
-/// that was cut off, is wrapped in an object, so that the rest of the history stays usable.
+/// The arguments as a JSON object. Blank arguments become an empty object. Any other value, for example a
+/// truncated object, is wrapped in an object, so that the rest of the history stays usable.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return Cow::Borrowed("{}");

@@ -1,8 +1,8 @@
 //! Encodes opaque data in the id of a tool call, for dialects that have no member for it.
 //!
-//! Clients return the id of a tool call with its result, unchanged. If the client's dialect has no other
-//! place, the id therefore carries the reasoning that the model needs back: `<id>_gw1_<base64url of JSON>`.
-//! All its characters are allowed in the ids of every dialect.
+//! Clients return the id of a tool call with its result, unchanged. If the client's dialect has no other place,
+//! the id therefore carries the reasoning that the model needs back: `<id>_gw1_<base64url of JSON>`. Every
+//! dialect allows these characters in ids.
 
 use serde::{Deserialize, Serialize};
 

@@ -73,7 +73,7 @@ impl Dropped {
         self.shown_reasoning(reasoning);
     }
 
-    /// Reports the request to show reasoning as dropped, if the client made it.
+    /// Reports the client's own request to show reasoning as dropped. A default is not reported.
     pub(crate) fn shown_reasoning(&mut self, reasoning: &Reasoning) {
         if reasoning.show && !reasoning.show_is_default {
             self.field(Field::ReasoningShown);

@@ -63,7 +63,7 @@ pub enum Delta {
     /// A piece of a tool call's JSON arguments.
     Arguments(String),
     /// The signature or encrypted form of a thought, or the signature of a tool call or text. A block has at
-    /// most one, which is complete. In a tool call it precedes the other deltas if possible.
+    /// most one of these, and it is complete. In a tool call it precedes the other deltas if possible.
     Opaque(Opaque),
     /// Log probabilities of a text block, sent once and in order. They precede their text if possible.
     Logprobs(Vec<Token>),
@@ -90,7 +90,7 @@ pub enum Stop {
     Refusal {
         category: Option<String>,
     },
-    /// Output or prompt was blocked, for this reason if the upstream reported one.
+    /// The output or the prompt was blocked. Holds the upstream's reason, if there is one.
     Filter(Option<String>),
     /// The upstream expects another call to continue.
     Paused,

@@ -162,7 +162,7 @@ impl Document {
     }
 }
 
-/// Reasoning, and the opaque value without which its model does not accept the reasoning.
+/// Reasoning and its opaque value. Without the value, the model does not accept the reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought {
     pub text: String,
@@ -175,7 +175,7 @@ pub struct Thought {
 /// A call of a tool by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The id. Readers of dialects without ids generate one that call and result share.
+    /// The id. Readers of dialects without ids generate an id that the call and its result share.
     pub id: String,
     pub name: String,
     /// JSON as the model wrote it, possibly invalid. `{}` if it is empty.

@@ -1,10 +1,9 @@
 //! Finds the media of a conversation and estimates the tokens of each.
 //!
-//! As text, the base64 of an image would cost a hundred times as much as the image does, so it must
-//! not be counted as text. The same bytes in a tool's schema or in the arguments of a call are
-//! text, and cost as much as text. So a string counts as a medium only where dialects have media:
-//! in a part of a message, under the names of media members, with a declared type. Everything else
-//! is text, and so is the result of a tool, unless it is a list of content blocks.
+//! Counted as text, the base64 of an image would cost a hundred times as much as the image. But the same bytes
+//! in a tool's schema or in the arguments of a call are text, and must cost as much as text. So a string counts
+//! as a medium only where dialects have media: in a part of a message, in a media member, with a declared type.
+//! Everything else is text. The result of a tool is text too, unless it is a list of content blocks.
 
 use crate::json::Text;
 use crate::json::text::unescape;
@@ -155,8 +154,8 @@ impl<'a> MediaFinder<'a> {
         self.note_untyped(level);
     }
 
-    /// Records a value that a content block cannot have here: an item that is not an object, or a type that
-    /// is not a string.
+    /// Records a value that a content block cannot have here. It is an item that is not an object, or a type
+    /// that is not a string.
     fn note_untyped(&mut self, level: Option<Level>) {
         match level {
             Some(Level::Result) => self.result.has_other_data = true,
@@ -247,7 +246,7 @@ const STORED: DeclaredTypes = 32;
 /// A call that generated an image.
 const GENERATED: DeclaredTypes = 64;
 const TOOL_RESULT: DeclaredTypes = 128;
-/// A type that is none of the above, or not a string.
+/// Any other type, or a type that is not a string.
 const OTHER: DeclaredTypes = 256;
 /// A content block with one of the five types that a tool's result may have.
 const CONTENT: DeclaredTypes = 512;

@@ -1,8 +1,8 @@
 //! Checks the names of fields in forms and queries.
 //!
-//! Servers differ in the spellings that they accept for a name: another case, surrounding blanks,
-//! `model[]`, an escaped name. A field that an upstream could mistake for one that the gateway
-//! writes is refused.
+//! Servers differ in the spellings that they accept for a name: another case, surrounding blanks, `model[]`, an
+//! escaped name. The gateway refuses a field that an upstream could mistake for a field that the gateway
+//! writes.
 
 use crate::failure::Failure;
 use crate::guard;
@@ -57,7 +57,7 @@ fn is_guarded(base: &str) -> bool {
     base == "model" || base == TIER || guard::ROUTING.contains(&base)
 }
 
-/// Whether this is the normalized name of a documented field.
+/// Whether `base` is the normalized form of the documented name `known`.
 pub(crate) fn is_spelt(known: &str, base: &str) -> bool {
     let letters = known.chars().filter(char::is_ascii_alphanumeric);
     letters.eq(base.chars())

@@ -261,8 +261,8 @@ impl<'a> Members<'a> {
         self.find_present(name)
     }
 
-    /// Like [`Members::find`], for a name that the filter does not rule out. Not inlined, so that
-    /// the filter can be: the compiler knows the bit of a constant name.
+    /// Like [`Members::find`], for a name that the filter does not rule out. A separate function, so that the
+    /// compiler inlines only the filter, and computes the bit of a constant name in advance.
     #[inline(never)]
     fn find_present(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         let normalized = match self.spelling {

@@ -75,7 +75,8 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
 }
 
 /// Reads one step of an answer that took several steps. Returns the counts of a step that shortened the
-/// conversation. The report itself includes only the other steps. `None` if billing cannot use the counts.
+/// conversation, because the report itself includes only the other steps. `None` if billing cannot use the
+/// counts.
 fn read_compaction(step: Raw<'_>) -> Option<Compaction> {
     if step.shape() != Shape::Object {
         return Some(Compaction::default());

@@ -59,8 +59,8 @@ impl Answer {
     }
 }
 
-/// Puts our identity into an answer. Returns an error for an error body, even with status 200. Also returns
-/// an error for a text that is not JSON, and for an object that is empty or lacks the output that its dialect
+/// Puts our identity into an answer. Returns an error for an error body, even with status 200, and for a text
+/// that is not JSON. Also returns an error for an object that is empty or lacks the output that its dialect
 /// requires.
 #[expect(
     clippy::needless_pass_by_value,

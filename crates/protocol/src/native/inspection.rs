@@ -42,7 +42,7 @@ pub(super) struct Inspection<'a> {
     pub(super) answer_start: Option<usize>,
     /// The identity members that the answer has.
     pub(super) found: IdentitySet,
-    /// The identity members that end before or with the last member that we replace.
+    /// The identity members up to and including the last identity member that we replace.
     pub(super) found_in_start: IdentitySet,
 }
 

@@ -158,7 +158,7 @@ struct Address<'a> {
     member: Range<usize>,
 }
 
-/// An object inside another one that may name a picture.
+/// An object that may name a picture, inside another object.
 struct Inner<'a> {
     strings: Strings<'a>,
     value: Range<usize>,
@@ -313,7 +313,7 @@ fn holds_address(dialect: Dialect, member: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The request with a picture `QUJD` in each place that names one, and the paths of these places.
+    /// The request with the data `QUJD` in place of each picture, and the paths of these pictures.
     fn filled(dialect: Dialect, body: &'static str) -> (String, Vec<String>) {
         let body = Bytes::from_static(body.as_bytes());
         let head = match dialect {

@@ -95,8 +95,8 @@ struct ObjectCheck {
 }
 
 impl ObjectCheck {
-    /// Returns the refusal, unless the object is tool output, which may contain ids. It is called at
-    /// the end of the object, when all its members are known.
+    /// Returns the refusal, unless the object is tool output, which may contain ids. Call this at the end of
+    /// the object, when all its members are known.
     fn refuse(self) -> Result<(), Failure> {
         match self.refusal {
             Some(refusal) if self.is_tool_output != Some(true) => Err(refusal),

@@ -43,7 +43,7 @@ const MEDIA_TEXTS: [&str; 8] = [
 /// Members of a request for media with labels, which no upstream fetches.
 const LABELS: [&str; 2] = ["labels", "metadata"];
 
-/// A longer word before a colon is no scheme of a URL.
+/// A longer word before a colon is not a URL scheme.
 const SCHEME_BYTES: usize = 16;
 
 /// All URLs of a text request in places that an upstream may fetch from: images, files, tool
@@ -52,9 +52,9 @@ pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Fail
     find(body, Places::OfText(dialect))
 }
 
-/// All URLs that an upstream may fetch for a request for pictures, videos, speech or embeddings. These
-/// requests have many member names, and unknown members reach the upstream too. So every string counts that
-/// is not a text.
+/// All URLs that an upstream may fetch for a request for pictures, videos, speech or embeddings. These requests
+/// have many member names, and unknown members reach the upstream too. So a URL counts in every member, except
+/// in members for texts.
 pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
     find(body, Places::OfMedia)
 }
@@ -97,8 +97,8 @@ impl Places {
         }
     }
 
-    /// Whether a string in a member may be fetched. Servers accept more URLs than the standard allows. So in
-    /// a member for URLs every value counts, except data URIs.
+    /// Whether a string in a member may be fetched. Servers accept more URLs than the standard allows. So in a
+    /// text request, every value of a URL member counts, except data URIs.
     fn is_fetched(self, member: &str, text: &str) -> bool {
         match self {
             Self::OfText(_) => {

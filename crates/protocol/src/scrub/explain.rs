@@ -292,8 +292,8 @@ fn is_callers_path(word: &str, names: Names<'_>) -> bool {
         && is_path(word, |part| names.caller_named(part))
 }
 
-/// Whether a word is a path such as `messages.0.content`, which consists of indexes and of members of
-/// the public protocols or members that `is_named` accepts.
+/// Whether a word is a path such as `messages.0.content`. A path consists of indexes and names. The names are
+/// members of the public protocols, or members that `is_named` accepts.
 fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
     let is_index = |part: &str| {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())

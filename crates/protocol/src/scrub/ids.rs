@@ -53,7 +53,7 @@ pub(crate) struct Ids<'m> {
     any_kept: bool,
     /// The end of the last member.
     end: usize,
-    /// The start of leading members that are removed, before any member that is kept.
+    /// The start of the removed members at the front of the object, if no member was kept so far.
     leading: Option<usize>,
 }
 
@@ -97,8 +97,8 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// Records a member. A comma is removed with each removed member: the one before it, or the one
-    /// after it if no member is kept before.
+    /// Records a member. A removed member takes a comma with it: the comma before it, or the comma after it if
+    /// no member before it is kept.
     fn note(&mut self, name: Text<'_>, value: Raw<'_>, is_cut: bool, edits: &mut Vec<Edit>) {
         let start = (name.span().start + self.offset).saturating_sub(1);
         let end = value.span().end;

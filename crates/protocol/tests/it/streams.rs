@@ -564,8 +564,9 @@ proptest! {
     }
 }
 
-/// Azure sends the results of its content filters in chunks of their own: before the text, without choices, and after
-/// the end, in choices without a delta. The last one may say that the filter has stopped the answer after all.
+/// Azure sends the results of its content filters in separate chunks. Before the text, these chunks have no
+/// choices. After the end, their choices have no delta. The last chunk may say that the filter has stopped the
+/// answer after all.
 #[test]
 fn notices_of_a_content_filter_are_withheld() {
     let choice = |rest: &str| chunk(&format!(r#""choices":[{{"index":0,{rest}}}],"usage":null"#));

@@ -1,7 +1,7 @@
 //! Reads the events of a stream into the common form.
 //!
-//! Blocks usually arrive one after the other. If an upstream lets them overlap, the first one is
-//! passed on at once and the others wait until it is closed.
+//! Blocks usually arrive one after the other. If an upstream lets them overlap, the first block is passed on at
+//! once, and the other blocks wait until the first block is closed.
 
 use std::collections::VecDeque;
 

@@ -13,8 +13,8 @@ use crate::json::patch::{Edit, cut_members, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
-/// Strings that the items to look at contain: the type of reasoning items, and the start of a
-/// string that [`Opaque::wrap`] wrote, with its opening quote.
+/// A relevant item contains one of these strings: the type of reasoning items, or the start of a string that
+/// [`Opaque::wrap`] wrote, with its opening quote.
 static NEEDLES: [Needle; 2] = [Needle::new("\"reasoning\""), Needle::new("\"Z3cxf")];
 
 /// The edits that make the input acceptable to an upstream of this dialect.
@@ -137,7 +137,7 @@ impl<'a> Item<'a> {
     /// need theirs.
     fn can_lose_id(&self) -> bool {
         let text = self.id.and_then(|id| id.string());
-        // The vendor did not make an id with a payload. The payload is removed elsewhere.
+        // An id with a payload is not the vendor's own id. The payload is removed elsewhere.
         let is_ours = text.is_some_and(|id| carrier::may_carry("id", id.raw()));
         let kinds = ["message", "function_call", "custom_tool_call"];
         let is_known = self.kind.is_none() || kinds.iter().any(|kind| self.is(kind));
@@ -168,8 +168,8 @@ mod tests {
     use crate::json::patch;
     use bytes::Bytes;
 
-    /// The input that is sent for these items: wrapped reasoning of another dialect (`f`), of
-    /// another model (`x`) or of this model (`o`), or values that are not wrapped.
+    /// The input that is sent for these items. `f` is wrapped reasoning of another dialect, `x` of another
+    /// model, and `o` of this model. Other values are not wrapped.
     fn sent(items: &str) -> String {
         let wrap = |origin, model: &str| Opaque {
             origin,

@@ -170,8 +170,7 @@ impl<'r> History<'r> {
     }
 
     /// Takes the result of a tool that is not a function. The result is dropped like its call. It does not
-    /// become a turn of its own, because a user turn that becomes empty is refused, although the conversation
-    /// goes on here.
+    /// become a turn of its own: that turn would be empty, and an empty user turn is refused.
     fn foreign_result(&mut self, path: Path) {
         self.foreign_result = Some(path);
         // The next item of the assistant belongs to another answer.

@@ -112,8 +112,8 @@ impl State {
         }
     }
 
-    /// Whether an event that names no known item can belong to this item: the item is not complete,
-    /// and its id and index do not differ from those in the event.
+    /// Whether an event that names no known item can belong to this item. The item must be incomplete, and its
+    /// id and index must not differ from those in the event.
     pub(super) fn may_be(&self, address: Address<'_>) -> bool {
         let has_other_id = address.id.is_some() && self.id.is_some();
         let has_other_index = address.index.is_some() && self.index.is_some();

@@ -236,7 +236,7 @@ impl<'a> EventPosition<'a> {
         let index = match said.or_else(known) {
             Some(index) => index,
             None if self.is("response.output_item.added") => last.max(items.len()),
-            // Items before the first incomplete event were not recorded, but the newest one is known.
+            // Items before the first incomplete event were not recorded. Only the newest of them is known.
             None if id.is_empty() || *id == *output.last_item => last,
             None => items.len(),
         };

@@ -19,10 +19,10 @@ const PROMPT_MEMBERS: [&str; 6] = [
     "description",
 ];
 
-/// The maximum number of requests for responses that are kept one by one. The tokens of any others
-/// are added to the last one.
+/// The maximum number of requests for responses that are kept separately. The tokens of further requests are
+/// added to the last one.
 const REQUESTS_MAX: usize = 16;
-/// Longer ids of events are not kept. The protocol allows no longer ones.
+/// Longer ids of events are not kept. The protocol does not allow longer ids.
 const EVENT_ID_BYTES_MAX: usize = 512;
 
 /// Text tokens, by the classes that are priced.
@@ -182,9 +182,9 @@ impl TextMeter {
         }
     }
 
-    /// Drops the request that an error refuses, so that the request is neither held nor charged. The error
-    /// may name the request. Otherwise the request is one without an id. If several requests match, drops the
-    /// one with the shortest prompt, because a client must not get rid of a longer prompt by an invalid
+    /// Drops the request that an error refuses, so that the request is neither held nor charged. The error may
+    /// name the request. If not, only awaited requests without an id match. If several requests match, drops
+    /// the one with the shortest prompt. Otherwise a client could get rid of a longer prompt by an invalid
     /// event.
     fn drop_refused(&mut self, error: &Event<'_>) {
         let error = error.get("error").ok().flatten();

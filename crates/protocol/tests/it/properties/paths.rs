@@ -161,7 +161,7 @@ fn is_exempt(node: &Node, to: Dialect, body: &Value) -> bool {
         "display" => *value == "summarized",
         // All tools are allowed, so the list of tools is enough.
         "tools" | "allowedFunctionNames" => to == Dialect::Messages,
-        // There is one setting for all images, and another image has the same.
+        // There is one setting for all images, and another image asks for the same level.
         "detail" | "resolution" => to == Dialect::Generate,
         _ => false,
     }

@@ -1,9 +1,8 @@
-//! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped, or is
-//! refused.
+//! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped, or is refused.
 //!
-//! `fixtures/properties/members.json` lists each thing that a client may ask for. It says how each dialect
-//! expresses the thing, and under which names it may be listed as dropped. It also says where a request that
-//! contains the thing has it. The file is written from the protocols, not from our codecs.
+//! `fixtures/properties/members.json` lists the features that a client may ask for. For each dialect it says
+//! how a request asks for the feature, where the upstream's request has it, and under which names it may be
+//! listed as dropped. The file is written from the protocols, not from our codecs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -302,8 +302,8 @@ proptest! {
         prop_assert!(cut.result.is_err());
     }
 
-    /// A whole answer becomes a stream also if the upstream uses the client's dialect. A list of chunks
-    /// from a Generate Content upstream counts as a whole answer, for clients of every dialect.
+    /// A whole answer also becomes a stream if the upstream uses the client's dialect. A list of chunks from a
+    /// Generate Content upstream counts as a whole answer, for clients of every dialect.
     #[test]
     fn a_whole_native_answer_becomes_the_stream_that_was_asked_for(
         (dialect, to, events) in any_case(),

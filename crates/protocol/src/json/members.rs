@@ -366,8 +366,8 @@ fn invalid(error: &MembersError) -> Failure {
 
 /// The normalized name, in which all spellings of a name are equal. `None` if the name is normalized already.
 ///
-/// Letters are converted through their upper case, because some upstreams read U+017F and U+212A as `s` and
-/// `k`. The conversion gives the same result.
+/// Letters are converted to upper case first. This turns U+017F and U+212A into `s` and `k`, as some upstreams
+/// read them.
 fn normalize(name: &str, spelling: Spelling) -> Option<Box<str>> {
     let plain = |byte: u8| {
         byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)

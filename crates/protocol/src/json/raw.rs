@@ -49,7 +49,6 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The bytes of the value.
     pub(crate) fn text(&self) -> &'a str {
         self.text
     }

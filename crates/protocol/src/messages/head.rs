@@ -106,8 +106,8 @@ fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
     guard::refuse_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
 
-/// Refuses a client's choice of the region in which the model runs. The vendor charges more for some regions,
-/// and the route decides where a call runs.
+/// Refuses a client's choice of the region in which the model runs, except `global`. The vendor charges more
+/// for some regions, and the route decides where a call runs.
 fn no_region(members: &Members<'_>) -> Result<(), Failure> {
     const NAME: &str = "inference_geo";
     match members.get(NAME)? {

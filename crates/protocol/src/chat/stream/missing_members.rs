@@ -8,7 +8,7 @@ use crate::answer_layout::{ITEMS_MAX, IncompleteEvent, Item, Items};
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError, Text};
 
-/// Adds each missing `index` of a choice or a tool call. Replaces a missing or wrong delta by an empty one.
+/// Adds each missing `index` of a choice or a tool call. A missing or wrong delta becomes an empty one.
 #[cold]
 pub(in crate::chat) fn fill_in(
     event: &mut IncompleteEvent<'_>,

@@ -249,7 +249,6 @@ impl ThinkingPlan {
         )
     }
 
-    /// Writes `thinking`.
     pub(super) fn write(&self, it: &mut Object<'_>) {
         let Some(thinking) = &self.thinking else {
             return;

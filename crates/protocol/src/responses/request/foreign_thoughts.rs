@@ -168,8 +168,8 @@ mod tests {
     use crate::json::patch;
     use bytes::Bytes;
 
-    /// The input that is sent for these items. `f` is wrapped reasoning of another dialect, `x` of another
-    /// model, and `o` of this model. Other values are not wrapped.
+    /// The `encrypted_content` values that are sent for these items. `f` is wrapped reasoning of another
+    /// dialect, `x` of another model, and `o` of this model. Other letters are not wrapped.
     fn sent(items: &str) -> String {
         let wrap = |origin, model: &str| Opaque {
             origin,

@@ -36,7 +36,7 @@ const FACTS: [&str; 14] = [
     "execution_expires_after",
 ];
 
-/// Reads the answer to a poll. It has status 200 in every state of the task.
+/// Reads the answer to a poll. The answer has status 200 in every state of the task.
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {

@@ -208,7 +208,7 @@ impl Request {
     }
 }
 
-/// The task that the configuration names. Other members of it have no meaning for a video.
+/// The task that the configuration names. Refuses other members, because they have no meaning for a video.
 fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     let config = Members::nested(config, "generation_config.", Spelling::One)?;
     refuse_other_members(&config, &["video_config"], "generation_config.")?;

@@ -26,7 +26,7 @@ pub struct ListedModel {
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// The kind of its output, if the upstream reports it.
+    /// The kind of the model's output, if the upstream reports it.
     pub kind: Option<Kind>,
     pub context_tokens: Option<u64>,
     pub output_tokens_max: Option<u64>,

@@ -62,9 +62,9 @@ pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum MemberUse {
-    /// The model reads its text, and it can contain media.
+    /// The model reads the text of this member, which can contain media.
     Conversation,
-    /// The model reads its text.
+    /// The model reads the text of this member.
     Text,
     /// The dialect defines no text for this member. An upstream may read it anyway.
     #[default]

@@ -327,7 +327,8 @@ impl Name {
 fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
     match word {
         "text" => TEXT | CONTENT,
-        // A message of the model, and a page that the upstream fetched, which may be a document.
+        // Not results of tools: a message of the model, and a page that the upstream fetched, which may be a
+        // document.
         "model_output" | "web_fetch_tool_result" | "web_fetch_result" => OTHER,
         _ if word.ends_with("_result") || word.ends_with("_output") => OTHER | TOOL_RESULT,
         _ if level == Some(Level::Description) => 0,

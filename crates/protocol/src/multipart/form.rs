@@ -126,7 +126,7 @@ impl Form {
         for part in &self.parts {
             let Part { name, .. } = part;
             let content = part.file_name.is_none().then(|| part.text());
-            // Some clients send files without a name.
+            // A field that is not text is a file, because some clients send files without a name.
             let content = content.filter(|text| !text.contains(char::REPLACEMENT_CHARACTER));
             // Writing to a string cannot fail.
             let _ = if let Some(content) = content {

@@ -78,7 +78,8 @@ pub fn rewrite_answer(
     let mut edits = edits::edits_of(layout, text, &inspection, &output, &identity_json)?;
     edits::close_emptied_objects(text, &mut edits);
     let (usage, usage_malformed) = (inspection.usage, inspection.usage_malformed);
-    // Counting takes longer than reading, and most upstreams report their usage.
+    // Counting takes longer than reading. So the output is counted only if the report is missing, incomplete or
+    // large.
     let complete_report = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match complete_report {
         Some(_) => 0,

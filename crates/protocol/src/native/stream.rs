@@ -206,8 +206,8 @@ impl Rewriter {
         while let Some(frame) = self.splitter.next_frame()? {
             let opening = self.output.opening;
             if let Err(refused) = self.relay_frame(&frame, out) {
-                // The client does not get this event. The event that ends the stream instead
-                // continues after the last one that was relayed.
+                // The client does not get this event. So the event that ends the stream continues from the last
+                // relayed event.
                 self.output.opening = opening;
                 return Err(refused);
             }

@@ -75,7 +75,7 @@ fn omni() -> Profile {
         resolutions: Some(words(&["360p", "720p", "1080p", "4k"])),
         durations: Some(AllowedValues::Bounds { min: 3, max: 10 }),
         source_seconds_max: Some(10),
-        // At 4k: three times the 5,792 of 720p, like the price.
+        // The count for 4k, which is three times the 5,792 tokens of 720p. The prices have the same ratio.
         video_tokens_per_second: Some(17_376),
         ratios: Some(words(&["16:9", "9:16"])),
         modes: Some(words(&["text_to_video", "image_to_video", "edit"])),

@@ -21,7 +21,7 @@ pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) error: Option<Raw<'a>>,
 }
 
-/// An output item, with the members of all types that other dialects have too.
+/// An output item. It has the members of all item types that exist in other dialects too.
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Item<'a> {
     pub(in crate::responses) kind: Cow<'a, str>,

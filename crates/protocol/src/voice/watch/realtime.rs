@@ -255,7 +255,7 @@ impl Item {
             if is(part.get("type")?, &TEXT_PARTS) {
                 continue;
             }
-            // Of other parts, only bytes count as audio, regardless of the declared type.
+            // In other parts, the bytes in `audio` count, regardless of the declared type.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
                 read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);

@@ -141,7 +141,7 @@ impl TextMeter {
                 // A response that never ended has reported nothing, so our count is used.
                 self.reported = self.reported.plus(self.current());
                 let request = self.requests.pop_front();
-                // An error may concern something else than the request that it seemed to refuse, and a client
+                // An error may concern something other than the request that it seemed to refuse, and a client
                 // can provoke errors. So a response that no other request explains counts with the largest
                 // prompt that it may have read.
                 let prompt = match request {
@@ -172,8 +172,8 @@ impl TextMeter {
                     .filter(|reported| *reported != TextTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
                 self.open = None;
-                // The upstream has passed over older requests, or begins them later.
-                // `response.created` then counts their text.
+                // The upstream has skipped older requests, or begins them later. If it begins one,
+                // `response.created` counts its text.
                 for request in &mut self.requests {
                     request.is_awaited = false;
                 }

@@ -241,8 +241,7 @@ fn conversion_errors(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
         }
         tellable.extend(names);
     }
-    // Only members of the request are listed. A list with other names would be ignored by its
-    // readers.
+    // The list may name only members of the request. Clients would ignore other names.
     for name in &dropped {
         if !tellable.iter().any(|known| is_name(known, name)) {
             wrong(&format!("`{name}` is listed and was not sent"));

@@ -48,7 +48,6 @@ pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
     insert_results(turns, opened)
 }
 
-/// The calls of one turn.
 #[derive(Default)]
 struct Calls {
     calls: Vec<Call>,

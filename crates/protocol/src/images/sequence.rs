@@ -1,4 +1,4 @@
-//! Reads the options of sequences: several images from one request, whose number the model chooses.
+//! Reads the options of sequences. A sequence is several images for one request, whose number the model chooses.
 
 use super::fields::Fields;
 use crate::failure::Failure;

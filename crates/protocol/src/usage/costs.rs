@@ -45,7 +45,6 @@ fn may_have_costs(report: &[u8]) -> bool {
     has_escapes || COST_NEEDLES.iter().any(|needle| needle.is_in(report))
 }
 
-/// The report without its costs.
 pub(crate) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
     without_costs_besides(report, None)
 }

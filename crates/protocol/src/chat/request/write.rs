@@ -10,7 +10,7 @@ use crate::profile::Thinking;
 
 /// The maximum number of stop sequences that upstreams accept.
 const STOPS_MAX: usize = 4;
-/// The name of a schema without a name, because chat requires one.
+/// Used for a schema that has no name, because chat requires a name.
 const SCHEMA_NAME: &str = "response";
 
 /// Writes the upstream's body. Members that chat does not have are listed in `dropped`. The request

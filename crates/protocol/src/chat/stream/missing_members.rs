@@ -85,7 +85,6 @@ fn fill_delta(
     })
 }
 
-/// The tool calls of one choice.
 struct ToolCalls<'a> {
     items: &'a mut Items,
     choice: usize,

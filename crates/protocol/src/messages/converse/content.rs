@@ -20,7 +20,6 @@ const CALL_ID_BYTES_KEPT: usize = 48;
 /// The maximum length of a document's name. It leaves room for an appended number.
 const DOCUMENT_NAME_CHARS: usize = 180;
 
-/// One message.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) role: String,

@@ -58,7 +58,6 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
     edits
 }
 
-/// The treatment of an item.
 enum Treatment {
     Kept,
     /// The value at this place is replaced by the model's own value.
@@ -211,7 +210,6 @@ mod tests {
         }
     }
 
-    /// The input that is sent for this input.
     fn sent_input(input: &str) -> String {
         let body = format!("{{\"input\":{input}}}");
         let members = crate::json::Members::read(body.as_bytes(), crate::json::Spelling::One);

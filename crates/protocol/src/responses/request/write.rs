@@ -11,7 +11,7 @@ use crate::json::write_string;
 use crate::profile::{Profile, Thinking};
 use serde_json::Number;
 
-/// The name of a schema without a name.
+/// Used for a schema that has no name.
 const SCHEMA_NAME: &str = "response";
 /// The minimum output limit. Upstreams refuse lower limits, so the gateway raises them to this one.
 const OUTPUT_TOKENS_MIN: u64 = 16;

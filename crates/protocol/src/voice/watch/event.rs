@@ -60,7 +60,6 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The value as a string, unescaped.
 pub(super) fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
     value.string().map(|text| text.decode_lossy())
 }

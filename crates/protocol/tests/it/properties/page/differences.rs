@@ -52,7 +52,6 @@ pub(super) fn member(path: &str, name: &str) -> String {
     }
 }
 
-/// The path of a list item.
 pub(super) fn item(path: &str, item: &Value) -> String {
     let kind = item["role"].as_str().or_else(|| item["type"].as_str());
     format!("{path}[{}]", kind.unwrap_or_default())

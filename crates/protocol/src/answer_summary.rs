@@ -51,7 +51,7 @@ impl AnswerSummary {
     /// be 0, so the upstream did not count that part.
     fn is_partial(&self, usage: Usage) -> bool {
         let is_partial = usage.total() > 0 && !usage.has_both_parts();
-        // A report with an absurd number is not a partial report. It is rejected as a whole.
+        // An absurd number does not make a report partial. The whole report is rejected.
         is_partial && usage.is_believable() && self.output_tokens_counted > 0
     }
 
@@ -63,9 +63,9 @@ impl AnswerSummary {
             || pictures.is_some_and(|pictures| pictures.delivered > 0)
     }
 
-    /// The usage to charge if there is no complete report. A partial final report is completed
-    /// with our own counts. Otherwise the input is that of an interim report or our count at
-    /// admission, and the output is the larger of the interim report and our count.
+    /// The usage to charge if there is no complete report. A partial final report is completed with our own
+    /// counts. Otherwise the input is that of an interim report, or our count at admission. The output is the
+    /// larger of the interim report and our count.
     pub fn counted(&self, input_tokens: u64) -> Usage {
         let partial = self.usage.filter(|usage| self.is_partial(*usage));
         let interim = self.interim_usage.filter(|usage| usage.is_report(true));

@@ -1,8 +1,7 @@
 //! Refuses request members that no endpoint allows (routing controls, paid tiers and stored
 //! objects), and ids that cannot name a model or a voice.
 //!
-//! An explicit `null` means absent, because some SDKs send every unset member as `null`. So only
-//! other values are refused.
+//! An explicit `null` counts as absent and is accepted, because some SDKs send every unset member as `null`.
 
 pub mod form_field;
 
@@ -33,7 +32,7 @@ pub(crate) fn routing(members: &Members<'_>) -> Result<(), Failure> {
             return Err(Failure::routing_not_supported(name));
         }
     }
-    // A router reads other models, the order of vendors and tiers from it.
+    // A router reads other models, the order of vendors and tiers from `providerOptions`.
     let is_options = |name: &str| {
         ["providerOptions", "provider_options"]
             .iter()
@@ -100,9 +99,8 @@ pub(crate) fn refuse_reference(members: &Members<'_>, name: &'static str) -> Res
     Ok(())
 }
 
-/// Removes routing controls and the members in `also` from `body` if they are `null`, because an
-/// upstream may refuse a name that it does not know, even with `null`. `members` were read from
-/// `body`.
+/// Removes routing controls and the members in `also` from `body` if they are `null`. An upstream may refuse
+/// a name that it does not know, even with `null`. `members` were read from `body`.
 pub(crate) fn without_nulls<'a>(
     members: &'a Members<'_>,
     body: &'a [u8],
@@ -131,8 +129,8 @@ pub(crate) fn without_nulls<'a>(
     })
 }
 
-/// The output limit, unless it is zero or negative: some servers read those as "no limit", and a
-/// hold for no output would admit calls without payment.
+/// The output limit, unless it is zero or negative. Some servers read such limits as "no limit", and a hold
+/// for no output would admit calls without payment.
 pub(crate) fn output_limit(limit: Option<Integer>) -> Option<u64> {
     match limit? {
         Integer::Negative | Integer::Value(0) => None,

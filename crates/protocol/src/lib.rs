@@ -1,10 +1,9 @@
 //! The wire formats of the gateway: bytes in, bytes out.
 //!
-//! This crate has no clock, socket, thread, random source or runtime. Callers pass everything that it
-//! needs from outside as arguments. Start reading at [`native`], the path of a call whose client and
-//! upstream use the same dialect, then [`convert`], the path for different dialects. The five dialects
-//! have the same functions, and nearly the same files; ARCHITECTURE.md lists the differences.
-//! Read [`chat`] first.
+//! This crate has no clock, socket, thread, random source or runtime. Callers pass everything that it needs
+//! from outside as arguments. Start reading at [`native`], the path of a call whose client and upstream use
+//! the same dialect. Continue with [`convert`], the path for different dialects. The five dialects have the
+//! same functions, and nearly the same files. ARCHITECTURE.md lists the differences. Read [`chat`] first.
 
 mod answer_layout;
 mod answer_summary;

@@ -26,7 +26,7 @@ pub struct ListedModel {
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// The kind of its output, if the upstream reports it.
+    /// The kind of the model's output, if the upstream reports it.
     pub kind: Option<Kind>,
     pub context_tokens: Option<u64>,
     pub output_tokens_max: Option<u64>,
@@ -60,7 +60,7 @@ pub fn read_model_list(body: &[u8]) -> Option<ModelList> {
 
 fn read_model(entry: &Value) -> Option<ListedModel> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    // Google writes `models/gemini-...`; calls use only what follows the slash.
+    // Google writes `models/gemini-...`, but calls use only the part after the slash.
     let name = text("id").or_else(|| text("name").map(without_collection))?;
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {

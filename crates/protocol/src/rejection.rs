@@ -1,7 +1,7 @@
 //! Reads the error of an upstream and decides who caused it.
 //!
-//! The error bodies of all protocols are similar enough to be read in one place: an object, perhaps
-//! inside `error` or inside an array, with a message and a few words that classify it.
+//! The error bodies of all protocols are similar enough to be read in one place. Each is an object with a
+//! message and a few words that classify the error. The object may be inside `error` or inside an array.
 
 mod vendors;
 
@@ -12,9 +12,9 @@ use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Error codes that mean that the upstream rejected the gateway, not the client: the gateway's key,
-/// its balance, or (`not_found_error`) its name for the model. [`NO_SUCH_MODEL`] has the other
-/// words and phrases about the model's name.
+/// Error codes that mean that the upstream rejected the gateway, not the client. It rejected the gateway's key,
+/// its balance, or (`not_found_error`) its name for the model. [`NO_SUCH_MODEL`] has the other words and
+/// phrases about the model's name.
 const GATEWAY_REJECTED: [&str; 24] = [
     "invalid_api_key",
     "api_key_invalid",
@@ -42,7 +42,7 @@ const GATEWAY_REJECTED: [&str; 24] = [
     "servicequotaexceededexception",
 ];
 
-/// The error code of a quota that is used up. Only the status shows whether it is a rate limit.
+/// The error code of a quota that is used up. Only the status shows whether the quota is a rate limit.
 const QUOTA_EXCEEDED: &str = "quota_exceeded";
 
 /// Error codes that mean that the upstream is overloaded.
@@ -112,7 +112,6 @@ const ERROR_NAME: &str = "__type";
 /// Longer messages are truncated in the log.
 const LOG_CHARS_MAX: usize = 2_000;
 
-/// Reads the error response of an upstream.
 pub(crate) fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let error_body = ErrorBody::read(body);
     let fault = match status {

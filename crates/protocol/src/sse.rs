@@ -36,12 +36,12 @@ struct FrameLines {
 /// The data of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// No `data` field, or an empty one. Clients ignore such a frame.
+    /// No `data` field, or an empty one. Clients ignore a frame without data.
     Absent,
     /// The data is in one line, at this position.
     Line(Range<usize>),
-    /// The data is in several lines. The text is as long as the frame and has the data at the same
-    /// positions, with spaces elsewhere, so that spans in it are spans of the frame.
+    /// The data is in several lines. The text is as long as the frame and has the data at the same positions,
+    /// with spaces elsewhere. So spans in the text are spans of the frame.
     Lines(Cow<'a, [u8]>),
 }
 
@@ -186,8 +186,8 @@ impl Frame {
     }
 }
 
-/// Copies the data of one line into `masked`, at the same position as in the frame, and puts a line
-/// feed after it, which joins it to the data of the next line.
+/// Copies the data of one line into `masked`, at the same position as in the frame. Puts a line feed after
+/// the data, which joins it to the data of the next line.
 fn copy_line(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     if let Some(feed) = masked.get_mut(span.end) {
         *feed = b'\n';

@@ -67,7 +67,7 @@ impl Tool {
 
     /// The tool for a vendor's name: `web_search_20260318`, `googleSearch`, `code_interpreter`.
     pub fn of(word: &str) -> Option<Self> {
-        // Routers put their own name before those of their tools.
+        // Routers put their own name before the names of their tools.
         let word = word.rsplit(':').next().unwrap_or(word);
         Some(match without_version(word) {
             "web_search"
@@ -126,7 +126,8 @@ fn without_version(word: &str) -> &str {
     name.strip_suffix("_preview").unwrap_or(name)
 }
 
-/// The tool with this type is a shell of the client, or one of the upstream if it has an environment there.
+/// The type of a shell tool. If its environment is hosted, the upstream runs the shell. Otherwise the client
+/// runs it.
 pub(crate) const SHELL: &str = "shell";
 pub(crate) const ENVIRONMENT: &str = "environment";
 
@@ -248,7 +249,6 @@ impl Tools {
         Ok(())
     }
 
-    /// Adds all tools of another set.
     pub(crate) fn extend(&mut self, other: Self) {
         self.0 |= other.0;
     }
@@ -267,8 +267,8 @@ impl Tools {
     }
 }
 
-/// The list of tools. Any other value is refused, because some upstreams take one object for a list of one tool, which
-/// would then be neither priced nor refused.
+/// The list of tools. Any other value is refused. Some upstreams accept a single object as a list of one
+/// tool, which would then be neither priced nor refused.
 fn list<'a>(members: &Members<'a>) -> Result<Option<Raw<'a>>, Failure> {
     members.array(LIST)
 }
@@ -304,7 +304,7 @@ impl ToolCalls {
         }
     }
 
-    /// These counts, or those of `other` where these are zero.
+    /// These counts. A count that is zero is taken from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut calls = *self;
@@ -538,7 +538,7 @@ mod tests {
                 );
             }
         }
-        // The text of a field has no `null`, and is a list from its first character to its last.
+        // A field allows no `null`, and its whole text must be a list.
         for text in ["", "null", "[", "[]x", "[{}] {}"] {
             assert!(Tools::in_field(text).is_err(), "{text}");
         }

@@ -34,8 +34,8 @@ pub struct Usage {
     pub audio_output: u64,
     /// Calls of built-in tools, if the report counts them.
     pub tools: ToolCalls,
-    /// What it took to shorten the conversation before the answer. It is billed with the other counts, which do not
-    /// include it, and is not shown on converted routes, which cannot ask for it.
+    /// The tokens used to shorten the conversation before the answer. They are billed in addition to the other
+    /// counts. Converted routes do not show them, because they cannot ask for compaction.
     pub compaction: Compaction,
 }
 
@@ -50,7 +50,6 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// All tokens.
     fn total(&self) -> u64 {
         [
             self.input,
@@ -161,8 +160,8 @@ pub(crate) struct InclusiveCounts {
 }
 
 impl From<InclusiveCounts> for Usage {
-    /// Subtracts each part from the rest of its total, so that the classes never add up to more
-    /// than the total, even if the parts are wrong.
+    /// Subtracts each part from the rest of its total. So the classes never add up to more than the total,
+    /// even if the parts are wrong.
     fn from(report: InclusiveCounts) -> Self {
         let mut input = report.input;
         let mut output = report.output;

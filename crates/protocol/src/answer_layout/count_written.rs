@@ -1,5 +1,4 @@
-//! Counts the text that a model wrote inside a JSON value, by the names of the members that hold
-//! it.
+//! Counts the text that a model wrote inside a JSON value, in the members with given names.
 
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};

@@ -16,8 +16,7 @@ pub(crate) struct Events<'e> {
     count: usize,
 }
 
-/// Writes a whole answer as the events of a stream. The caller has checked that the text is an
-/// answer.
+/// Writes a whole answer as the events of a stream. The caller has checked that the text is an answer.
 pub(crate) type WriteEvents = fn(Raw<'_>, &mut Events<'_>) -> Result<(), UnusableAnswer>;
 
 impl<'e> Events<'e> {

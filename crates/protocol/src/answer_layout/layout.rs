@@ -15,27 +15,23 @@ pub(crate) struct AnswerLayout {
     /// Members whose content may also identify the upstream: the envelope, or the lists and objects
     /// of the output.
     pub(crate) nested: &'static [&'static str],
-    /// The member with the response id.
     pub(crate) id: &'static str,
     /// Another member that repeats the response id, if there is one.
     pub(crate) id_again: Option<&'static str>,
-    /// The member that names the model.
     pub(crate) model: &'static str,
     /// The member with the creation time in Unix seconds, if the dialect has one.
     pub(crate) created: Option<&'static str>,
     /// A member that is set to the same value in every answer.
     pub(crate) fixed: Option<FixedMember>,
-    /// The member with the usage report.
     pub(crate) usage: &'static str,
-    /// Reads the value at the cursor as a usage report. The second argument is the report before it,
-    /// whose values stand for those that this report leaves out. Returns `None` if the report cannot be
-    /// used for billing.
+    /// Reads the usage report at the cursor. Values that the report omits are taken from the second argument,
+    /// the previous report. Returns `None` if billing cannot use the report.
     pub(crate) read_usage: fn(&mut Cursor<'_>, Option<Usage>) -> Result<Option<Usage>, SyntaxError>,
-    /// Whether the value of `usage` has the output itself, in dialects whose later reports may leave it
-    /// out. A report without it is interim.
+    /// Whether a usage report contains the output, in dialects whose later reports may omit it. A report
+    /// without the output is interim.
     pub(crate) has_output: Option<fn(&str) -> bool>,
-    /// Reads a member that contains output or describes the event. Returns `false`, without reading
-    /// it, for every other member.
+    /// Reads a member that contains output or describes the event. Returns `false` for every other member,
+    /// which stays unread.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
     /// Every answer or event that mentions a built-in tool outside its usage report contains one of
     /// these strings.

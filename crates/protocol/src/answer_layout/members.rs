@@ -1,13 +1,11 @@
 //! The members of an event that clients need, and that some upstreams leave out.
 
-/// A set of these members. A required member that an event lacks is added before the event is
-/// relayed.
+/// A set of these members. The native path adds a required member that an event lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemberSet(u8);
 
 impl MemberSet {
     pub(crate) const NONE: Self = Self(0);
-    /// The sequence number of the event.
     pub(crate) const SEQUENCE: Self = Self(1);
     /// The index of the item, block or step.
     pub(crate) const INDEX: Self = Self(1 << 1);
@@ -18,7 +16,7 @@ impl MemberSet {
     /// The object that contains the members of the answer.
     pub(crate) const ENVELOPE: Self = Self(1 << 5);
     pub(crate) const TYPE: Self = Self(1 << 6);
-    /// Not a member: whether an earlier event has started the part to which this event adds.
+    /// Not a member. Says that an earlier event has started the part to which this event adds.
     pub(crate) const PART_STARTED: Self = Self(1 << 7);
 
     #[must_use]

@@ -20,7 +20,7 @@ pub(crate) enum StreamEnd {
     Reached,
 }
 
-/// The maximum number of items that are recorded. A longer stream is not repaired any further.
+/// The maximum number of items that are recorded. Later items of a stream are not repaired.
 pub(crate) const ITEMS_MAX: usize = 1024;
 
 /// Facts about the output, collected while the native path relays it.
@@ -30,9 +30,8 @@ pub(crate) const ITEMS_MAX: usize = 1024;
     reason = "things that are seen or not, each by itself"
 )]
 pub(crate) struct Output {
-    /// Counts the tokens of all output.
     pub(crate) counter: Counter,
-    /// Whether there was any output.
+    /// Whether there was any output so far.
     pub(crate) content: bool,
     /// The number of items in the current event or answer.
     pub(crate) items: usize,
@@ -50,7 +49,6 @@ pub(crate) struct Output {
     pub(crate) items_started: u64,
     /// The index of the item that the current event belongs to.
     pub(crate) index: Option<u64>,
-    /// Whether the current event starts a part of its item, or adds reasoning to one.
     pub(crate) begins_part: bool,
     pub(crate) adds_reasoning: bool,
     /// The items that have started a part of their content.
@@ -59,8 +57,8 @@ pub(crate) struct Output {
     pub(crate) last_item: String,
     /// Whether usage is hidden from the client, because it did not ask for it.
     pub(crate) hides_usage: bool,
-    /// Whether we write the usage report that the client asked for, if the upstream gives none that can be used. The
-    /// client then gets no other.
+    /// Whether the client asked for usage. If the upstream's report is missing or unusable, we write our own
+    /// and the client sees no other.
     pub(crate) owes_usage: bool,
     /// Whether a member of the current event or answer identifies the upstream.
     pub(crate) names_vendor: bool,
@@ -77,7 +75,7 @@ pub(crate) struct Output {
     pub(crate) pictures: u64,
     /// The number of deltas since the last whole item. The next whole item repeats them.
     pub(crate) deltas: usize,
-    /// Data to repeat in the event that ends a failed stream, if the dialect has such data.
+    /// Data for the event that ends a failed stream.
     pub(crate) opening: StreamOpening,
     /// Text that the upstream wrote about itself, if there is any.
     pub(crate) upstream_text: Option<Box<WordEdits>>,
@@ -126,9 +124,8 @@ impl Output {
         }
     }
 
-    /// Records a value whose text was written by the upstream, not by the model, so that the text
-    /// is removed.
-    // Cold, because few answers have such a value.
+    /// Records a value whose text the upstream wrote, not the model, so that the text is removed.
+    // Cold, because few answers have text of the upstream.
     #[cold]
     pub(crate) fn withhold(&mut self, value: Raw<'_>) {
         if !value.is_null() && !value.is_empty() {

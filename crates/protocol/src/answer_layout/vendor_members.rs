@@ -2,8 +2,7 @@
 
 use crate::json::Text;
 
-/// Members that are not part of any dialect. In them, routers name the vendor, and vendors name
-/// their request.
+/// Members that belong to no dialect. Routers name the vendor in them, and vendors name their request.
 const NAMES: [&str; 9] = [
     "gateway",
     "native_finish_reason",

@@ -1,13 +1,11 @@
-//! Converts the arguments of a tool call for dialects that send them as an object and not as a
-//! string.
+//! Converts the arguments of a tool call for dialects that send them as an object, not as a string.
 
 use std::borrow::Cow;
 
 use crate::json::{Cursor, Shape, write_string};
 
-/// The arguments as a JSON object. Blank arguments become an empty object. A value that is not an
-/// object, for example because the model was cut off, is wrapped in one, so that the rest of the
-/// history stays usable.
+/// The arguments as a JSON object. Blank arguments become an empty object. Any other value, for example a
+/// truncated object, is wrapped in an object, so that the rest of the history stays usable.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return Cow::Borrowed("{}");

@@ -18,7 +18,7 @@ const DIGITS: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
-/// The text in the standard alphabet, padded. It is not decoded, and copied only if it changes.
+/// The text in the standard alphabet, padded. The text is not decoded, and copied only if it changes.
 pub fn standard(text: &str) -> Cow<'_, str> {
     let bare = text.trim_end_matches('=');
     let missing = (4 - bare.len() % 4) % 4;
@@ -110,8 +110,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Appends the decoded bytes of the last group. `None` if the text ends in the middle of a
-    /// byte.
+    /// Appends the decoded bytes of the last group. `None` if the text ends in the middle of a byte.
     pub fn finish(self, bytes: &mut Vec<u8>) -> Option<()> {
         DIGITS.decode_vec(&self.group, bytes).ok()
     }

@@ -1,9 +1,8 @@
 //! Encodes opaque data in the id of a tool call, for dialects that have no member for it.
 //!
-//! Every client sends the id of a tool call back with the result, unchanged. So if the client's
-//! dialect has no other place, the id carries the reasoning that a model needs back before its tool
-//! call: `<id>_gw1_<base64url of JSON>`. All its characters are allowed in the ids of every
-//! dialect.
+//! Clients return the id of a tool call with its result, unchanged. If the client's dialect has no other place,
+//! the id therefore carries the reasoning that the model needs back: `<id>_gw1_<base64url of JSON>`. Every
+//! dialect allows these characters in ids.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +69,7 @@ impl From<WireOpaque<'_>> for Opaque {
     }
 }
 
-/// Appends data to an id. Thoughts without an opaque value are left out, because no model accepts
-/// them.
+/// Appends data to an id. Thoughts without an opaque value are left out, because no model accepts them.
 pub fn encode(id: &str, carried: &IdPayload) -> String {
     let wire = WirePayload {
         t: carried
@@ -89,7 +87,7 @@ pub fn encode(id: &str, carried: &IdPayload) -> String {
     if wire.t.is_empty() && wire.c.is_none() {
         return id.to_owned();
     }
-    // This cannot fail, because there are only strings and booleans.
+    // This cannot fail, because the payload has only strings and booleans.
     let json = serde_json::to_vec(&wire).unwrap_or_default();
     format!("{id}{MARK}{}", base64::url_safe(&json))
 }

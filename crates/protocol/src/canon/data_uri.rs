@@ -11,7 +11,6 @@ pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
     Some((mime.split(';').next().unwrap_or_default(), data))
 }
 
-/// Writes a `data:` URI.
 pub(crate) fn join(mime: &str, data: &str) -> String {
     format!("data:{mime};base64,{data}")
 }

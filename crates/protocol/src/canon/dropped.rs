@@ -73,7 +73,7 @@ impl Dropped {
         self.shown_reasoning(reasoning);
     }
 
-    /// Reports the request to show reasoning as dropped, if the client made it.
+    /// Reports the client's own request to show reasoning as dropped. A default is not reported.
     pub(crate) fn shown_reasoning(&mut self, reasoning: &Reasoning) {
         if reasoning.show && !reasoning.show_is_default {
             self.field(Field::ReasoningShown);
@@ -102,7 +102,7 @@ impl Dropped {
     /// Reports a member of the item at `path` as dropped.
     pub fn member(&mut self, path: Path, member: Member) {
         let spelt = member.name_in(self.client_dialect);
-        // In the older list of functions, items have no `function` member.
+        // Items of the older `functions` list have no `function` member.
         let spelt = match spelt.strip_prefix("function.") {
             Some(bare) if path.is_in("functions") => bare,
             _ => spelt,

@@ -58,18 +58,16 @@ impl Block {
 /// A piece of the open block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// Text of a text, thought or refusal block; base64 of an image block.
+    /// Text of a text, thought or refusal block, or base64 of an image block.
     Text(String),
     /// A piece of a tool call's JSON arguments.
     Arguments(String),
-    /// The signature or encrypted form of a thought, or the signature of a tool call or text. It
-    /// comes at most once per block, complete, and before the other deltas of a tool call if
-    /// possible.
+    /// The signature or encrypted form of a thought, or the signature of a tool call or text. A block has at
+    /// most one of these, and it is complete. In a tool call it precedes the other deltas if possible.
     Opaque(Opaque),
-    /// Log probabilities of a text block, each sent once, in order, and before the text that they
-    /// belong to if possible.
+    /// Log probabilities of a text block, sent once and in order. They precede their text if possible.
     Logprobs(Vec<Token>),
-    /// A source of the text so far. Offsets count characters of the block's text.
+    /// A citation of a source for the text so far. Offsets count characters of the block's text.
     Citation {
         url: String,
         title: String,
@@ -92,7 +90,7 @@ pub enum Stop {
     Refusal {
         category: Option<String>,
     },
-    /// Output or prompt was blocked, for this reason if the upstream reported one.
+    /// The output or the prompt was blocked. Holds the upstream's reason, if there is one.
     Filter(Option<String>),
     /// The upstream expects another call to continue.
     Paused,

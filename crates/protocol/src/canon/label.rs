@@ -7,9 +7,8 @@ use super::dropped::Dropped;
 use super::field::Field;
 use crate::json::{Members, Spelling, write_string};
 
-/// Adds the format's name to the schema as its title, and the format's description as its
-/// description. A value that the schema already has is kept, and the format's value is reported as
-/// dropped.
+/// Adds the format's name to the schema as its title, and the format's description as its description. If the
+/// schema has a different value, that value is kept, and the format's value is reported as dropped.
 pub(crate) fn label_schema<'s>(
     schema: &'s str,
     name: Option<&str>,

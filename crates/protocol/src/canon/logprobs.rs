@@ -14,8 +14,7 @@ pub struct Token {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Likelihood {
     pub token: String,
-    /// The bytes of the token, which may be a part of a character. Some dialects do not report
-    /// them.
+    /// The bytes of the token, which may be a part of a character. Some dialects do not report them.
     pub bytes: Option<Vec<u8>>,
     /// The number that the upstream reported.
     pub logprob: Number,

@@ -23,10 +23,10 @@ pub(crate) struct MergedTurn<'a> {
     pub parts: Vec<(Path, &'a Part)>,
 }
 
-/// Merges the turns of the conversation. Parts that only the client's dialect has, parts that do
-/// not belong in a turn of their role, and thoughts that `is_own` rejects are removed and reported.
-/// An assistant turn that becomes empty is removed. A user turn that becomes empty is refused,
-/// because the model would not see that it was asked something.
+/// Merges the turns of the conversation. Removes and reports parts that only the client's dialect has, parts
+/// that do not belong in a turn of their role, and thoughts that `is_own` rejects. Removes an assistant turn
+/// that becomes empty. Refuses a user turn that becomes empty, because the model would not see that the user
+/// asked something.
 pub(crate) fn merge_turns<'a>(
     request: &'a Request,
     is_own: impl Fn(&Thought) -> bool,

@@ -1,8 +1,8 @@
-//! Converts character offsets to byte offsets, and back, for a text that arrives in pieces. Some
-//! dialects count characters, others bytes.
+//! Converts between character offsets and byte offsets in a text that arrives in pieces. Some dialects count
+//! characters, others bytes.
 
-/// Longer texts are not kept, because an open stream must use little memory. Sources of longer
-/// texts are dropped, unless every character is one byte.
+/// Longer texts are not kept, because an open stream must use little memory. Citations of longer texts are
+/// dropped, unless every character is one byte.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// Converts offsets in the text of one block.

@@ -1,38 +1,36 @@
-//! Wraps data that only the model that made it can read, to pass it through dialects that have no
-//! member for it.
+//! Wraps data that only the model that made it can read, for dialects that have no member for this data.
 //!
-//! Thought signatures, thinking signatures and encrypted reasoning must come back to the model that
-//! made them, unchanged, and must never reach another model. The gateway keeps no state, so it
-//! sends them to the client in an opaque member of the client's dialect, wrapped with a mark of
-//! their origin.
+//! Thought signatures, thinking signatures and encrypted reasoning must come back unchanged to the model that
+//! made them. They must never reach another model. The gateway keeps no state. So it sends these values to
+//! the client in an opaque member of the client's dialect, wrapped with a mark of their origin.
 
 use super::base64;
 use crate::dialect::Dialect;
 
-/// How every wrapped value starts.
+/// The start of every wrapped value.
 const MARK: &str = "gw1|";
 
 /// An opaque value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {
-    /// The dialect of the upstream that made it.
+    /// The dialect of the upstream that made the value.
     pub origin: Dialect,
-    /// The public id of the model that made it. The value is never sent to another model.
+    /// The public id of the model that made the value. No other model receives the value.
     pub model: Box<str>,
     /// The value as the upstream sent it.
     pub text: Box<str>,
 }
 
 impl Opaque {
-    /// The value for an opaque member of another dialect: base64url without padding, because
-    /// clients decode such members and encode them again in that alphabet.
+    /// Encodes the value for an opaque member of another dialect. The alphabet is base64url without padding,
+    /// because clients decode these members and encode them again in that alphabet.
     pub fn wrap(&self) -> String {
         let plain = format!("{MARK}{}|{}|{}", self.origin, self.model, self.text);
         base64::url_safe(plain.as_bytes())
     }
 
-    /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
-    /// other values.
+    /// Reads a value that [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for other
+    /// values.
     pub fn unwrap(text: &str) -> Option<Self> {
         let plain = String::from_utf8(base64::decode(text)?).ok()?;
         let (origin, rest) = plain.strip_prefix(MARK)?.split_once('|')?;

@@ -5,8 +5,7 @@ use std::fmt;
 /// A path such as `messages[2].content[0]`. It is cheap to copy and formatted only when it is
 /// reported.
 ///
-/// The default path points nowhere. It marks parts that the gateway made, which are dropped without
-/// a report.
+/// The default path points nowhere. It marks parts that the gateway made. Dropping them is not reported.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Path {
     /// The names of the lists, the outer one first. Empty for unused levels.
@@ -17,7 +16,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The first item of a top-level list, or the value that the client sent in place of the list.
+    /// The first item of a top-level list, or the value that the client sent instead of the list.
     pub const fn first(list: &'static str) -> Self {
         Self {
             lists: [list, ""],

@@ -65,7 +65,7 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     System,
-    /// A system prompt, by the newer name in chat and Responses.
+    /// A system prompt, under its newer name in chat and Responses.
     Developer,
     /// The user, and tools with their results.
     User,
@@ -156,17 +156,17 @@ pub struct Document {
 }
 
 impl Document {
-    /// The name of the file. Vendors of Chat and Responses refuse the data of a file without one.
+    /// The name of the file. Vendors of Chat and Responses refuse a file without a name.
     pub(crate) fn file_name(&self) -> &str {
         self.name.as_deref().unwrap_or("document.pdf")
     }
 }
 
-/// Reasoning, with the opaque value that its model needs to accept it.
+/// Reasoning and its opaque value. Without the value, the model does not accept the reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought {
     pub text: String,
-    /// Its signature or encrypted form, if there was one.
+    /// The signature or encrypted form, if there was one.
     pub opaque: Option<Opaque>,
     /// Whether the thought consists only of the opaque value (`redacted_thinking`).
     pub redacted: bool,
@@ -175,7 +175,7 @@ pub struct Thought {
 /// A call of a tool by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The id. Readers of dialects without ids generate one that call and result share.
+    /// The id. Readers of dialects without ids generate an id that the call and its result share.
     pub id: String,
     pub name: String,
     /// JSON as the model wrote it, possibly invalid. `{}` if it is empty.
@@ -211,7 +211,7 @@ pub struct ToolResult {
 /// A function the model may call.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Where it is declared.
+    /// Where the tool is declared.
     pub path: Path,
     pub name: String,
     pub description: Option<String>,
@@ -358,8 +358,8 @@ impl Request {
         })
     }
 
-    /// A copy of the request that keeps only its leading system prompts as turns. An answer repeats
-    /// no other turns, and a stream keeps the copy for its whole life.
+    /// A copy that keeps only the leading system prompts of the conversation, because answers repeat no other
+    /// turns. A stream keeps the copy until it ends.
     #[must_use]
     pub fn without_conversation(&self) -> Self {
         let (system, _) = self.leading_system();

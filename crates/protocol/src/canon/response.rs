@@ -36,8 +36,7 @@ pub struct ResponseBuilder {
 }
 
 impl ResponseBuilder {
-    /// Takes the next event. Returns the response after the last event, or the failure that ended
-    /// it.
+    /// Takes the next event. Returns the response after the last event, or the failure that ended the answer.
     pub fn push(&mut self, event: Event) -> Option<Result<Response, crate::failure::Failure>> {
         match event {
             Event::Start | Event::BlockStop => {}

@@ -2,8 +2,7 @@
 //!
 //! Upstreams differ in how strictly they pair tool calls with results. The strictest require one
 //! result for each call, in the next turn, in the order of the calls and before any other content.
-//! Conversations of lenient dialects are brought into this order here, so that writers need not
-//! check it.
+//! This module brings every conversation into that order, so that writers need not check it.
 
 use std::collections::HashMap;
 
@@ -49,7 +48,6 @@ pub fn pair_results(turns: &mut Vec<Turn>) -> Result<(), Failure> {
     insert_results(turns, opened)
 }
 
-/// The calls of one turn.
 #[derive(Default)]
 struct Calls {
     calls: Vec<Call>,
@@ -57,7 +55,6 @@ struct Calls {
     answered: bool,
 }
 
-/// A call, and its result once it is found.
 struct Call {
     id: String,
     name: String,
@@ -107,7 +104,7 @@ fn insert_results(turns: &mut Vec<Turn>, opened: Vec<Calls>) -> Result<(), Failu
                 None => (Path::default(), Part::ToolResult(no_result(call))),
             });
         }
-        // A turn that contained only results is removed when they have moved.
+        // Remove a turn whose only content was the results that have moved.
         if !(calls.answered && turn.parts.is_empty()) {
             placed.push(turn);
         }
@@ -140,8 +137,8 @@ mod tests {
     use super::super::request::{SignedAt, ToolCall};
     use super::*;
 
-    /// Parses a story: `u`, `a` and `s` start a turn, `+x` is a call and `-x` a result with the id
-    /// `x`, everything else is text.
+    /// Parses a story: `u`, `a` and `s` start a turn, `+x` is a call and `-x` a result with the id `x`.
+    /// Everything else is text.
     fn turns(story: &str) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
         for (at, word) in story.split(' ').enumerate() {

@@ -1,5 +1,4 @@
-//! Describes where chat answers hold identity, usage and output. Whole answers and chunks hold them
-//! in the same members.
+//! Describes where chat answers and chunks hold identity, usage and output.
 
 use super::stream::fill_in;
 use super::usage::read_usage;
@@ -18,7 +17,6 @@ pub(super) const END_MARK: EndMark = EndMark {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"annotations\"")];
 
-/// The members of a chat completion and of its chunks.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: None,
     nested: &["choices", "message", "delta"],
@@ -40,8 +38,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: Some(fill_in),
 };
 
-/// Reads a member that holds output or may say that the answer is an error. Returns whether the
-/// member is one of these.
+/// Reads a member that holds output or may mark the answer as an error. Returns `false` for every other
+/// member.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -115,8 +113,8 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
     Ok(())
 }
 
-/// Whether a delta is replaced because of its shape. A list is not, because vendor members may be cut
-/// from its items.
+/// Whether a delta of this shape must be replaced. A list is kept, because vendor members may be cut from its
+/// items.
 pub(in crate::chat) const fn is_wrong_delta(shape: Shape) -> bool {
     !matches!(shape, Shape::Object | Shape::Array)
 }
@@ -148,7 +146,7 @@ fn read_message(
         if name.is("content") || name.is("refusal") {
             count_text(value, &mut output.counter);
         } else if name.is("reasoning_content") || name.is("reasoning") {
-            // Where an upstream uses both names, they hold the same text.
+            // An upstream that sends both members repeats the same text in them.
             if !reasoned {
                 count_text(value, &mut output.counter);
             }

@@ -14,7 +14,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::OpenAi, request_id)
 }
 
-/// The last event of a stream that failed. No `[DONE]` follows, because the answer is not complete.
+/// The last event of a failed stream. No `[DONE]` follows, because the answer is not complete.
 pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"data: ".to_vec();
     event.extend(write_failure(failure, request_id));

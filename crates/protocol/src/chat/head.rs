@@ -52,7 +52,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;
     }
-    // `ask_for_usage` has added one edit, unless the client asked for usage itself.
+    // If `include_usage` is false, the last edit is the one that `ask_for_usage` added.
     let usage_edit = (stream && !include_usage).then(|| edits.len() - 1);
     let model_span = members.get("model")?.map(|value| value.span());
     let tools = tools(&members)?;
@@ -74,8 +74,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-/// Makes the upstream report usage, because billing needs it. Returns whether the client asked for
-/// it too (`docs/api/chat-completions.md`).
+/// Makes the upstream report usage, because billing needs it. Returns whether the client also asked for usage
+/// (`docs/api/chat-completions.md`).
 fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, Failure> {
     let Some(options) = members.object(STREAM_OPTIONS)? else {
         edits.push(match members.find(STREAM_OPTIONS)? {
@@ -123,7 +123,7 @@ pub(crate) fn cut_stream_options(body: &Bytes, dropped: &mut Dropped) -> Result<
     Ok(patch::apply(body, edits))
 }
 
-/// The larger of the two limits, because upstreams differ in which of them they obey.
+/// The larger of the two limits, because upstreams differ in which limit they obey.
 fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     let mut largest = None;
     for name in ["max_completion_tokens", "max_tokens"] {
@@ -132,8 +132,7 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     Ok(largest)
 }
 
-/// Reads the built-in tools. Some vendors list them in `tools`, others have a member for their only
-/// tool.
+/// Reads the built-in tools. Some vendors list them in `tools`, others have one member for their only tool.
 fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     let mut tools = Tools::by_type(members)?;
     for name in ["web_search_options", "search_parameters"] {

@@ -32,7 +32,7 @@ pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
                 "image_tokens" => report.image_output = value,
                 _ => {}
             })?,
-            // In these members, two vendors report the calls of their built-in tools.
+            // Two vendors report the calls of their built-in tools in these members.
             "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
             "server_tool_use" => report.tools.read(cursor, "_requests")?,
             _ => drop(cursor.value()?),
@@ -43,8 +43,7 @@ pub(super) fn read_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
         return Ok(None);
     };
     (report.input, report.output) = (input, output);
-    // Some upstreams do not count reasoning among the completion tokens. Only the total includes
-    // it.
+    // Some upstreams include reasoning only in the total, not in the completion tokens.
     let sum = report.input.saturating_add(report.output);
     if total == Some(sum.saturating_add(report.reasoning)) {
         report.output = report.output.saturating_add(report.reasoning);

@@ -69,7 +69,6 @@ pub(super) fn write_response(
     }
 }
 
-/// Reads a stream of any dialect.
 #[derive(Debug)]
 pub(super) enum Reader {
     Chat(chat::Reader),
@@ -114,9 +113,8 @@ impl Reader {
         }
     }
 
-    /// Whether the usage reports so far are interim. Messages reports usage at the start of an answer,
-    /// and Interactions after each step; in the other dialects the last report of a complete answer
-    /// is final.
+    /// Whether the usage reports so far are interim. Messages reports usage at the start of an answer, and
+    /// Interactions after each step. In the other dialects the last report of a complete answer is final.
     pub(super) fn has_only_interim_usage(&self) -> bool {
         match self {
             Self::Messages(reader) => reader.has_only_interim_usage(),
@@ -126,7 +124,6 @@ impl Reader {
     }
 }
 
-/// Writes a stream of any dialect.
 #[derive(Debug)]
 pub(super) enum Writer {
     Chat(chat::Writer),

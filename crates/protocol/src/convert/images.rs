@@ -13,7 +13,7 @@ pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
     match dialect {
         Dialect::Chat | Dialect::Responses | Dialect::Interactions => true,
         Dialect::Messages => is_secure(url),
-        // The dialect requires the media type next to a file URI, so the URL must show the type.
+        // The dialect requires a media type next to a file URI. It comes from the extension in the URL.
         Dialect::Generate => is_secure(url) && mime::of_url(url).is_some(),
     }
 }

@@ -1,8 +1,8 @@
 //! Estimates how much memory a request takes in the common form.
 //!
-//! Each message, part and tool becomes a separate value, so a body of many small items would take
-//! many times its size. Items are therefore counted before anything is allocated. Their number is
-//! limited, and the caller charges for their memory.
+//! Each message, part and tool becomes a separate value, so a body of many small items could take many times
+//! its size. Items are therefore counted before anything is allocated. Their number is limited, and the
+//! caller charges for their memory.
 
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
@@ -18,8 +18,7 @@ const COMMAS_FREE: usize = 256;
 /// The memory that the common form of a request may take besides its texts. 0 for an ordinary
 /// request.
 pub fn estimate_memory(body: &[u8]) -> Result<usize, Failure> {
-    // Items are separated by commas. Commas inside texts count too, because only a parser could tell
-    // them from the others.
+    // Commas separate items. Commas inside texts count too, because only a parser could tell them apart.
     if memchr::memchr_iter(b',', body).count() < COMMAS_FREE {
         return Ok(0);
     }

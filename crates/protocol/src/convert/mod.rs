@@ -1,9 +1,9 @@
 //! Converts calls whose client and upstream use different dialects.
 //!
 //! [`read_request`] reads a request into the [common form](crate::canon) and [`write_request`]
-//! writes it for the upstream. [`convert_answer`] converts a whole answer, a [`Transcoder`] a
-//! stream. A [`Translator`] holds a transcoder or its counterpart for a native stream, images or
-//! audio, so that a relay treats all of them alike.
+//! writes it for the upstream. [`convert_answer`] converts a whole answer, and a [`Transcoder`] converts a
+//! stream. A [`Translator`] holds the transcoder, or the rewriter of a native stream, images or audio, so
+//! that a relay treats all of them alike.
 
 mod answer;
 mod codecs;

@@ -11,7 +11,6 @@ pub(super) struct Observer {
     /// Whether there was any output.
     pub(super) content: bool,
     pub(super) pictures: u64,
-    /// The last usage report.
     pub(super) usage: Option<Usage>,
 }
 

@@ -1,5 +1,4 @@
-//! The line of text that replaces an image in an answer, for clients whose dialect cannot contain
-//! images.
+//! The text that replaces an image in an answer if the client's dialect cannot contain images.
 
 use crate::dialect::Dialect;
 

@@ -19,7 +19,7 @@ use crate::native::{
 };
 use crate::sse::{Data, Frame, Splitter};
 
-/// Converts a stream as it arrives. A relay uses it in the same way as [`crate::native::Rewriter`].
+/// Converts a stream as it arrives. Relays use it like [`crate::native::Rewriter`].
 #[derive(Debug)]
 pub struct Transcoder {
     from: Dialect,
@@ -62,7 +62,7 @@ impl Transcoder {
         }
     }
 
-    /// Counts calls of built-in tools too, for models that use them without being asked.
+    /// Also counts calls of built-in tools, for models that use these tools without being asked.
     #[must_use]
     pub fn watching_tools(mut self) -> Self {
         self.tools = Some(Box::default());
@@ -84,8 +84,8 @@ impl Transcoder {
         result
     }
 
-    /// The upstream has closed the stream. That is an error unless the end mark has arrived or the
-    /// dialect ends streams in this way.
+    /// Handles the end of the upstream's stream. Returns an error unless the end mark has arrived or the
+    /// dialect has no end mark.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
@@ -95,7 +95,7 @@ impl Transcoder {
             self.note();
             return result;
         }
-        // An end mark without a line end counts. Any other event was cut off.
+        // An end mark counts even without a line end. Any other event was cut off.
         let rest = self.splitter.finish();
         let mut result = Ok(());
         match rest {
@@ -116,7 +116,7 @@ impl Transcoder {
 
     /// Ends the stream with the error event of the client's dialect. Nothing follows it.
     pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
-        // Only in this dialect does the error event depend on earlier events.
+        // Only the error event of Responses depends on earlier events.
         if self.to == Dialect::Responses && self.started {
             self.writer.event(Event::Failed(failure.clone()), out);
         } else {
@@ -241,8 +241,8 @@ impl Transcoder {
         }
     }
 
-    /// The answer is complete, so its last usage report is final, unless it belongs to the start of
-    /// the answer. If there is no final report, the client sees the count that it is charged for.
+    /// Writes the usage at the end of a complete answer. The last report is then final, unless the reader has
+    /// seen only interim reports. Without a final report, the client sees the count that it is charged for.
     fn finish_usage(&mut self, out: &mut ByteQueue) {
         if !self.reader.has_only_interim_usage() {
             self.summary.usage = self.observer.usage;

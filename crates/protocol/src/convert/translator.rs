@@ -1,4 +1,4 @@
-//! Turns an upstream's stream into the client's, whatever the kind of call.
+//! Turns an upstream's stream into the client's stream, for every kind of call.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ impl Translator {
         }
     }
 
-    /// The upstream has closed the stream. That is an error unless the stream is complete.
+    /// Handles the end of the upstream's stream. Returns an error unless the stream is complete.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         match self {
             Self::Native(rewriter) => rewriter.end(out),

@@ -1,9 +1,9 @@
 //! Counts ASCII text in blocks of 64 bytes.
 //!
 //! Each block is turned into bit masks, one for each class of bytes. Words and escapes are found by
-//! shifts, and classes are counted by population count. A block of ASCII without escapes, as most
-//! blocks of prose are, needs a bit mask only for its letters: [`PlainBlocks`] counts its classes
-//! without leaving the vector registers.
+//! shifts, and classes are counted by population count. [`PlainBlocks`] counts blocks of ASCII without
+//! escapes, which are the most common. It needs a bit mask only for letters and keeps the other counts in
+//! vector registers.
 
 #![expect(
     clippy::inline_always,
@@ -75,9 +75,9 @@ struct Counts<const ESCAPES: bool> {
     /// The letters of the previous block. In the first block, the highest bit stands for the byte
     /// before the text.
     letters_before: u64,
-    /// Whether the last byte of the run belongs to a word. Known when the run has ended.
+    /// Whether the last byte of the run belongs to a word. Set when the run ends.
     in_word: bool,
-    /// Whether the run ends at an escape. The backslash is then not part of the run either.
+    /// Whether the run ends at an escape. The backslash is then not a part of the run.
     ends_at_escape: bool,
 }
 
@@ -93,8 +93,7 @@ impl<const ESCAPES: bool> Counts<ESCAPES> {
         }
     }
 
-    /// Adds the first `length` bytes of a block. Returns where the run stops, if it does so in this
-    /// block.
+    /// Adds the first `length` bytes of a block. Returns where the run stops if it stops in this block.
     ///
     /// Masks have one bit per byte. The lowest bit is the first byte.
     #[inline(always)]
@@ -122,7 +121,8 @@ impl<const ESCAPES: bool> Counts<ESCAPES> {
             upper &= inside;
             starts_and_signs &= inside;
         }
-        // One sum: the compiler would count the bits of separate sums with slower vector instructions.
+        // The code uses one sum, because the compiler would count separate sums with slower vector
+        // instructions.
         self.parts += ones(letters_and_spaces) * u64::from(cost::LOWER)
             + ones(upper) * u64::from(cost::UPPER - cost::LOWER)
             + ones(starts_and_signs) * u64::from(cost::WORD);
@@ -150,7 +150,7 @@ impl<const ESCAPES: bool> Counts<ESCAPES> {
 
 /// Counts blocks of ASCII text that contain no escape.
 struct PlainBlocks<S: Simd> {
-    /// For each position in a block, the number of blocks that have such a byte there.
+    /// For each position in a block, the number of blocks with a letter or a space there.
     letters_and_spaces: i8x64<S>,
     upper: i8x64<S>,
     starts: u64,
@@ -174,7 +174,7 @@ impl<S: Simd> PlainBlocks<S> {
         let folded = block | 0x20;
         let letters = (folded - b'a').simd_lt(26);
         let upper = letters & !folded.simd_eq(block);
-        // A mask consists of 0 and -1.
+        // Each lane of a mask is 0 or -1.
         self.letters_and_spaces -= (letters | block.simd_eq(b' ')).to_vector();
         self.upper -= upper.to_vector();
         let letters = letters.to_bitmask();
@@ -189,7 +189,7 @@ impl<S: Simd> PlainBlocks<S> {
         self.blocks == u8::MAX
     }
 
-    /// The cost of the added blocks, in parts of a token. Starts over.
+    /// The cost of the added blocks, in parts of a token. Resets the counters.
     #[inline(always)]
     fn take_parts(&mut self, simd: S) -> u64 {
         if self.blocks == 0 {
@@ -209,7 +209,7 @@ impl<S: Simd> PlainBlocks<S> {
     }
 }
 
-/// The sum of the counters, which are unsigned bytes although the lanes are signed.
+/// The sum of the counters. They are unsigned bytes, although the lanes are signed.
 #[inline(always)]
 fn sum<S: Simd>(counters: i8x64<S>) -> u64 {
     let counters: [i8; BLOCK_BYTES] = counters.into();
@@ -219,7 +219,6 @@ fn sum<S: Simd>(counters: i8x64<S>) -> u64 {
         .sum()
 }
 
-/// The letters that start a word.
 #[inline(always)]
 fn word_starts(letters: u64, letters_before: u64) -> u64 {
     letters & !(letters << 1 | letters_before >> (BLOCK_BYTES - 1))

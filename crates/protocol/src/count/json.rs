@@ -5,23 +5,22 @@ use super::text::Counter;
 use crate::json::scan::ContentVisitor;
 use crate::json::{Cursor, Raw, Text};
 
-/// Every text counts as at least one token per this many bytes, in any form and with any escapes.
+/// The count of any text is at least one token per this many bytes, in any form and with any escapes.
 pub(crate) const BYTES_PER_TOKEN_MAX: u64 = 12;
 
-/// The maximum number of tokens that upstreams add to a prompt, besides marks around messages. Such
-/// marks are shorter than the JSON around the messages.
+/// The maximum number of tokens that upstreams add to a prompt, besides marks around messages. Those marks
+/// are shorter than the JSON around the messages.
 const FRAME_TOKENS_MAX: u64 = 1_024;
-/// Members that no model is known to read are free up to this total size.
+/// Members that probably no model reads are free up to this total size.
 const UNREAD_BYTES_FREE: u64 = 1_024;
 
 /// The input tokens of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InputCount {
-    /// The estimate. It is at least one token per `BYTES_PER_TOKEN_MAX` bytes of the request, not
-    /// counting inline media.
+    /// The estimate. It is at least one token per `BYTES_PER_TOKEN_MAX` bytes, not counting inline media.
     pub tokens: u64,
-    /// An upper bound for every tokenizer. `None` if only the model's context limits the input:
-    /// with media of unknown length, or with tools that add text.
+    /// An upper bound for every tokenizer. `None` if only the model's context limits the input, because of
+    /// media of unknown length or tools that add text.
     pub tokens_max: Option<u64>,
     /// Whether the request has a medium of unknown length: a PDF, a video, or a file that is only
     /// referenced. It may fill the model's whole context.
@@ -63,9 +62,9 @@ pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum MemberUse {
-    /// The model reads its text, and it can contain media.
+    /// The model reads the text of this member, which can contain media.
     Conversation,
-    /// The model reads its text.
+    /// The model reads the text of this member.
     Text,
     /// The dialect defines no text for this member. An upstream may read it anyway.
     #[default]
@@ -158,8 +157,7 @@ impl<'a> ContentVisitor<'a> for JsonCounter<'a> {
     }
 
     fn string(&mut self, text: Text<'a>) {
-        // A medium is counted when the object around it ends, because the type may be its last
-        // member.
+        // Count a medium when the object around it ends, because the type may be the last member.
         if !self.media.keeps(text) {
             self.add(text);
         }

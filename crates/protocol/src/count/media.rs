@@ -1,10 +1,9 @@
 //! Finds the media of a conversation and estimates the tokens of each.
 //!
-//! As text, the base64 of an image would cost a hundred times as much as the image does, so it must
-//! not be counted as text. The same bytes in a tool's schema or in the arguments of a call are
-//! text, and cost as much as text. So a string counts as a medium only where dialects have media:
-//! in a part of a message, under the names of media members, with a declared type. Everything else
-//! is text, and so is the result of a tool, unless it is a list of content blocks.
+//! Counted as text, the base64 of an image would cost a hundred times as much as the image. But the same bytes
+//! in a tool's schema or in the arguments of a call are text, and must cost as much as text. So a string counts
+//! as a medium only where dialects have media: in a part of a message, in a media member, with a declared type.
+//! Everything else is text. The result of a tool is text too, unless it is a list of content blocks.
 
 use crate::json::Text;
 use crate::json::text::unescape;
@@ -37,11 +36,12 @@ pub(super) struct MediaFinder<'a> {
     /// The first `known` entries are the outermost open containers, up to the first one that cannot contain media.
     levels: [Level; LEVELS_MAX],
     known: usize,
-    /// The parts among those levels, and their number.
+    /// The parts among `levels`. The first `part_count` entries are in use.
     parts: [Part<'a>; PARTS_MAX],
     part_count: usize,
     name: Name,
-    /// The media in the open result of a tool. They are text if the result has anything else than content blocks.
+    /// The media in the open result of a tool. They count as text if the result has anything but content
+    /// blocks.
     result: ToolResult<'a>,
 }
 
@@ -93,7 +93,8 @@ impl<'a> MediaFinder<'a> {
             self.note_untyped(outside);
         }
         let level = match (outside, is_object) {
-            // A model sees nothing that is deeper in a content block of a tool's result, or sees it as text.
+            // The model does not see deeper values in a content block of a tool's result, or sees them as
+            // text.
             (Some(Level::Part), _) if self.is_in_result() => return,
             (None | Some(Level::List | Level::Result), true) => Level::Part,
             (None, false) => Level::List,
@@ -127,8 +128,7 @@ impl<'a> MediaFinder<'a> {
         }
     }
 
-    /// Ends the innermost container. Returns the media that are known now: those of a part, or those of a tool's
-    /// result.
+    /// Ends the innermost container. Returns the media of a part or of a tool's result when it ends.
     pub(super) fn closed(&mut self) -> Option<EndedMedia<'a>> {
         let level = self.level();
         self.depth = self.depth.saturating_sub(1);
@@ -154,7 +154,7 @@ impl<'a> MediaFinder<'a> {
         self.note_untyped(level);
     }
 
-    /// Notes a value that is not what a content block needs at this place: an item that is not an object, or a type
+    /// Records a value that a content block cannot have here. It is an item that is not an object, or a type
     /// that is not a string.
     fn note_untyped(&mut self, level: Option<Level>) {
         match level {
@@ -230,8 +230,8 @@ impl<'a> MediaFinder<'a> {
     }
 }
 
-/// The declared types of a part, and what else its base64 depends on. It is a set, because a client may declare
-/// several types.
+/// The set of types that a part declares, and other facts that decide how its base64 counts. A client may
+/// declare several types.
 type DeclaredTypes = u16;
 const IMAGE: DeclaredTypes = 1;
 const AUDIO: DeclaredTypes = 2;
@@ -245,15 +245,13 @@ const UNBOUNDED: DeclaredTypes = 16;
 const STORED: DeclaredTypes = 32;
 /// A call that generated an image.
 const GENERATED: DeclaredTypes = 64;
-/// The result of a tool.
 const TOOL_RESULT: DeclaredTypes = 128;
-/// A type that is none of the above, or not a string.
+/// Any other type, or a type that is not a string.
 const OTHER: DeclaredTypes = 256;
 /// A content block with one of the five types that a tool's result may have.
 const CONTENT: DeclaredTypes = 512;
 /// A part with a text, which is a content block even without a type.
 const HAS_TEXT: DeclaredTypes = 1_024;
-/// All types of media.
 const MEDIA: DeclaredTypes = IMAGE | AUDIO | DOCUMENT | TEXT | UNBOUNDED | STORED;
 
 /// The member names that matter in a part.
@@ -329,7 +327,8 @@ impl Name {
 fn declared_by_type(word: &str, level: Option<Level>) -> DeclaredTypes {
     match word {
         "text" => TEXT | CONTENT,
-        // A message of the model, and a page that the upstream fetched, which may be a document.
+        // Not results of tools: a message of the model, and a page that the upstream fetched, which may be a
+        // document.
         "model_output" | "web_fetch_tool_result" | "web_fetch_result" => OTHER,
         _ if word.ends_with("_result") || word.ends_with("_output") => OTHER | TOOL_RESULT,
         _ if level == Some(Level::Description) => 0,
@@ -435,8 +434,8 @@ impl<'a> Part<'a> {
         self.declared & any_of != 0
     }
 
-    /// Whether a string in this place is text, whatever media type is declared beside it: upstreams of other dialects
-    /// get it as text, for example the result of a tool.
+    /// Whether a string in this place is text, whatever media type is declared beside it. Upstreams of other
+    /// dialects get the string as text, for example as the result of a tool.
     fn is_text(&self, place: InlinePlace) -> bool {
         match place {
             InlinePlace::Part => self.declares(OTHER),
@@ -485,8 +484,8 @@ enum Kind {
 }
 
 impl<'a> ToolResult<'a> {
-    /// Notes an item that is an object. Returns its medium if it is known to be text. Keeping it would take memory that
-    /// no budget covers.
+    /// Records an item that is an object. Returns the item's medium if the medium is known to be text,
+    /// because no budget covers the memory to keep it.
     fn note(&mut self, item: &Part<'a>) -> Option<Medium<'a>> {
         self.has_other_data |= !item.is_content();
         let mut medium = item.medium()?;
@@ -535,7 +534,7 @@ impl<'a> Medium<'a> {
         inline.saturating_add(named)
     }
 
-    /// The upper bound for its tokens. `None` if only the context limits them.
+    /// The upper bound for the tokens. `None` if only the context limits them.
     pub(super) fn tokens_max(&self) -> Option<u64> {
         let inline = match self.inline {
             None | Some((_, Kind::Text)) => 0,

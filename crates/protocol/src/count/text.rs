@@ -1,13 +1,12 @@
 //! Estimates the tokens of a plain text.
 //!
-//! Every model has its own tokenizer, and none is available before the call. For all of them a
-//! word, a few digits or a punctuation mark is about one token, and a Chinese character is most of
-//! one. So each byte adds a fixed cost by its class, and the first byte of each word adds the cost
-//! of a new token. No byte is skipped, because a client that knew which bytes are skipped could
-//! hide a prompt in them.
+//! Every model has its own tokenizer, and none is available before the call. In all of them a word, a few
+//! digits or a punctuation mark is about one token, and a Chinese character is a little less. So each byte adds
+//! a fixed cost by its class, and the first byte of each word adds the cost of a new token. The count skips no
+//! byte, because a client could hide a prompt in skipped bytes.
 //!
-//! The cost of a byte depends only on itself and on the byte before it. So the count does not
-//! depend on how a text is split, and ASCII text is counted 64 bytes at a time ([`super::ascii`]).
+//! The cost of a byte depends only on itself and on the byte before it. So the count does not depend on how a
+//! text is split, and ASCII text is counted 64 bytes at a time ([`super::ascii`]).
 
 use fearless_simd::{Level, dispatch};
 
@@ -97,8 +96,7 @@ impl Counter {
         }
         self.bytes = self.bytes.saturating_add(raw.len() as u64);
         let mut rest = raw;
-        // Most strings of a request are names and short words. They are faster to count byte by
-        // byte.
+        // Most strings of a request are names and short words. Counting them byte by byte is faster.
         if rest.len() <= SHORT_BYTES {
             rest = self.add_escaped(rest);
         }
@@ -175,8 +173,8 @@ const SLOW_BYTES: usize = 63;
 /// Strings up to this length are counted byte by byte.
 const SHORT_BYTES: usize = 16;
 
-/// The cost of a byte, and its additional cost at the start of a word: `cost::WORD`, or 0 if it
-/// cannot start one.
+/// The cost of a byte, and its additional cost at the start of a word. The additional cost is `cost::WORD`,
+/// or 0 if the byte cannot start a word.
 #[derive(Clone, Copy)]
 struct Cost {
     own: u8,

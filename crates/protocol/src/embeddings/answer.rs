@@ -24,7 +24,7 @@ pub(super) struct ExpectedAnswer<'a> {
     pub(super) input_tokens: u64,
 }
 
-/// A usage report, unless it is zero. No request is empty, so zero means unknown.
+/// A usage report, unless its input is zero. No request is empty, so zero means unknown.
 fn nonzero_input(usage: Usage) -> Option<Usage> {
     (usage.input_total() > 0).then_some(usage)
 }

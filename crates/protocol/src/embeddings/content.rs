@@ -163,7 +163,7 @@ fn snake(camel: &str) -> String {
     snake
 }
 
-/// Writes a request: one text by itself, several as a batch.
+/// Writes one text as a single request, and several texts as a batch.
 pub(super) fn write(contents: &Contents, upstream_model: &str) -> (Form, Vec<u8>) {
     let model = format!("models/{upstream_model}");
     let one = |it: &mut Object<'_>, text: &str| {

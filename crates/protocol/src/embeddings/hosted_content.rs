@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::json::write::object;
 use crate::native::UnusableAnswer;
 
-/// Writes a request. Several texts would be parts of the one content item and become one vector, so
-/// only one text is accepted.
+/// Writes a request. Accepts only one text, because several texts would be parts of one content item and
+/// become one vector.
 pub(super) fn write(contents: &Contents) -> Result<Vec<u8>, Failure> {
     let [text] = contents.texts.as_slice() else {
         let message = "This model takes one input per request.";

@@ -1,5 +1,4 @@
-//! Writes and reads the instances form, `:predict`, which a cloud vendor has in place of the
-//! contents form.
+//! Writes and reads the instances form, `:predict`, which a cloud vendor uses instead of the contents form.
 
 use bytes::Bytes;
 use serde::Deserialize;

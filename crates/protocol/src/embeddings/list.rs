@@ -31,7 +31,7 @@ pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
     let input = measure(input)?.of_body(body.len());
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    // An unknown value is left to the upstream to refuse.
+    // The upstream refuses unknown values.
     let encoding = members.get("encoding_format")?.and_then(|it| it.string());
     let encoding = match encoding {
         Some(text) if text.is("base64") => Encoding::Base64,
@@ -115,8 +115,7 @@ pub(super) fn contents(request: &Request, dropped: &mut Dropped) -> Result<Conte
     })
 }
 
-/// The text of an input. Tokens are refused, because they are specific to one model and are not
-/// text.
+/// The text of an input. Tokens are refused, because they are not text and belong to one model.
 fn text(input: Raw<'_>) -> Result<String, Failure> {
     let text = input.string().ok_or_else(|| {
         let message = "This model takes `input` as text: a string or an array of strings.";

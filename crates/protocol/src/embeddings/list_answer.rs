@@ -93,7 +93,7 @@ pub(super) fn each_vector<'a>(
     })
 }
 
-/// Reads the input tokens: `prompt_tokens`, or `total_tokens` if the former is absent or 0.
+/// Reads the input tokens from `prompt_tokens`. If it is absent or 0, reads `total_tokens`.
 fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let (mut prompt, mut total) = (None, None);
     if usage.shape() != Shape::Object {

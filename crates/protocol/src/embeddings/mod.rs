@@ -1,9 +1,9 @@
 //! Embeddings: `POST /v1/embeddings`, and `:embedContent` of Generate Content.
 //!
-//! A [`Request`] is read in either of these forms, and written in them or in the two forms of a
-//! cloud vendor. The client receives the answer in the form and encoding that it asked for. If
-//! client and upstream use the same form, only the name of the model changes in the request, and
-//! the answer is edited in place.
+//! A [`Request`] is read in one of these two forms. It is written in either of them, or in one of the two
+//! forms of a cloud vendor. The client receives the answer in the form and encoding that it asked for. If
+//! client and upstream use the same form, the gateway changes only the model's name in the request, and edits
+//! the answer in place.
 
 mod answer;
 mod content;

@@ -34,11 +34,11 @@ pub enum Encoding {
 /// A request that was read and accepted.
 #[derive(Debug)]
 pub struct Request {
-    /// The form in which the client sent it.
+    /// The form that the client used.
     pub form: Form,
     /// The public model id.
     pub model: String,
-    /// Input tokens, as counted.
+    /// The counted input tokens.
     pub input: InputCount,
     pub(super) encoding: Encoding,
     pub(super) body: Bytes,
@@ -56,9 +56,9 @@ impl Request {
 /// A request to be sent to an upstream.
 #[derive(Debug)]
 pub struct EncodedRequest {
-    /// The form in which it is sent.
+    /// The form of the upstream.
     pub form: Form,
-    /// Its bytes.
+    /// The bytes of the request.
     pub pieces: Vec<Bytes>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,

@@ -7,7 +7,7 @@ use crate::json::{Cursor, Raw, utf8};
 use crate::scrub::strip;
 use crate::usage::costs;
 
-/// Makes a usage report one for clients: without the upstream's costs and identity.
+/// The edits that remove the upstream's costs and identity from a usage report.
 pub(super) fn shown_usage(usage: Raw<'_>, public_model: &str) -> Vec<Edit> {
     if !costs::has_costs(usage.text()) {
         return strip(usage, public_model);

@@ -8,9 +8,8 @@ use crate::sse::EVENT_BYTES_MAX;
 
 /// The size of the prelude: two lengths and their checksum.
 const PRELUDE_BYTES: usize = 12;
-/// The size of the checksum at the end of a message.
 const CHECKSUM_BYTES: usize = 4;
-/// The maximum size of a message. It is that of an event, because a payload becomes an event.
+/// The maximum size of a message. Events have the same limit, because a payload becomes an event.
 const MESSAGE_BYTES_MAX: usize = EVENT_BYTES_MAX;
 const HEADER_BYTES_MAX: usize = 128 << 10;
 
@@ -37,7 +36,7 @@ pub enum Malformed {
     Cut,
 }
 
-/// One message. Only headers that are strings are kept; no others are used.
+/// One message. Only headers that are strings are kept, because no others are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     headers: Vec<(Bytes, Bytes)>,

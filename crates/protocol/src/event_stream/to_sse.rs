@@ -22,17 +22,17 @@ use crate::messages::converse;
 /// name identifies the host.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
-/// Takes the bytes of a binary event stream and returns those of server-sent events.
+/// Converts the bytes of a binary event stream to server-sent events.
 #[derive(Debug, Default)]
 pub struct ToSse {
     /// Bytes of the message that is not complete.
     rest: BytesMut,
-    /// Present if the events are those of Converse.
+    /// Present if the stream is a Converse stream.
     converse: Option<Box<converse::Events>>,
 }
 
 impl ToSse {
-    /// For a Converse stream, whose events become those of Messages.
+    /// For a Converse stream, whose events become Messages events.
     pub fn from_converse() -> Self {
         Self {
             converse: Some(Box::default()),
@@ -141,7 +141,6 @@ fn without_metrics(data: Bytes) -> Result<Bytes, Malformed> {
     Ok(patch::apply(&data, edits))
 }
 
-/// The text of an exception.
 fn message_of(payload: &[u8]) -> String {
     #[derive(Deserialize, Default)]
     struct Exception {

@@ -180,7 +180,7 @@ impl Code {
             | Self::UpstreamRejected
             | Self::ContextLengthExceeded => 400,
             Self::InvalidApiKey => 401,
-            // Not 429, which SDKs would retry.
+            // 429 would make SDKs retry.
             Self::InsufficientQuota | Self::KeyLimitReached => 402,
             Self::WalletDisabled => 403,
             Self::ModelNotFound | Self::TaskNotFound | Self::NotFound => 404,

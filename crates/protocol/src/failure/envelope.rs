@@ -6,8 +6,8 @@ use super::code::{Code, Family};
 use crate::failure::Failure;
 use crate::json::write_string;
 
-/// The text by which clients of a vendor recognize that a prompt is too long, because the vendor
-/// has no code for it. They then shorten the conversation.
+/// The text by which a vendor's clients recognize a prompt that is too long. The vendor has no code for this
+/// error. Clients that recognize it shorten the conversation.
 struct OverflowPhrase {
     known_by: &'static str,
     /// Prefix for a message without that text.

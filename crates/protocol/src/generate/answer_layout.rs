@@ -1,5 +1,4 @@
-//! Describes where Generate Content answers hold identity, usage and output. Whole answers and
-//! chunks hold them in the same members.
+//! Describes where Generate Content answers and chunks hold identity, usage and output.
 
 use super::pictures;
 use super::usage::read_usage;
@@ -14,7 +13,6 @@ static TOOL_NEEDLES: [Needle; 3] = [
     Needle::new("executableCode"),
 ];
 
-/// The members of a response and of its chunks.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: None,
     nested: &[],
@@ -36,8 +34,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     fill_in: None,
 };
 
-/// Reads the candidates, and the members in which the service explains a blocked prompt or a
-/// model's status. Returns whether the member is one of these.
+/// Reads the candidates, and the members in which the service explains a blocked prompt or a model's status.
+/// Returns `false` for every other member.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -66,7 +64,7 @@ fn read_output(
     }
     output.has_items = true;
     output.usage_is_interim = true;
-    // Chunks may repeat search results.
+    // Chunks may repeat search results, so their counts are not added up.
     let mut found = ToolCalls::default();
     cursor.array(|cursor| {
         output.items = output.items.saturating_add(1);
@@ -159,7 +157,7 @@ fn items_of(object: Raw<'_>, list: &str) -> u32 {
     items
 }
 
-/// Reads a part. Its texts and objects are output, unless they are empty. A signature is not.
+/// Reads a part. Its text and objects are output, unless they are empty. A signature is not output.
 fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

@@ -14,8 +14,8 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::Google, request_id)
 }
 
-/// The last event of a stream that failed. The connection must be aborted after it, because clients
-/// treat a clean close as success (S2).
+/// The last event of a failed stream. The connection must be aborted after it, because clients treat a clean
+/// close as success (S2 in `docs/invariants.md`).
 pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"data: ".to_vec();
     event.extend(write_failure(failure, request_id));

@@ -3,7 +3,6 @@
 use crate::canon::arguments;
 use crate::json::write::{Object, object};
 
-/// Whether a text is part of the answer or a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
     Answer,

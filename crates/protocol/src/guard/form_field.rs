@@ -1,8 +1,8 @@
 //! Checks the names of fields in forms and queries.
 //!
-//! Servers differ in the spellings that they accept for a name: another case, surrounding blanks,
-//! `model[]`, an escaped name. A field that an upstream could mistake for one that the gateway
-//! writes is refused.
+//! Servers differ in the spellings that they accept for a name: another case, surrounding blanks, `model[]`, an
+//! escaped name. The gateway refuses a field that an upstream could mistake for a field that the gateway
+//! writes.
 
 use crate::failure::Failure;
 use crate::guard;
@@ -57,15 +57,15 @@ fn is_guarded(base: &str) -> bool {
     base == "model" || base == TIER || guard::ROUTING.contains(&base)
 }
 
-/// Whether a name in the documents has this normalized name.
+/// Whether `base` is the normalized form of the documented name `known`.
 pub(crate) fn is_spelt(known: &str, base: &str) -> bool {
     let letters = known.chars().filter(char::is_ascii_alphanumeric);
     letters.eq(base.chars())
 }
 
-/// Refuses a part that is a file, if its field is guarded or one of those that the gateway reads (`is_read`, by the
-/// normalized name). An upstream may ignore the value in a file, or not take it for a text, so it would serve another
-/// value than the one that was checked and priced.
+/// Refuses a file in a guarded field, or in a field that the gateway reads. `is_read` takes the normalized
+/// name. An upstream may ignore a value that is sent as a file, and serve another value than the one that was
+/// priced.
 pub(crate) fn refuse_file(
     part: &Part,
     base: &str,

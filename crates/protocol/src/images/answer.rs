@@ -240,10 +240,10 @@ pub(super) fn reported_grade(
     }
 }
 
-/// The message in place of an image that failed.
+/// Replaces the message of an image that failed.
 const NOT_MADE: &str = "This picture could not be made.";
 
-/// Writes the error of an image that failed anew, because its text and its other members may identify the upstream. A
+/// Rewrites the error of a failed image, because its text and other members may identify the upstream. Only a
 /// code of plain words remains.
 pub(super) fn shown_error(error: Raw<'_>) -> Edit {
     let mut out = Vec::new();

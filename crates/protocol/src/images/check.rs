@@ -27,7 +27,7 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
             word(name, asked, allowed)?;
         }
     }
-    // An upstream that ignores this member would make a more expensive image than the one billed.
+    // An upstream that ignores this member would make a more expensive image than the billed image.
     let family = Family::of(profile);
     if family == Some(Family::Unknown)
         && options.resolution.is_some()

@@ -26,7 +26,7 @@ pub(super) enum DeliveryForm {
 impl DeliveryForm {
     pub(super) fn of(options: &Options, family: Family) -> Self {
         match (family, options.response_format.as_deref()) {
-            // This family always answers with base64 (`docs/api/images.md`).
+            // GPT models always answer with base64 (`docs/api/images.md`).
             (Family::Gpt, _) | (_, Some(BASE64)) => Self::Base64,
             (_, Some(URL)) => Self::Url,
             _ => Self::Either,
@@ -44,7 +44,7 @@ pub(super) struct SentImage<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Member<'a> {
     name: Text<'a>,
-    /// Its value, if it is a string that is not empty.
+    /// The value, if it is a string that is not empty.
     text: Option<Text<'a>>,
 }
 
@@ -114,14 +114,14 @@ pub(super) struct ClientImage<'a> {
     text: Text<'a>,
     /// The number of bytes to remove from the start of `text`.
     cut: usize,
-    /// The text to insert in their place.
+    /// The text to insert instead of those bytes.
     put: String,
     /// The names of `b64_json` and `url`, if they are swapped.
     swapped: Option<(Option<Text<'a>>, Option<Text<'a>>)>,
 }
 
 impl ClientImage<'_> {
-    /// The edits, in a text in which the object starts at `offset`.
+    /// The edits in a text whose object starts at `offset`.
     pub(super) fn edits(&self, offset: usize) -> Vec<Edit> {
         let mut edits = Vec::new();
         let (base64, url) = self.swapped.unwrap_or_default();

@@ -64,7 +64,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether a member has a value.
     pub(super) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),
@@ -95,8 +94,8 @@ impl<'a> Fields<'a> {
                 for part in &form.parts {
                     let base = form_field::base(&part.name)?;
                     form_field::refuse_file(part, &base, is_read)?;
-                    // The content of a file is not checked, but its field name is.
-                    // Nor is a picture, which may be large.
+                    // For a file, only the name of the field is checked. The same holds for a picture,
+                    // because it may be large.
                     if part.file_name.is_none() && !form::is_picture(&part.name) {
                         form_field::check(&part.name, &part.text())?;
                     }

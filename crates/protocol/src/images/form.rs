@@ -15,7 +15,7 @@ use crate::request_head;
 const INTEGERS: [&str; 4] = ["n", "output_compression", "partial_images", "seed"];
 const BOOLEANS: [&str; 3] = ["stream", "watermark", "layer_decomposition"];
 
-/// A longer field is a file without a file name, unless it is a data URI.
+/// A longer field counts as a file that lacks a file name, unless it is a data URI.
 const ADDRESS_BYTES_MAX: usize = 8 << 10;
 
 /// The source images: `image`, `image[]`, `image[0]`, and the same with `images`.
@@ -46,7 +46,7 @@ pub(super) fn fetchable_urls(form: &Form) -> Vec<String> {
         .collect()
 }
 
-/// The URL or data URI in a field that other clients use for a file.
+/// The URL or data URI in a field where other clients send a file.
 fn address(part: &Part) -> Option<String> {
     if part.file_name.is_some()
         || part.len() > ADDRESS_BYTES_MAX && !part.head().starts_with(b"data:")
@@ -111,7 +111,7 @@ pub(super) fn to_json(
         }
         let value = part.text();
         let (name, value) = match (family, name) {
-            // This family uses tiers as sizes.
+            // The content family uses tiers as sizes.
             (Family::Content, "resolution") if !has_size => {
                 ("size", value.to_ascii_uppercase().into())
             }

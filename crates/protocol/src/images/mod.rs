@@ -1,8 +1,8 @@
 //! Images: `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
-//! A [`Request`] is read from JSON or a form, checked against the model's profile, and written for
-//! the family of its upstream ([`Family`]). [`Request::rewrite`] converts a whole answer, a
-//! [`Rewriter`] a stream. Images are never decoded, and copied only if their form changes.
+//! A [`Request`] is read from JSON or a form, checked against the model's profile, and written for the family
+//! of its upstream ([`Family`]). [`Request::rewrite`] converts a whole answer, and a [`Rewriter`] converts a
+//! stream. Images are never decoded, and copied only if their form changes.
 
 mod answer;
 mod check;

@@ -7,9 +7,9 @@ use super::grade::PriceGrade;
 pub struct Pictures {
     /// The number of images that were delivered.
     pub delivered: u64,
-    /// Their cost as the upstream reports it, in ticks of 1e-10 US dollar.
+    /// The cost of the images as the upstream reports it, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
-    /// Their grade, as the answer reports it.
+    /// The grade of the images, as the answer reports it.
     pub reported: PriceGrade,
 }
 

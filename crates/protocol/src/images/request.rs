@@ -40,8 +40,7 @@ pub struct Options {
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size. Only its notation is checked. Whether the model has this size is left to the
-    /// upstream.
+    /// The size. Only its notation is checked. The upstream checks whether the model has this size.
     pub size: Option<String>,
     /// The aspect ratio, such as `16:9`.
     pub aspect_ratio: Option<String>,
@@ -262,7 +261,7 @@ impl Request {
         let sequence = self.options.layers.then_some(SEQUENCE_MAX);
         let sequence = sequence.or(self.options.sequence);
         match family {
-            // This family has no other way to request several images.
+            // The content family has no other way to request several images.
             Family::Content => sequence.unwrap_or(1),
             _ => self.options.n.unwrap_or(1).max(sequence.unwrap_or(1)),
         }

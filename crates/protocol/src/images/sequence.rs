@@ -1,4 +1,4 @@
-//! Reads the options of sequences: several images from one request, whose number the model chooses.
+//! Reads the options of sequences. A sequence is several images for one request, whose number the model chooses.
 
 use super::fields::Fields;
 use crate::failure::Failure;
@@ -16,8 +16,8 @@ pub(super) const LIMIT_FIELDS: [&str; 2] = [
 ];
 const LIMIT: &str = "max_images";
 
-/// The maximum number of images in a sequence, if a sequence is requested. A value that is not
-/// known to disable sequences may request one.
+/// The maximum number of images in a sequence, if a sequence is requested. Every mode other than `disabled`
+/// counts as a request, because an unknown mode may request a sequence.
 pub(super) fn read(fields: &Fields<'_>) -> Result<Option<u64>, Failure> {
     let limit = match limit(fields)? {
         None => SEQUENCE_MAX,

@@ -8,12 +8,11 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) kind: Kind,
-    /// The position of its string in the whole text, including the quotes.
+    /// The position of the string in the whole text, including the quotes.
     pub(super) span: Range<usize>,
     pub(super) shape: Notation,
 }
 
-/// The kind of the string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A URL or data URI.

@@ -43,7 +43,7 @@ pub struct Rewriter {
     /// the stream.
     expected: Option<u64>,
     splitter: Splitter,
-    /// The member that holds the last image, for a final event without one.
+    /// The member that holds the last image, for a final event that has no image.
     last: Option<Bytes>,
     completed: u64,
     summary: AnswerSummary,
@@ -106,7 +106,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// The upstream has closed the stream. That is an error unless an image was completed.
+    /// Handles the end of the upstream's stream. Returns an error unless an image was completed.
     pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
@@ -284,7 +284,7 @@ impl Rewriter {
         }
     }
 
-    /// Records usage. In some families each result has its own report, and they are added up.
+    /// Records usage. In some families each result has its own report, and the reports are added up.
     fn note_usage(&mut self, event: &Event<'_>, adds: bool) {
         let Some(usage) = event.usage.filter(|usage| !usage.is_null()) else {
             return;
@@ -303,7 +303,7 @@ impl Rewriter {
         }
     }
 
-    /// Handles the mark that ends some streams. Before a result it is an error.
+    /// Handles the mark that ends some streams. A mark before any result is an error.
     fn done(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.completed == 0 {
             return Err(UnusableAnswer::Unfinished);

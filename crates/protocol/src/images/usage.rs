@@ -12,11 +12,9 @@ use crate::usage::{InclusiveCounts, Usage, count};
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UsageReport {
-    /// Tokens, if they are reported.
     pub(super) tokens: Option<Usage>,
     /// The cost that the upstream reports, in ticks of 1e-10 US dollar.
     pub(super) usd_ticks: Option<u64>,
-    /// Calls of built-in tools.
     pub(super) tools: ToolCalls,
 }
 
@@ -86,8 +84,8 @@ pub(super) fn read(usage: Raw<'_>) -> Option<UsageReport> {
     (reported.tokens.is_some() || reported.usd_ticks.is_some()).then_some(reported)
 }
 
-/// Makes a usage object one for clients: without what the call cost the operator, without the upstream's identity, and
-/// with the totals that the upstreams of two families leave out.
+/// The edits that prepare a usage object for clients. They remove the operator's costs and the upstream's
+/// identity, and add the totals that the upstreams of two families leave out.
 pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<Edit> {
     let totals = |usage: Raw<'_>| match family {
         Family::VideoA | Family::Content if usage.shape() == Shape::Object => complete(usage),
@@ -105,12 +103,12 @@ pub(super) fn shown(usage: Raw<'_>, family: Family, public_model: &str) -> Vec<E
         Bytes::copy_from_slice(usage.text().as_bytes())
     };
     let left = edited(&left, |left| strip(left, public_model));
-    // The totals come last, because the comma after them depends on what is left.
+    // The totals come last, because the comma after them depends on the remaining members.
     let left = edited(&left, totals);
     vec![Edit::replace(usage.span(), left.to_vec())]
 }
 
-/// Applies the edits of a value that has been read before, so there are no errors.
+/// Applies the edits of a value. Reading the value cannot fail, because it has been read before.
 fn edited(value: &Bytes, edits_of: impl FnOnce(Raw<'_>) -> Vec<Edit>) -> Bytes {
     let read = utf8(value).and_then(|text| Cursor::new(text).value());
     patch::apply(value, read.map(edits_of).unwrap_or_default())

@@ -19,9 +19,9 @@ use crate::json::{Members, Shape, Spelling, write_string};
 pub struct EncodedRequest {
     /// The endpoint to call.
     pub operation: Operation,
-    /// The content type of its body, if it is not JSON.
+    /// The content type of the body, if it is not JSON.
     pub content_type: Option<String>,
-    /// Its bytes.
+    /// The body.
     pub pieces: Vec<Bytes>,
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
@@ -42,7 +42,7 @@ impl Request {
             (Body::Form(form), Family::VideoA | Family::Content) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
-            // The forms of this family can contain only files.
+            // The forms of GPT models can contain only files.
             (Body::Form(form), Family::Gpt) if form::has_source_urls(form) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }

@@ -15,7 +15,6 @@ pub(super) const END_MARK: EndMark = EndMark {
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("_call\"")];
 
-/// The members of an interaction and of its events.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("interaction"),
     nested: &["interaction"],
@@ -40,8 +39,8 @@ pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
 /// Statuses of an interaction that failed.
 pub(super) const FAILED: [&str; 3] = ["failed", "cancelled", "budget_exceeded"];
 
-/// Reads a member that holds output, or the type, status or index of an event. Returns whether the
-/// member is one of these.
+/// Reads a member that holds output, or the type, status or index of an event. Returns `false` for every
+/// other member.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,
@@ -55,7 +54,7 @@ fn read_output(
         }
         let is = |name| value.string().is_some_and(|text| text.is(name));
         output.failed |= is("error");
-        // A step reports the usage so far, which may lack what follows it.
+        // Usage that is reported before the end lacks the later steps.
         output.usage_is_interim = !is("interaction.completed");
         if is("interaction.completed") {
             output.end = output.end.max(StreamEnd::Closable);

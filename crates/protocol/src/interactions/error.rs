@@ -14,8 +14,8 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::Interactions, request_id)
 }
 
-/// The last event of a stream that failed. No `done` follows. Clients read the type inside the
-/// data, not the name of the event.
+/// The last event of a failed stream. No `done` follows. Clients read the type inside the data, not the name
+/// of the event.
 pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let body = write_failure(failure, request_id);
     let mut event = b"event: error\ndata: {\"event_type\":\"error\",".to_vec();

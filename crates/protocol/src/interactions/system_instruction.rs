@@ -6,11 +6,10 @@ use crate::json::patch::Edit;
 use crate::json::typed;
 use crate::json::{Cursor, Members, Raw, Shape, write_string};
 
-/// The name of the member that holds the system prompt.
 pub(super) const NAME: &str = "system_instruction";
 
-/// A list of objects whose member is a list of content blocks has this depth. Each level is read once more, so the depth
-/// is limited.
+/// The depth is limited, because each level is read again. A list of objects that hold lists of content
+/// blocks has this depth.
 const LEVELS_MAX: usize = 4;
 
 /// Appends the texts of a system prompt, except empty ones. Calls `unknown` with each member that has

@@ -8,9 +8,9 @@ pub(crate) struct Backslashes {
 }
 
 impl Backslashes {
-    /// One bit for each byte that is escaped by a backslash before it. In a run of backslashes,
-    /// every second one is escaped. Adding the first bit of a run to the run carries into the bit after
-    /// it, and the position of that bit shows whether the length is odd.
+    /// One bit for each byte that is escaped by a backslash before it. In a run of backslashes, every second
+    /// one is escaped. Adding the first bit of a run to the run carries into the bit after it. The position
+    /// of that bit shows whether the length of the run is odd.
     #[inline(always)]
     pub(crate) fn escaped(&mut self, backslash: u64) -> u64 {
         const EVEN: u64 = 0x5555_5555_5555_5555;

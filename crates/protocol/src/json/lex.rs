@@ -16,8 +16,8 @@ const PART_BYTES: usize = 16;
 /// Strings without escapes that end within this many bytes are not scanned in blocks.
 const SHORT_BYTES: usize = 64;
 
-/// The position of the closing quote of the string that starts at `start`, after its opening quote,
-/// and whether it has escapes.
+/// Returns the position of the closing quote, and whether the string has escapes. `start` is the position
+/// after the opening quote.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     // Most strings are names and short words, which end here.
@@ -81,7 +81,7 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         let before = stops.wrapping_sub(1) & !stops;
         escaped |= backslash & before != 0;
         if escaped_here != 0 {
-            // Most escapes are one of these three. The others are checked one by one.
+            // Most escapes are `\"`, `\\` or `\n`. The others are checked one by one.
             let usual = block.simd_eq(b'"') | block.simd_eq(b'\\') | block.simd_eq(b'n');
             let mut others = escaped_here & before & !usual.to_bitmask();
             while others != 0 {
@@ -99,7 +99,8 @@ fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks
         }
         at += BLOCK_BYTES;
     }
-    // A backslash that ends the last block escapes a byte of the rest, so the rest starts with it.
+    // A backslash at the end of the last block escapes the first byte of the rest, so the rest starts with
+    // the backslash.
     at -= usize::from(runs.is_open());
     Ok(Blocks::Rest { at, escaped })
 }

@@ -22,7 +22,7 @@ pub(crate) enum Spelling {
 pub(crate) struct Member<'a> {
     /// The name, unescaped.
     pub(crate) name: Cow<'a, str>,
-    /// The value; may be `null`.
+    /// The value, which may be `null`.
     pub(crate) value: Raw<'a>,
     /// The normalized name, if it differs from the name.
     normalized_name: Option<Box<str>>,
@@ -261,8 +261,8 @@ impl<'a> Members<'a> {
         self.find_present(name)
     }
 
-    /// Like [`Members::find`], for a name that the filter does not rule out. Not inlined, so that
-    /// the filter can be: the compiler knows the bit of a constant name.
+    /// Like [`Members::find`], for a name that the filter does not rule out. A separate function, so that the
+    /// compiler inlines only the filter, and computes the bit of a constant name in advance.
     #[inline(never)]
     fn find_present(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         let normalized = match self.spelling {
@@ -364,11 +364,10 @@ fn invalid(error: &MembersError) -> Failure {
     }
 }
 
-/// The normalized name, in which all spellings of a name are equal. `None` if the name is
-/// normalized already.
+/// The normalized name, in which all spellings of a name are equal. `None` if the name is normalized already.
 ///
-/// Letters are converted through their upper case, so that U+017F and U+212A, which some upstreams
-/// read as `s` and `k`, are converted in the same way here.
+/// Letters are converted to upper case first. This turns U+017F and U+212A into `s` and `k`, as some upstreams
+/// read them.
 fn normalize(name: &str, spelling: Spelling) -> Option<Box<str>> {
     let plain = |byte: u8| {
         byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)

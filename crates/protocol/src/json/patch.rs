@@ -11,12 +11,10 @@ use super::syntax::SyntaxError;
 use super::text::Text;
 use crate::byte_queue::{ByteQueue, COPY_BYTES_MAX};
 
-/// One change: `text` replaces the bytes in `span`. An empty span inserts, an empty text removes.
+/// One change: `text` replaces the bytes in `span`. An empty span inserts, and an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The bytes to remove.
     pub(crate) span: Range<usize>,
-    /// The bytes to insert.
     pub(crate) text: Cow<'static, [u8]>,
 }
 
@@ -38,7 +36,7 @@ impl Edit {
     }
 }
 
-/// Drops edits of spans that another edit replaces or removes as a whole. Edits must not overlap.
+/// Drops edits inside a span that another edit replaces or removes. Edits must not overlap in any other way.
 pub(crate) fn drop_inner_edits(edits: &mut Vec<Edit>) {
     edits.sort_by_key(|edit| (edit.span.start, Reverse(edit.span.end)));
     let mut end = 0;

@@ -10,7 +10,7 @@ use super::text::Text;
 pub(crate) struct Raw<'a> {
     text: &'a str,
     at: usize,
-    /// Whether it is a string with escapes.
+    /// Whether the value is a string with escapes.
     escaped: bool,
 }
 
@@ -49,7 +49,6 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The bytes of the value.
     pub(crate) fn text(&self) -> &'a str {
         self.text
     }
@@ -63,12 +62,12 @@ impl<'a> Raw<'a> {
         first.and_then(Shape::of).unwrap_or(Shape::Null)
     }
 
-    /// Whether it is `null`, which means absent everywhere.
+    /// Whether the value is `null`, which means absent everywhere.
     pub(crate) fn is_null(&self) -> bool {
         self.shape() == Shape::Null
     }
 
-    /// Whether it is an object, array or string without content.
+    /// Whether the value is an object, array or string without content.
     pub(crate) fn is_empty(&self) -> bool {
         match self.shape() {
             Shape::String | Shape::Array | Shape::Object => {

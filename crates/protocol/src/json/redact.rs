@@ -16,7 +16,8 @@ const NUMBERS_MAX: usize = 32;
 const WRAPPED_LINE_CHARS_MIN: usize = 40;
 /// The maximum length of a data URI's head, which ends at its comma.
 const URI_HEAD_CHARS_MAX: usize = 128;
-/// Members whose values are secrets of the client: where it wants to be called, and what opens its own tool servers.
+/// Members whose values are secrets of the client: its callback URL, and the credentials for its own tool
+/// servers.
 const SECRET: [&str; 7] = [
     "access_token",
     "api_key",
@@ -26,7 +27,7 @@ const SECRET: [&str; 7] = [
     "callback_url",
     "x-api-key",
 ];
-/// A member with headers for a tool server. Any of them may be a credential.
+/// A member with headers for a tool server. Any header may be a credential.
 const HEADERS: &str = "headers";
 
 /// The body without bulk data, at most `bytes_max` bytes long.
@@ -279,7 +280,7 @@ mod tests {
         }
     }
 
-    /// K4: what opens the client's own servers is not kept.
+    /// Credentials for the client's own servers are not kept (K4 in `docs/invariants.md`).
     #[test]
     fn credentials_of_the_client_are_hidden() {
         for (body, expected) in [

@@ -71,8 +71,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The position inside the outermost object of `text`, after a member that ends at `at`. For
-    /// texts that start with the same bytes as one that was read before.
+    /// A cursor inside the outermost object of `text`, after a member that ends at `at`. Used if `text`
+    /// starts with the same bytes as a text that was read before.
     pub(crate) fn after_member(text: &'a str, at: usize) -> Self {
         Self { text, at, depth: 1 }
     }

@@ -37,7 +37,6 @@ impl<'a> Text<'a> {
         self.raw.is_empty()
     }
 
-    /// Whether it contains escapes.
     pub(crate) fn is_escaped(&self) -> bool {
         self.escaped
     }

@@ -29,9 +29,9 @@ pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     }
     for c in json.chars() {
         match c {
-            // These are between tokens, because a string cannot contain them unescaped.
+            // These line ends are between tokens, because a string cannot contain them unescaped.
             '\n' | '\r' => {}
-            // These are inside a string, because they cannot occur elsewhere.
+            // These line ends are inside a string, because they cannot occur elsewhere.
             '\u{85}' => out.extend_from_slice(b"\\u0085"),
             '\u{2028}' => out.extend_from_slice(b"\\u2028"),
             '\u{2029}' => out.extend_from_slice(b"\\u2029"),

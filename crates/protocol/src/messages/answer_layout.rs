@@ -11,8 +11,8 @@ use crate::usage;
 
 static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
-/// The members of a message and of events. `message_start` holds a message without output.
-/// `message_delta` holds usage whose values replace those of the message.
+/// The members of a message and of events. `message_start` holds a message without output. The usage in
+/// `message_delta` replaces the usage of the message, value by value.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("message"),
     nested: &["message"],
@@ -74,8 +74,8 @@ fn read_output(
     Ok(true)
 }
 
-/// Reads a block, the start of one, or a delta. Every member that is not empty is output, except
-/// those that only describe it. Text of the model is counted.
+/// Reads a block, the start of a block, or a delta. Members that are not empty are output, except those that
+/// only describe the block. Counts the model's text.
 fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);

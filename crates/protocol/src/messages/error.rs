@@ -1,4 +1,4 @@
-//! Messages errors: reads those of an upstream and writes those for a client.
+//! Reads Messages errors of upstreams and writes Messages errors for clients.
 
 use crate::failure::{Failure, Family};
 use crate::rejection;
@@ -14,8 +14,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::Messages, request_id)
 }
 
-/// The last event of a stream that failed. No `message_stop` follows, because the answer is not
-/// complete.
+/// The last event of a failed stream. No `message_stop` follows, because the answer is not complete.
 pub(crate) fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"event: error\ndata: ".to_vec();
     event.extend(write_failure(failure, request_id));

@@ -47,7 +47,6 @@ impl<'a> Fields<'a> {
         Some(self.list.remove(place).1)
     }
 
-    /// Takes a string.
     pub(super) fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
         Some(self.take(name)?.string()?.decode_lossy())
     }

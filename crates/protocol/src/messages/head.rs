@@ -29,8 +29,8 @@ enum MaxTokensRule {
     Optional,
 }
 
-/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
-/// left to the upstream.
+/// Reads the head of a request. Members that the gateway reads must have the right type. The upstream checks
+/// their ranges.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     read(body, MaxTokensRule::Required)
 }
@@ -101,14 +101,13 @@ fn output_tokens_max(members: &Members<'_>, limit: MaxTokensRule) -> Result<Opti
     }
 }
 
-/// Refuses a thread, which is state at the vendor. A request with a thread holds only the newest
-/// messages.
+/// Refuses a thread, which is state at the vendor. A request with a thread holds only the newest messages.
 fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
     guard::refuse_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
 
-/// Refuses to choose the region in which the model runs. The vendor charges more for some, and where a call runs is a
-/// matter of its route.
+/// Refuses a client's choice of the region in which the model runs, except `global`. The vendor charges more
+/// for some regions, and the route decides where a call runs.
 fn no_region(members: &Members<'_>) -> Result<(), Failure> {
     const NAME: &str = "inference_geo";
     match members.get(NAME)? {
@@ -153,8 +152,8 @@ fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
     Ok(tools)
 }
 
-/// Refuses tools by which the upstream asks another model. The request names that model as the vendor does, so neither the
-/// catalog nor the models of the key apply to it, and its tokens have no price here.
+/// Refuses tools by which the upstream asks another model. The request names that model by the vendor's name.
+/// So the catalog and the key's list of models do not apply to it, and its tokens have no price here.
 fn no_advisor(list: Raw<'_>) -> Result<(), Failure> {
     let mut is_offered = false;
     // The list has been validated.

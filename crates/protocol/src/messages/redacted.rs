@@ -1,9 +1,8 @@
 //! Marks the data of redacted thoughts, which are encrypted as a whole.
 //!
-//! In the common form a thought has a text and one opaque value. In this dialect the opaque value
-//! of a redacted thought is in a different type of block than a signature. The data is marked when
-//! an upstream's answer is read, so that the writers for clients and upstreams of this dialect can
-//! tell it from a signature.
+//! In the common form a thought has a text and one opaque value. This dialect has different types of blocks
+//! for a signature and for a redacted thought. So the reader of an upstream's answer marks the data of
+//! redacted thoughts. Writers for this dialect recognize the data by the mark.
 
 const MARK: &str = "redacted:";
 

@@ -4,13 +4,13 @@ use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Compaction, Usage, count};
 
-/// Reads a usage object. In a stream the first report has the input and the last one the output.
-/// Values of the last report replace those of the first. `before` is the report so far.
+/// Reads a usage object. In a stream the first report has the input, and the last report has the output and
+/// replaces values of the first. `before` is the report so far.
 pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);
     let mut report = before.unwrap_or_default();
-    // A report without iterations says nothing about them.
+    // A report without iterations does not change the counts of compaction.
     let mut compaction = Some(report.compaction);
     let mut writes = None;
     let [mut short, mut long] = [None; 2];
@@ -74,8 +74,9 @@ pub(crate) fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage>
     Some(report)
 }
 
-/// Reads one step of an answer that took several, and returns its counts if it shortened the conversation. The counts of
-/// all other steps are in the report itself. `None` if the counts cannot be used for billing.
+/// Reads one step of an answer that took several steps. Returns the counts of a step that shortened the
+/// conversation, because the report itself includes only the other steps. `None` if billing cannot use the
+/// counts.
 fn read_compaction(step: Raw<'_>) -> Option<Compaction> {
     if step.shape() != Shape::Object {
         return Some(Compaction::default());
@@ -136,8 +137,8 @@ fn note(counts: &mut Option<Compaction>, value: Raw<'_>, set: impl FnOnce(&mut C
     });
 }
 
-/// Whether a report has the output itself. One without it leaves the output of an earlier report
-/// standing, which was written before the output was known.
+/// Whether a report contains the output. Otherwise the output of an earlier report stays, although that
+/// report was written before the output was known.
 pub(crate) fn has_output(usage: &str) -> bool {
     let mut found = false;
     let read = Cursor::new(usage).object(|cursor, name| {
@@ -260,7 +261,7 @@ mod tests {
             assert_eq!(usage.compaction, expected, "{steps}");
             assert_eq!((usage.input, usage.output), (23_000, 1_000), "{steps}");
         }
-        // The end of a stream repeats what its start has said, or leaves it out.
+        // The end of a stream repeats the counts of its start, or omits them.
         let start = read(&of(&format!("[{summary}]")), None);
         for end in [of(&format!("[{summary},{message}]")), format!("{{{top}}}")] {
             assert_eq!(read(&end, start).unwrap().compaction, once, "{end}");

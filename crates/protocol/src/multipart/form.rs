@@ -17,7 +17,7 @@ pub struct Part {
     pub file_name: Option<String>,
     /// The media type that the part declares.
     pub content_type: Option<String>,
-    /// Its bytes, in the pieces in which they arrived.
+    /// The bytes, in the pieces in which they arrived.
     pub data: Vec<Bytes>,
     /// The number of bytes that were moved elsewhere ([`super::Reader::drain`]).
     pub drained_bytes: usize,
@@ -126,7 +126,7 @@ impl Form {
         for part in &self.parts {
             let Part { name, .. } = part;
             let content = part.file_name.is_none().then(|| part.text());
-            // Some clients send files without a name.
+            // A field that is not text is a file, because some clients send files without a name.
             let content = content.filter(|text| !text.contains(char::REPLACEMENT_CHARACTER));
             // Writing to a string cannot fail.
             let _ = if let Some(content) = content {
@@ -185,9 +185,9 @@ impl Form {
     }
 }
 
-/// Writes a name as browsers do: characters that would end the string or the line are
-/// percent-encoded. So is a backslash, because some readers take it for an escape and would read
-/// past a quote after it.
+/// Writes a name as browsers do: characters that would end the string or the line are percent-encoded. A
+/// backslash is percent-encoded too, because some readers take it for an escape and would read past a quote
+/// after it.
 fn escape(name: &str, out: &mut Vec<u8>) {
     for byte in name.bytes() {
         match byte {

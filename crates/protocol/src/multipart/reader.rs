@@ -164,8 +164,8 @@ impl Reader {
         }
     }
 
-    /// Skips the preamble. Returns whether the first boundary has arrived; keeps bytes that could
-    /// be its start.
+    /// Skips the preamble. Returns whether the first boundary has arrived. Keeps bytes that could start the
+    /// boundary.
     fn skip_preamble(&mut self, rest: &mut Bytes) -> bool {
         if let Some(found) = self.delimiter.find(rest) {
             let _ = rest.split_to(found + self.delimiter.needle().len());

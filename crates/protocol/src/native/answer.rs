@@ -59,9 +59,9 @@ impl Answer {
     }
 }
 
-/// Puts our identity into an answer. Returns an error for an error body, a text that is not JSON,
-/// and an object that is empty or lacks the output that its dialect requires, even if it came with
-/// status 200.
+/// Puts our identity into an answer. Returns an error for an error body, even with status 200, and for a text
+/// that is not JSON. Also returns an error for an object that is empty or lacks the output that its dialect
+/// requires.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the answer lives on in the pieces; a caller that kept it would keep it twice"
@@ -78,7 +78,8 @@ pub fn rewrite_answer(
     let mut edits = edits::edits_of(layout, text, &inspection, &output, &identity_json)?;
     edits::close_emptied_objects(text, &mut edits);
     let (usage, usage_malformed) = (inspection.usage, inspection.usage_malformed);
-    // Counting takes longer than reading, and most upstreams report their usage.
+    // Counting takes longer than reading. So the output is counted only if the report is missing, incomplete or
+    // large.
     let complete_report = usage.filter(|usage| usage.is_small() && usage.has_both_parts());
     let output_tokens_counted = match complete_report {
         Some(_) => 0,

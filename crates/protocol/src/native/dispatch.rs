@@ -18,7 +18,6 @@ pub(super) fn layout_of(dialect: Dialect) -> &'static AnswerLayout {
     }
 }
 
-/// The function that writes a whole answer of a dialect as the events of a stream.
 pub(super) fn write_events_of(dialect: Dialect) -> WriteEvents {
     match dialect {
         Dialect::Chat => chat::write_events,

@@ -11,8 +11,8 @@ use crate::json::patch::{Edit, cut_members};
 use crate::json::{Cursor, SyntaxError};
 use crate::usage::costs;
 
-/// The new value of a member: a part of our identity, a usage report without costs, or `null` for a
-/// usage report that is hidden from the client.
+/// The new value of a member: a part of our identity or a usage report without costs. A usage report that is
+/// hidden from the client becomes `null`.
 pub(super) fn replacement<'a>(
     name: IdentityMember,
     span: Range<usize>,

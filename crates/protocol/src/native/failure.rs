@@ -1,4 +1,4 @@
-//! Failures on the native path: reads those of upstreams, and writes those that end a stream.
+//! Reads failures of upstreams on the native path, and writes the failures that end a stream.
 
 use bytes::Bytes;
 
@@ -12,8 +12,8 @@ use crate::rejection;
 use crate::responses;
 use crate::scrub::Names;
 
-/// Reads the error response of an upstream that refused a call. The message contains nothing of the
-/// upstream's identity; the cause contains what helps an operator.
+/// Reads the error response of an upstream that refused a call. The message does not identify the upstream.
+/// The cause has the details for the operator.
 pub fn read_failure(dialect: Dialect, status: u16, body: &[u8], names: Names<'_>) -> Failure {
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),

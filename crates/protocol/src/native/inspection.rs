@@ -42,7 +42,7 @@ pub(super) struct Inspection<'a> {
     pub(super) answer_start: Option<usize>,
     /// The identity members that the answer has.
     pub(super) found: IdentitySet,
-    /// The identity members that end before or with the last member that we replace.
+    /// The identity members up to and including the last identity member that we replace.
     pub(super) found_in_start: IdentitySet,
 }
 
@@ -103,9 +103,8 @@ impl<'a> Inspection<'a> {
         (plain && !self.nested).then_some(*end)
     }
 
-    /// Whether the text is an answer that lacks a part of the `required` identity, apart from what
-    /// is `known` to be in it. An object without output and usage may be something other than an
-    /// answer.
+    /// Whether the text is an answer that lacks a part of the `required` identity. The `known` members count
+    /// as present. An object without output and usage does not count as an answer.
     pub(super) fn lacks_identity(
         &self,
         output: &Output,

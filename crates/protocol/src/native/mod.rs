@@ -1,10 +1,9 @@
 //! The native path: client and upstream use the same dialect, and only a few spans change.
 //!
 //! [`read_head`] reads a request and [`write_request`] writes it for the upstream.
-//! [`rewrite_answer`] rewrites a whole answer, a [`Rewriter`] rewrites a stream. No tree is built
-//! on the way. Each dialect's `AnswerLayout` says where the members are that must be found or
-//! changed; `answer_layout` and `request_head` define the types that all dialects
-//! share.
+//! [`rewrite_answer`] rewrites a whole answer, and a [`Rewriter`] rewrites a stream. Neither builds a tree.
+//! Each dialect's `AnswerLayout` tells where the members are that must be found or changed. `answer_layout`
+//! and `request_head` define the types that all dialects share.
 
 mod answer;
 mod chunk_list;

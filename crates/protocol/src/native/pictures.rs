@@ -18,7 +18,8 @@ use crate::json::write::object;
 use crate::json::{Cursor, Shape, SyntaxError, write_string};
 use crate::request_head::Head;
 
-/// The members through which a conversation leads to its pictures. The inputs and outputs of tools are in none of them.
+/// The members that lead from a conversation to its pictures. The arguments of tool calls are in none of
+/// them.
 const INNER: [&str; 10] = [
     "content",
     "fileData",
@@ -36,7 +37,7 @@ const INNER: [&str; 10] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPicture {
     pub url: String,
-    /// Where the request has it: `messages[0].content[1]`.
+    /// The place in the request, such as `messages[0].content[1]`.
     pub path: String,
     place: Place,
 }
@@ -58,7 +59,7 @@ enum Place {
 }
 
 impl NamedPicture {
-    /// The changes that put a picture in base64 here.
+    /// The edits that replace the URL by a picture in base64.
     fn edits(&self, mime: &str, data: &str) -> Vec<Edit> {
         let mut out = Vec::with_capacity(data.len() + 64);
         let span = match &self.place {
@@ -123,7 +124,8 @@ pub fn named_pictures(dialect: Dialect, body: &[u8]) -> Result<Vec<NamedPicture>
     Ok(finder.found)
 }
 
-/// The request with these pictures, each of a media type and in base64, in the places of their URLs.
+/// Replaces the URLs of pictures in a request. Each item is a picture's place, its media type, and its data
+/// in base64.
 pub fn with_pictures<'p>(
     dialect: Dialect,
     body: &Bytes,
@@ -156,7 +158,7 @@ struct Address<'a> {
     member: Range<usize>,
 }
 
-/// An object inside another one that may name a picture.
+/// An object that may name a picture, inside another object.
 struct Inner<'a> {
     strings: Strings<'a>,
     value: Range<usize>,
@@ -249,7 +251,7 @@ impl Finder {
         Ok(own)
     }
 
-    /// The URL and the place of the picture, if the object is one.
+    /// The URL and the place of the picture, if the object is a picture.
     fn place<'s>(
         &self,
         own: &'s Strings<'_>,
@@ -311,7 +313,7 @@ fn holds_address(dialect: Dialect, member: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The request with a picture `QUJD` in each place that names one, and the paths of these places.
+    /// The request with the data `QUJD` in place of each picture, and the paths of these pictures.
     fn filled(dialect: Dialect, body: &'static str) -> (String, Vec<String>) {
         let body = Bytes::from_static(body.as_bytes());
         let head = match dialect {

@@ -101,7 +101,7 @@ mod tests {
         json!({ "role": role, "content": content })
     }
 
-    /// A conversation that continues keeps its beginning; a different conversation has a different one.
+    /// A different conversation has a different beginning.
     #[test]
     fn a_conversation_keeps_its_beginning() {
         let system = said("system", "be kind");

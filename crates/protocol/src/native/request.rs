@@ -33,8 +33,8 @@ pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, 
     generate::read_head(body, model, stream)
 }
 
-/// The request without any `stream_options`, ours or the client's, for an upstream that refuses them. The client's
-/// options that this removes are added to `dropped`.
+/// The request without any `stream_options`, ours or the client's, for an upstream that refuses them. The
+/// client's options are added to `dropped`.
 pub fn without_stream_options(
     body: &Bytes,
     head: &Head,

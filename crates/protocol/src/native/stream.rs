@@ -78,8 +78,9 @@ impl Rewriter {
         }
     }
 
-    /// Prepares for an upstream that reports no usage, because it cannot be asked for it or ignores the request. A chat
-    /// client that asked for the usage chunk then gets one with our own count, and is charged for that count.
+    /// Prepares for an upstream that reports no usage, because it refuses or ignores our request for usage. A
+    /// chat client that asked for the usage chunk then gets a chunk with our own count, and is charged for
+    /// that count.
     #[must_use]
     pub fn counting_usage(mut self, input_tokens: u64) -> Self {
         let is_promised = self.layout.usage_event && !self.output.hides_usage;
@@ -104,8 +105,7 @@ impl Rewriter {
         result
     }
 
-    /// Ends the stream when the upstream has closed it. Returns an error unless the end mark was
-    /// received.
+    /// Handles the end of the upstream's stream. Returns an error unless the stream is complete.
     pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), UnusableAnswer> {
         if self.summary.ended {
             return Ok(());
@@ -206,8 +206,8 @@ impl Rewriter {
         while let Some(frame) = self.splitter.next_frame()? {
             let opening = self.output.opening;
             if let Err(refused) = self.relay_frame(&frame, out) {
-                // The client does not get this event. The event that ends the stream instead
-                // continues after the last one that was relayed.
+                // The client does not get this event. So the event that ends the stream continues from the last
+                // relayed event.
                 self.output.opening = opening;
                 return Err(refused);
             }
@@ -315,7 +315,7 @@ impl Rewriter {
         self.layout.is_end_mark(data)
     }
 
-    /// Writes the end mark anew, in one form, because it may have arrived without its blank line.
+    /// Writes our own end mark, because the upstream's mark may have arrived without its blank line.
     fn finish(&mut self, out: &mut ByteQueue) {
         self.summary.ended = true;
         self.write_usage_chunk(out);

@@ -24,7 +24,8 @@ pub(crate) enum StreamBody {
 }
 
 impl StreamBody {
-    /// Takes the bytes of one read. Returns those that belong to events; keeps those of an answer.
+    /// Takes the bytes of one read. Returns the bytes that belong to events, and keeps those of a whole
+    /// answer.
     pub(crate) fn take(
         &mut self,
         dialect: Dialect,

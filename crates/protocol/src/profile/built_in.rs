@@ -75,7 +75,7 @@ fn omni() -> Profile {
         resolutions: Some(words(&["360p", "720p", "1080p", "4k"])),
         durations: Some(AllowedValues::Bounds { min: 3, max: 10 }),
         source_seconds_max: Some(10),
-        // At 4k: three times the 5,792 of 720p, like the price.
+        // The count for 4k, which is three times the 5,792 tokens of 720p. The prices have the same ratio.
         video_tokens_per_second: Some(17_376),
         ratios: Some(words(&["16:9", "9:16"])),
         modes: Some(words(&["text_to_video", "image_to_video", "edit"])),
@@ -169,7 +169,7 @@ fn gpt_image(qualities: &[&str]) -> Profile {
         qualities: Some(words(qualities)),
         output_formats: Some(words(&["png", "jpeg", "webp"])),
         backgrounds: Some(words(&["transparent", "opaque", "auto"])),
-        // This family uses sizes instead.
+        // GPT models use sizes instead.
         resolutions: Some(words(&[])),
         ratios: Some(words(&[])),
         image_stream: Some(true),

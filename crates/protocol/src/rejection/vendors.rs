@@ -1,5 +1,5 @@
-//! Words and phrases by which vendors and servers report two errors that their status does not show:
-//! that they do not have the model, and that the prompt exceeds the model's context window.
+//! Words and phrases by which vendors and servers report two errors that their status does not show. The
+//! upstream does not have the model, or the prompt exceeds the model's context window.
 //!
 //! `fixtures/refusals/meanings.json` has an error body of each vendor that is named here.
 

@@ -28,13 +28,13 @@ pub struct Head {
     /// Whether the request writes input to a cache that is kept for an hour. Only Messages has
     /// this.
     pub long_cache: bool,
-    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only
-    /// Messages reports and bills that apart from the answer.
+    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only Messages
+    /// reports and bills the first reading apart from the answer.
     pub compacts: bool,
     /// The built-in tools that the request offers.
     pub tools: Tools,
-    /// Sampling members whose value is not the default. On Messages, models with fixed sampling
-    /// refuse them; other dialects leave the list empty.
+    /// Sampling members whose value is not the default. On Messages, models with fixed sampling refuse them.
+    /// In other dialects the list is empty.
     pub sampling: Vec<&'static str>,
     /// The position of the model's name; empty if the body does not contain it.
     pub(crate) model_span: Range<usize>,
@@ -47,7 +47,6 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head without our request for usage.
     #[must_use]
     pub(crate) fn without_usage_request(&self) -> Self {
         let mut head = self.clone();

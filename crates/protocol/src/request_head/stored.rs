@@ -89,14 +89,14 @@ struct StoredObjectSearch {
 struct ObjectCheck {
     /// The refusal for the first member that names a stored object.
     refusal: Option<Failure>,
-    /// Whether the object is the output of a tool, or a citation of such output, in the history. Every
-    /// `type` member must say so: if there are two, servers differ in which one they read.
+    /// Whether the object is the output of a tool, or a citation of such output, in the history. Every `type`
+    /// member must say so, because servers differ in which of two `type` members they read.
     is_tool_output: Option<bool>,
 }
 
 impl ObjectCheck {
-    /// Returns the refusal, unless the object is tool output, which may contain ids. It is called at
-    /// the end of the object, when all its members are known.
+    /// Returns the refusal, unless the object is tool output, which may contain ids. Call this at the end of
+    /// the object, when all its members are known.
     fn refuse(self) -> Result<(), Failure> {
         match self.refusal {
             Some(refusal) if self.is_tool_output != Some(true) => Err(refusal),
@@ -112,7 +112,8 @@ impl StoredObjectSearch {
         name: &str,
         found: &mut ObjectCheck,
     ) -> Result<(), Failure> {
-        // A list is content that the upstream reads. An object is the output of a function.
+        // A `result` that is a list is content that the upstream reads. An object is the output of a
+        // function.
         let is_result = self.dialect == Dialect::Interactions
             && name == "result"
             && cursor.shape()? == Shape::Object;
@@ -177,8 +178,8 @@ impl StoredObjectSearch {
         found.refuse()
     }
 
-    /// Whether an object of this type is tool output. Dialects other than these three have no such
-    /// types, and read members without checking the type of their object.
+    /// Whether an object of this type is tool output. Chat and Generate Content have no such types, and read
+    /// members without checking the type of their object.
     fn is_tool_output(&self, kind: &str) -> bool {
         use Dialect::{Interactions, Messages, Responses};
         let endings = ["_output", "_result", "_citation"];

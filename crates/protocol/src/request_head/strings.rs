@@ -100,7 +100,6 @@ impl RequestStrings<'_> {
         self.has_long_cache
     }
 
-    /// Refuses a request that names an object that the upstream stores.
     pub(crate) fn refuse_stored(
         &self,
         dialect: Dialect,
@@ -123,8 +122,8 @@ impl RequestStrings<'_> {
         }
     }
 
-    /// Edits for a native request whose history contains ids with a payload, because another model
-    /// answered earlier. Upstreams limit the length of ids, and the payload means nothing to them.
+    /// The edits that remove payloads from ids in the history, for a native request. Another model answered
+    /// earlier. Upstreams limit the length of ids, and the payload means nothing to them.
     pub(crate) fn remove_id_payloads(&self) -> impl Iterator<Item = Edit> {
         self.loaded_ids.iter().map(|id| {
             let (bare, _) = carrier::decode(id.raw());
@@ -133,8 +132,8 @@ impl RequestStrings<'_> {
         })
     }
 
-    /// Edits for a native request whose history contains signatures of other models. This model
-    /// would refuse the form in which we wrapped them.
+    /// The edits that replace wrapped signatures in the history, for a native request. This model would
+    /// refuse a wrapped signature.
     pub(crate) fn unwrap_signatures(
         &self,
         own: Dialect,

@@ -27,7 +27,7 @@ const TOOL_DATA: [&str; 18] = [
     "schema",
 ];
 
-/// Members of requests for pictures and videos that hold texts, and the URL that only the gateway
+/// Members of requests for pictures and videos that hold texts, and the callback URL, which only the gateway
 /// calls.
 const MEDIA_TEXTS: [&str; 8] = [
     "callback_url",
@@ -43,7 +43,7 @@ const MEDIA_TEXTS: [&str; 8] = [
 /// Members of a request for media with labels, which no upstream fetches.
 const LABELS: [&str; 2] = ["labels", "metadata"];
 
-/// A longer word before a colon is no scheme of a URL.
+/// A longer word before a colon is not a URL scheme.
 const SCHEME_BYTES: usize = 16;
 
 /// All URLs of a text request in places that an upstream may fetch from: images, files, tool
@@ -52,14 +52,14 @@ pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Fail
     find(body, Places::OfText(dialect))
 }
 
-/// All URLs that an upstream may fetch from for a request for pictures, videos, speech or
-/// embeddings. Their members have many names, and members that we do not know reach the upstream
-/// too. So every string counts that is not a text.
+/// All URLs that an upstream may fetch for a request for pictures, videos, speech or embeddings. These requests
+/// have many member names, and unknown members reach the upstream too. So a URL counts in every member, except
+/// in members for texts.
 pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
     find(body, Places::OfMedia)
 }
 
-/// The URLs that an upstream may fetch from for a field of a form. The field may hold JSON.
+/// The URLs in a form field that an upstream may fetch. The field may hold JSON.
 pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
     let text = text.trim();
     if Places::OfMedia.excludes(name) {
@@ -73,7 +73,8 @@ pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
     }
     let mut found = Vec::new();
     let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut found);
-    // A lenient server may still read it. No such text is a URL that is accepted.
+    // A lenient server may still read invalid JSON. The whole text counts as a URL, and is refused because it
+    // is not valid.
     if read.is_err() && text.contains("://") {
         found.push(text.to_owned());
     }
@@ -96,8 +97,8 @@ impl Places {
         }
     }
 
-    /// Whether a string in a member may be fetched. Servers take more for a URL than its standard
-    /// allows, so a member for URLs counts whatever it holds.
+    /// Whether a string in a member may be fetched. Servers accept more URLs than the standard allows. So in a
+    /// text request, every value of a URL member counts, except data URIs.
     fn is_fetched(self, member: &str, text: &str) -> bool {
         match self {
             Self::OfText(_) => {

@@ -11,7 +11,6 @@ use crate::usage::count;
 
 static TOOL_NEEDLES: [Needle; 2] = [Needle::new("_call\""), Needle::new("\"tool_usage\"")];
 
-/// The members of a response and of the events that contain it.
 pub(crate) static ANSWER_LAYOUT: AnswerLayout = AnswerLayout {
     envelope: Some("response"),
     nested: &["response"],
@@ -46,8 +45,8 @@ const WRITTEN: [&str; 8] = [
     "transcript",
 ];
 
-/// Reads a member that carries output, or the type or the position of an event. Returns whether the
-/// member is one of these.
+/// Reads a member that carries output, or the type or the position of an event. Returns `false` for every
+/// other member.
 fn read_output(
     name: Text<'_>,
     cursor: &mut Cursor<'_>,

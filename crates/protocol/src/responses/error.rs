@@ -1,5 +1,4 @@
-//! Responses errors: reads those of an upstream, and writes those for a client and the events that
-//! end a failed stream.
+//! Reads Responses errors of upstreams. Writes errors for clients, and the events that end a failed stream.
 
 use crate::answer_layout::Identity;
 use crate::answer_layout::StreamOpening;

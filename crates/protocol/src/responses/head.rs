@@ -16,8 +16,8 @@ const PROMPT_MEMBERS: PromptMembers = PromptMembers {
     text: &["instructions", "tools", "text"],
 };
 
-/// Reads the head of a request. Members that the gateway reads must have the right type. Ranges are
-/// left to the upstream.
+/// Reads the head of a request. Members that the gateway reads must have the right type. The upstream checks
+/// their ranges.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
@@ -96,8 +96,8 @@ fn input(members: &Members<'_>) -> Result<Tools, Failure> {
     }
 }
 
-/// Refuses references to stored items. The gateway stores none, and dropping them would change the
-/// conversation. Returns the tools of items that offer further ones: `additional_tools` and `tool_search_output`.
+/// Refuses references to stored items. The gateway stores none, and dropping the references would change the
+/// conversation. Returns the tools that items of the types `additional_tools` and `tool_search_output` offer.
 fn items(input: Raw<'_>) -> Result<Tools, Failure> {
     let mut index = 0_usize;
     let mut found = None;
@@ -121,7 +121,7 @@ fn items(input: Raw<'_>) -> Result<Tools, Failure> {
     }
 }
 
-/// Whether an item is a reference to a stored one. Adds the tools that the item offers.
+/// Whether an item is a reference to a stored item. Adds the tools that the item offers.
 fn is_reference(cursor: &mut Cursor<'_>, tools: &mut Tools) -> Result<bool, SyntaxError> {
     if cursor.shape()? != Shape::Object {
         cursor.value()?;

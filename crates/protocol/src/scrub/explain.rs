@@ -28,7 +28,7 @@ const CODE_BYTES_MAX: usize = 96;
 /// A model's name of at least this length is recognized inside any longer word.
 const NAME_BYTES_MIN: usize = 4;
 
-/// A number after one of these words identifies somebody.
+/// A number after any of these words identifies somebody.
 const NUMBERED: [&str; 20] = [
     "account",
     "customer",
@@ -292,8 +292,8 @@ fn is_callers_path(word: &str, names: Names<'_>) -> bool {
         && is_path(word, |part| names.caller_named(part))
 }
 
-/// Whether a word is a path such as `messages.0.content`, which consists of indexes and of members of
-/// the public protocols or members that `is_named` accepts.
+/// Whether a word is a path such as `messages.0.content`. A path consists of indexes and names. The names are
+/// members of the public protocols, or members that `is_named` accepts.
 fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
     let is_index = |part: &str| {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())

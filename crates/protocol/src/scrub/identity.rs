@@ -9,8 +9,8 @@ const ACCOUNT_DIGITS_MIN: usize = 8;
 /// A word of letters and digits of at least this length counts as an id.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// Masks known kinds of identity and keeps everything else. It is for content.
-/// [`explain`](super::explain()) is for error messages.
+/// Masks known kinds of identity in content and keeps everything else. Error messages go through
+/// [`explain`](super::explain()).
 pub fn mask(text: &str, names: Names<'_>) -> String {
     let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
     let mut rest = without_request_id(text).trim();
@@ -94,8 +94,8 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     is_id(word).then_some("[id]")
 }
 
-/// Whether a word is the upstream's name of the model, its last part, a dated form of either, or
-/// the resource name that some vendors derive from it (`models/NAME`).
+/// Whether a word is the upstream's name of the model, its last part, or a dated form of either. Also
+/// recognizes the resource name `models/NAME` that some vendors derive from the name.
 fn is_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
     let word = word.rsplit_once("models/").map_or(word, |(_, name)| name);

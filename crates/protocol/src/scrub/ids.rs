@@ -1,8 +1,7 @@
 //! Removes members that identify the upstream from an answer: request ids, names of models and servers.
 //!
-//! For answers that pass unchanged and have no identity of ours to insert: images, vectors,
-//! transcripts, voices. A model's name becomes the public id. Other members of this kind are
-//! removed.
+//! Used for answers that pass unchanged and into which the gateway inserts no identity of its own: images,
+//! vectors, transcripts, voices. A model's name becomes the public id. Other identifying members are removed.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
@@ -35,7 +34,7 @@ const MODEL: [&str; 6] = [
 const LABELS: [&str; 4] = ["channelId", "channel_id", "speakerId", "speaker_id"];
 const LABEL_DIGITS: usize = 3;
 
-/// What becomes of labels of speakers and channels.
+/// The treatment of labels of speakers and channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Labels {
     /// The answer has none, so a member with such a name is an id of the upstream.
@@ -54,7 +53,7 @@ pub(crate) struct Ids<'m> {
     any_kept: bool,
     /// The end of the last member.
     end: usize,
-    /// The start of leading members that are removed, before any member that is kept.
+    /// The start of the removed members at the front of the object, if no member was kept so far.
     leading: Option<usize>,
 }
 
@@ -98,8 +97,8 @@ impl<'m> Ids<'m> {
         }
     }
 
-    /// Records a member. A comma is removed with each removed member: the one before it, or the one
-    /// after it if no member is kept before.
+    /// Records a member. A removed member takes a comma with it: the comma before it, or the comma after it if
+    /// no member before it is kept.
     fn note(&mut self, name: Text<'_>, value: Raw<'_>, is_cut: bool, edits: &mut Vec<Edit>) {
         let start = (name.span().start + self.offset).saturating_sub(1);
         let end = value.span().end;

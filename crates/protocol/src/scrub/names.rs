@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// serves other clients too.
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
-/// The names on both sides of a call: those that must never be shown, and those of the client.
+/// The names on both sides of a call: the hidden names, and the names of the client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
     /// The upstream's name of the model. Empty if it is not known.

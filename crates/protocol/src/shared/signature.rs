@@ -68,8 +68,8 @@ pub(crate) fn is_wrapped(name: &str, text: &str) -> bool {
     text.starts_with(WRAPPED) && NAMES.contains(&name)
 }
 
-/// Unwraps a signature that the gateway wrapped, and returns the value to send instead. `None` if
-/// it is not wrapped.
+/// The value to send instead of a signature that the gateway wrapped: the original if this upstream can use it,
+/// otherwise the vendor's replacement value. `None` if the text is not wrapped.
 pub(crate) fn unwrapped(text: &str, own: Dialect, public_model: &str) -> Option<String> {
     let opaque = Opaque::unwrap(text)?;
     let kept = for_upstream(Some(&opaque), own, public_model);

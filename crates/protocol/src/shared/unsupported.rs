@@ -39,9 +39,8 @@ pub(crate) fn drop_strict(request: &Request, dropped: &mut Dropped) {
     }
 }
 
-/// Reports as dropped the members of parts that an upstream of `dialect` cannot receive: names of
-/// documents, signatures of other models, and the members of tool results that `drop_from_result`
-/// reports.
+/// Reports as dropped the members of parts that an upstream of `dialect` cannot receive. These are names of
+/// documents, signatures of other models, and the members of tool results that `drop_from_result` reports.
 pub(crate) fn drop_from_parts(
     turns: &[MergedTurn<'_>],
     dialect: Dialect,

@@ -38,14 +38,13 @@ pub(crate) fn has_costs_besides(report: &str, shown: Option<&str>) -> bool {
     found
 }
 
-/// Whether a report can have such members. Nearly all reports have none, and searching for a part of their names is
+/// Whether a report can have costs. Nearly all reports have none, and searching for a part of the names is
 /// much faster than reading the report.
 fn may_have_costs(report: &[u8]) -> bool {
     let has_escapes = memchr::memchr(b'\\', report).is_some();
     has_escapes || COST_NEEDLES.iter().any(|needle| needle.is_in(report))
 }
 
-/// The report without its costs.
 pub(crate) fn without_costs(report: &str) -> Result<Vec<u8>, SyntaxError> {
     without_costs_besides(report, None)
 }

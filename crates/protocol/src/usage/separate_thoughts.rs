@@ -1,5 +1,5 @@
 //! Reads and writes usage reports that count thoughts separately from the visible output, and tool use
-//! separately from the prompt. Generate Content and Interactions have them, under different names.
+//! separately from the prompt. Generate Content and Interactions have such reports, with different names.
 
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ pub(crate) fn read_usage(usage: Raw<'_>, names: &CountNames) -> Option<Usage> {
     Some(report.into())
 }
 
-/// A count; `null` is an omitted zero.
+/// A count. `null` means zero.
 fn number(cursor: &mut Cursor<'_>) -> Result<Option<u64>, SyntaxError> {
     let value = cursor.value()?;
     Ok(if value.is_null() {
@@ -76,7 +76,6 @@ fn number(cursor: &mut Cursor<'_>) -> Result<Option<u64>, SyntaxError> {
     })
 }
 
-/// Reads a list of tools and their counts.
 fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Array {
         return cursor.value().map(drop);

@@ -46,8 +46,8 @@ pub(super) fn read_error(error: &Value, task: &Task<'_>) -> (i64, Option<String>
     (code.unwrap_or(INTERNAL), message)
 }
 
-/// The code for a number, which is a code itself or an HTTP status. A status that rejects our
-/// credential becomes an internal error, because the client cannot fix it.
+/// The code for a number, which is a code itself or an HTTP status. `None` for other statuses, such as those
+/// that reject our credential. They become internal errors, because the client cannot fix them.
 fn code_of_number(number: i64) -> Option<i64> {
     match number {
         1..=CODE_MAX => Some(number),

@@ -15,7 +15,7 @@ pub struct Delivery {
 pub struct Medium {
     pub kind: MediaKind,
     pub source: Source,
-    /// Whether the result is complete without it.
+    /// Whether the result is complete without this medium.
     pub is_optional: bool,
 }
 
@@ -39,7 +39,7 @@ pub enum Source {
 /// A medium that the gateway has copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostedMedium {
-    /// Its name, which cannot be guessed.
+    /// The name, which cannot be guessed.
     pub id: String,
     pub kind: MediaKind,
     /// The duration of a video, rounded to seconds, if the file contains it.
@@ -47,7 +47,7 @@ pub struct HostedMedium {
 }
 
 impl MediaKind {
-    /// The extension of its file name.
+    /// The extension of the file name.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Mp4 => "mp4",
@@ -63,7 +63,7 @@ impl MediaKind {
             .find(|kind| kind.extension() == extension)
     }
 
-    /// Its media type.
+    /// The media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Mp4 => "video/mp4",
@@ -74,12 +74,12 @@ impl MediaKind {
 }
 
 impl HostedMedium {
-    /// The URL where it is served.
+    /// The URL where the medium is served.
     pub fn url(&self, public_url: &str) -> String {
         format!("{public_url}/media/{}.{}", self.id, self.kind.extension())
     }
 
-    /// The URL where clients of Generate Content expect it.
+    /// The URL where clients of Generate Content expect the medium.
     pub fn file_url(&self, public_url: &str) -> String {
         format!("{public_url}/v1beta/files/{}:download?alt=media", self.id)
     }

@@ -4,9 +4,8 @@ use crate::failure::Failure;
 use crate::guard::is_web_url;
 use crate::json::{Members, Raw, Spelling};
 
-/// Checks an object that refers to one medium by `url` (a public URL, or a data URI of
-/// `media_type`) or by one of `others`, such as `file_id`. `path` is the name of the member in
-/// messages for the client.
+/// Checks an object that refers to one medium: by `url` (a public URL, or a data URI of `media_type`), or by
+/// one of `others`, such as `file_id`. `path` is the name of the member in messages for the client.
 pub(super) fn check(
     raw: Raw<'_>,
     path: &'static str,

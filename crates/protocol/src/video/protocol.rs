@@ -1,5 +1,4 @@
-//! The traits that each protocol implements, so that the engine does not depend on a particular
-//! one.
+//! The traits that each protocol implements, so that the engine does not depend on a particular protocol.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -61,9 +60,9 @@ pub trait CreationRequest: Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Draft<'a> {
     pub model: &'a str,
-    /// Its status, as its protocol names it.
+    /// The status of the task, as its protocol names it.
     pub status: &'a str,
-    /// The value of its own [`CreationRequest::memo`].
+    /// The value of the task's [`CreationRequest::memo`].
     pub memo: Option<&'a str>,
 }
 
@@ -72,11 +71,11 @@ pub struct Draft<'a> {
 pub enum Deletion {
     /// The protocol has no deletion.
     Unknown,
-    /// It is cancelled before it starts.
+    /// The task is cancelled before it starts.
     Cancel,
-    /// It is running, and continues.
+    /// The task is running, and continues.
     Running,
-    /// It was cancelled before.
+    /// The task was cancelled before.
     Cancelled,
     /// The task has ended, and the deletion hides it.
     Remove,
@@ -111,8 +110,8 @@ pub trait Protocol: Debug + Sync {
     /// Reads the answer to a poll.
     fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> PollResult;
 
-    /// The end of a task whose media have been copied. `facts` is that of its delivery. `hosted`
-    /// has its media in order, with `None` for an optional medium that could not be copied.
+    /// The end of a task whose media have been copied. `facts` come from its delivery. `hosted` has the media
+    /// of the delivery in order, with `None` for an optional medium that could not be copied.
     fn write_delivered(
         &self,
         task: &Task<'_>,

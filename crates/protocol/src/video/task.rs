@@ -14,7 +14,8 @@ pub struct Task<'a> {
     pub model: &'a str,
     /// The upstream's name of the model. It is never shown, and removed from the upstream's texts.
     pub upstream_model: &'a str,
-    /// Words that identify the channel, which are removed from the upstream's texts too. Empty if no channel is asked.
+    /// Words that identify the channel. They are removed from the upstream's texts too. Empty if no channel
+    /// is called.
     pub hidden: &'a [Box<str>],
     /// The creation time, in Unix milliseconds.
     pub created_ms: i64,

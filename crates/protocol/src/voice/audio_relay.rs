@@ -34,7 +34,7 @@ impl AudioRelay {
         Ok(())
     }
 
-    /// The upstream has ended its answer, which must not be empty.
+    /// Handles the end of the upstream's answer. Returns an error if the answer is empty.
     pub fn end(&mut self) -> Result<(), UnusableAnswer> {
         if !self.summary.content {
             return Err(UnusableAnswer::malformed("no audio came"));

@@ -186,8 +186,8 @@ fn is_read(base: &str) -> bool {
     READ.iter().any(|known| form_field::is_spelt(known, base))
 }
 
-/// The duration of audio of this size, by the members of the request. They describe raw audio
-/// exactly, as the query of a session does.
+/// The duration of audio of this size, by the members of the request. The members describe raw audio exactly,
+/// as the query of a session does.
 fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
     let field = |name: &str| Ok::<_, Failure>(fields.only_part(name)?.map(Part::text));
     let format = field("audio_format")?;

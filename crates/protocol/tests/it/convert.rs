@@ -129,7 +129,7 @@ fn usage_at_the_start_of_a_message_is_never_final() {
     };
     let usage =
         |output: u64| format!(",\"usage\":{{\"input_tokens\":9,\"output_tokens\":{output}}}");
-    // No output stands for the larger one of our count and the report at the start.
+    // `None` means that the larger of our count and the report at the start is charged.
     for (start, end, input, output) in [
         (usage(1), usage(3), 9, Some(3)),
         (String::new(), usage(3), 9, Some(3)),
@@ -166,7 +166,7 @@ fn usage_at_the_start_of_a_message_is_never_final() {
         assert_eq!(summary.usage.is_some(), output.is_some(), "{start} {end}");
         let counted = summary.output_tokens_counted;
         assert!((6..=8).contains(&counted), "{counted}");
-        // What the upstream has reported is not charged less.
+        // The charge is never below the report of the upstream.
         let interim = if start == usage(30) { 30 } else { 1 };
         let output = output.unwrap_or(counted.max(interim));
         let charged = summary.completed_report(40);

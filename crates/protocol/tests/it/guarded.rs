@@ -61,8 +61,8 @@ const GUARDED: [&str; 51] = [
     r#""with_timestamps":true,"stream":true"#,
 ];
 
-/// A request that every endpoint would accept without `member`. In one dialect a prompt is a stored
-/// template, so there is one request with it and one without.
+/// A request that every endpoint would accept without `member`. In one dialect `prompt` is a stored template,
+/// so it can be left out.
 fn request(member: &str, with_prompt: bool) -> String {
     let name = member.split('"').nth(1).unwrap();
     let usual = [
@@ -104,7 +104,8 @@ fn an_escaped_tool_is_seen() {
     }
 }
 
-/// Some upstreams take one object for a list of one tool. The gateway would neither price nor refuse it.
+/// Some upstreams accept one object as a list of one tool. The gateway would neither price nor refuse that
+/// tool.
 #[test]
 fn tools_that_are_not_a_list_are_refused() {
     for dialect in Dialect::ALL {
@@ -141,7 +142,6 @@ fn read_head(dialect: Dialect, tools: &str) -> Result<native::Head, Failure> {
 }
 
 proptest! {
-    /// Random escapes in a guarded member do not change the decision.
     #[test]
     fn escapes_change_no_decision(index in 0..GUARDED.len(), seed in any::<u64>()) {
         for with_prompt in [false, true] {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use protocol::native::{Identity, Rewriter, rewrite_answer};
 use protocol::{ByteQueue, Dialect};
 
-/// A place for such a text in a whole answer, or in an event of a stream.
+/// A place for a text of the upstream in a whole answer, or in an event of a stream.
 struct TextPlace {
     dialect: Dialect,
     whole: &'static str,

@@ -514,7 +514,8 @@ fn a_generate_call_is_not_read_without_its_path() {
     assert_eq!(failure.code, Code::NotFound);
 }
 
-/// Vendors that are routers themselves choose models and tools by these. Nothing in them has a price here.
+/// Vendors that are routers choose models and tools by these members. Nothing in the members has a price
+/// here.
 #[test]
 fn the_options_of_other_routers_choose_nothing() {
     for (members, param) in [

@@ -7,7 +7,6 @@ use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
 
-/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 struct Relayed {
     text: String,
@@ -111,7 +110,8 @@ fn a_usage_chunk_that_the_upstream_owes_is_written_from_our_count() {
     assert!(chunk_text.contains("\"choices\":[]"), "{chunk_text}");
     assert!(chunk_text.contains("\"prompt_tokens\":40"), "{chunk_text}");
     assert_eq!(relay_counting(&silent, false), ours(&silent));
-    // A report of the upstream, in a chunk of its own or beside the last choice, is the only one.
+    // If the upstream reports usage, in a separate chunk or beside the last choice, the client gets no other
+    // report.
     let beside = plain_stream().replace(
         r#""finish_reason":"stop"}]"#,
         r#""finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}"#,
@@ -157,7 +157,7 @@ fn a_delta_is_an_object_in_every_chunk() {
     let filled = finished.replace(r#"[{"index""#, r#"[{"delta":{},"index""#);
     let shown = relay((finished + DONE).as_bytes(), false, &[]);
     assert_eq!(shown.text, ours(&(filled + DONE)));
-    // A notice of a content filter stays one.
+    // A notice of a content filter is withheld, even if its delta is `null`.
     let notice = choice(r#""delta":null,"finish_reason":null,"content_filter_results":{}"#);
     let shown = relay((notice + DONE).as_bytes(), false, &[]);
     assert_eq!(shown.text, DONE);
@@ -564,8 +564,9 @@ proptest! {
     }
 }
 
-/// Azure sends the results of its content filters in chunks of their own: before the text, without choices, and after
-/// the end, in choices without a delta. The last one may say that the filter has stopped the answer after all.
+/// Azure sends the results of its content filters in separate chunks. Before the text, these chunks have no
+/// choices. After the end, their choices have no delta. The last chunk may say that the filter has stopped the
+/// answer after all.
 #[test]
 fn notices_of_a_content_filter_are_withheld() {
     let choice = |rest: &str| chunk(&format!(r#""choices":[{{"index":0,{rest}}}],"usage":null"#));

@@ -55,7 +55,6 @@ fn a_chunk_with_only_usage_is_withheld() {
     }
 }
 
-/// If the client did not ask for usage, a chunk with output is relayed without it.
 #[test]
 fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
     for choices in [

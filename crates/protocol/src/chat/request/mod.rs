@@ -10,6 +10,5 @@ pub use read::read_request;
 pub use write::write_request;
 pub(super) use write_turns::write_extra;
 
-/// The extension in which some clients and upstreams keep a tool call's thought signature:
-/// `extra_content.google.thought_signature`.
+/// The path of the extension member in which some clients and upstreams keep a tool call's thought signature.
 pub(super) const EXTRA: [&str; 3] = ["extra_content", "google", "thought_signature"];

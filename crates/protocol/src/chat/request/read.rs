@@ -157,7 +157,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
     Ok(())
 }
 
-/// Reads the declaration of a function: the member `inside` of the tool at `path`.
+/// Reads a function declaration from the member `inside` of the tool at `path`.
 fn function(
     cursor: &mut Cursor<'_>,
     path: Path,
@@ -195,7 +195,7 @@ fn function(
     Ok(Some(tool))
 }
 
-/// Reads `tool_choice`, or `function_call` in its place.
+/// Reads `tool_choice` or the older `function_call`.
 fn choice(cursor: &mut Cursor<'_>, member: &str, request: &mut Request) -> Result<(), Failure> {
     let choice = if cursor.shape()? == Shape::String {
         match cursor.string()?.decode_lossy().as_ref() {
@@ -277,7 +277,7 @@ fn allowed_tools(
                 let path = Path::item(TOOLS, at);
                 match allowed_tool(cursor, path, unknown)? {
                     Some(name) => names.push(name),
-                    // Not a function. The declaration of this tool is dropped too.
+                    // Not a function. The declaration of the tool is dropped too.
                     None => note_unknown(unknown, path.to_string()),
                 }
                 Ok::<(), Failure>(())

@@ -21,10 +21,9 @@ pub(super) struct History<'r> {
     names: HashMap<String, String>,
     /// Ids of calls that only chat has. Their results are foreign too.
     foreign: HashSet<String>,
-    /// The generated id of the last call in the older form, until its result arrives. That form has
-    /// no ids.
+    /// The generated id of the last call in the older form, which has no ids. Kept until the result arrives.
     function_call: Option<String>,
-    /// Whether the last turn consists of tool results. The next result then joins it.
+    /// Whether the last turn consists of tool results, so that the next result joins it.
     answering: bool,
 }
 
@@ -292,7 +291,7 @@ fn read_tool_call(
                 called.function = function.unwrap_or_default();
             }
             "extra_content" => called.signature = extra_signature(cursor, path, &mut others)?,
-            // The position in the list. Clients that assemble streams keep it.
+            // The position in the list. Clients that assemble streams leave it in the call.
             "index" => drop(cursor.value()?),
             _ => note_unless_empty(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
@@ -321,7 +320,7 @@ fn function_call(
         |cursor, name| {
             match name {
                 "name" => called.name = text(cursor, "messages[].tool_calls[].function.name")?,
-                // Some clients send the object itself.
+                // Some clients send an object instead of a string.
                 "arguments" if cursor.shape()? == Shape::Object => {
                     called.arguments = Some(typed::compact(cursor.value()?.text()));
                 }

@@ -10,7 +10,7 @@ use crate::profile::Thinking;
 
 /// The maximum number of stop sequences that upstreams accept.
 const STOPS_MAX: usize = 4;
-/// The name for a schema that has none, because chat requires one.
+/// Used for a schema that has no name, because chat requires a name.
 const SCHEMA_NAME: &str = "response";
 
 /// Writes the upstream's body. Members that chat does not have are listed in `dropped`. The request
@@ -49,7 +49,7 @@ pub fn write_request(
         write_output(it, request, target, dropped);
         if request.stream {
             it.boolean("stream", true);
-            // Ask for the usage chunk wherever that is possible, because billing needs it.
+            // Ask for the usage chunk, because billing needs it.
             if target.asks_for_usage {
                 it.object("stream_options", |it| {
                     it.boolean("include_usage", true);

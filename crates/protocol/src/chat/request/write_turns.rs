@@ -12,10 +12,9 @@ use crate::failure::Failure;
 use crate::json::write::{Array, Object};
 use crate::shared::signature;
 
-/// Placeholder in a tool's result for an image, which follows in a user message.
+/// Replaces an image in a tool's result. The image follows in a user message.
 const PICTURE: &str = "[image]";
 
-/// Writes turns as messages.
 pub(super) struct Messages<'w, 'o> {
     pub(super) target: &'w Target<'w>,
     pub(super) dropped: &'w mut Dropped,
@@ -51,7 +50,7 @@ impl Messages<'_, '_> {
         }
     }
 
-    /// Writes a user turn: each tool result as its own message, then the rest of the turn.
+    /// Writes a user turn: one message for each tool result, then one for the rest of the turn.
     fn user(&mut self, turn: &Turn) -> Result<(), Failure> {
         let mut pieces = Vec::with_capacity(turn.parts.len());
         let mut results = false;
@@ -75,7 +74,7 @@ impl Messages<'_, '_> {
             }
         }
         match lost {
-            // An empty message would hide from the model that it was asked something.
+            // An empty message would hide from the model that the user asked something.
             Some(path) if pieces.is_empty() && !results => {
                 let message = format!("Nothing of `{path}` can be sent to this model.");
                 Err(Failure::invalid(message).param(path.to_string()))

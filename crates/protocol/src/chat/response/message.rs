@@ -6,8 +6,8 @@ use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
 use crate::shared::logprobs;
 
-/// Opaque data for the client. Chat has no member for it, so thoughts before a tool call are
-/// encoded in the id of the call, which every client sends back.
+/// Thoughts before a tool call. Chat has no member for opaque data, so the id of the call carries the
+/// thoughts. Every client sends the id back.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct PendingThoughts {
     thoughts: Vec<Thought>,
@@ -19,7 +19,7 @@ impl PendingThoughts {
         let Some(opaque) = &thought.opaque else {
             return;
         };
-        // Only a Messages signature covers the text. Other signatures are valid without it.
+        // Only a signature from Messages covers the text. Other signatures are valid without the text.
         if opaque.origin != Dialect::Messages {
             thought.text.clear();
         }
@@ -36,8 +36,8 @@ impl PendingThoughts {
     }
 }
 
-/// Writes the first members of a call. A thought signature is also written into the extension that
-/// its vendor's clients read.
+/// Writes the first members of a call. A thought signature is also written into the extension member that
+/// clients of its vendor read.
 pub(in crate::chat) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
     it.text("id", id).text("type", "function");
     let of_call = |opaque: &&Opaque| matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
@@ -53,7 +53,7 @@ pub(in crate::chat) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token])
     });
 }
 
-/// A source of the text. Offsets count characters of the whole content.
+/// A citation of a source. Offsets count characters of the whole content.
 #[derive(Debug)]
 pub(in crate::chat) struct Citation {
     pub(in crate::chat) url: String,

@@ -16,7 +16,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Answer<'a> {
     pub(in crate::chat) id: Option<Cow<'a, str>>,
-    /// The first choice. Others were not requested.
+    /// The first choice. The request asked for no others.
     pub(in crate::chat) choices: Vec<Choice<'a>>,
     pub(in crate::chat) usage: Option<Usage>,
 }
@@ -27,7 +27,7 @@ pub(in crate::chat) struct Choice<'a> {
     index: u64,
     pub(in crate::chat) message: Message<'a>,
     pub(in crate::chat) finish_reason: Option<Cow<'a, str>>,
-    /// Log probabilities of the content. Other dialects have no place for those of a refusal.
+    /// Log probabilities of the content. Other dialects have no place for log probabilities of a refusal.
     pub(in crate::chat) logprobs: Vec<Token>,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::chat) struct Call<'a> {
     pub(in crate::chat) signature: Option<Cow<'a, str>>,
 }
 
-/// A source of the text. Offsets count characters of the whole content.
+/// A citation of a source. Offsets count characters of the whole content.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Citation<'a> {
     pub(in crate::chat) url: Option<Cow<'a, str>>,
@@ -61,7 +61,7 @@ pub(in crate::chat) struct Citation<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads a completion or a chunk. An error sent in its place becomes a failure.
+    /// Reads a completion or a chunk. An error in its place becomes a failure.
     pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, UnusableAnswer> {
         let text = utf8(data)?;
         let mut answer = Self::default();
@@ -141,7 +141,7 @@ fn read_message<'a>(
         match name {
             "content" => content(cursor, &mut message.texts)?,
             "refusal" => message.refusal = text_or_nothing(cursor)?,
-            // Where an upstream uses both names, they hold the same text.
+            // An upstream that sends both members repeats the same text in them.
             "reasoning_content" => {
                 message.thought = text_or_nothing(cursor)?.or(message.thought.take());
             }
@@ -215,7 +215,7 @@ fn function<'a>(cursor: &mut Cursor<'a>, call: &mut Call<'a>) -> Result<(), Unus
     typed::object(cursor, "function", |cursor, name| {
         match name {
             "name" => call.name = text_or_nothing(cursor)?,
-            // Some upstreams send the object itself.
+            // Some upstreams send an object instead of a string.
             "arguments" if cursor.shape()? == Shape::Object => {
                 call.arguments = Some(Cow::Owned(typed::compact(cursor.value()?.text())));
             }

@@ -1,9 +1,9 @@
 //! Turns chat completions and chunks into events of the common form.
 //!
-//! A chat message has members that grow in any order, and pieces of several tool calls may be
-//! interleaved. The common form has one open block at a time. Pieces of the open block are passed
-//! on at once. Pieces of later blocks wait until the open block is complete: a text when something
-//! else arrives, a call when its arguments are a complete object or the answer ends.
+//! A chat message has members that grow in any order, and pieces of several tool calls may be interleaved.
+//! The common form has one open block at a time. Pieces of the open block are passed on at once. Pieces of
+//! later blocks wait until the open block is complete. A text is complete when anything else arrives. A call
+//! is complete when its arguments are a complete object or the answer ends.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(in crate::chat) struct Assembler {
     tokens: Vec<Token>,
     refused: bool,
     stop: Option<Stop>,
-    /// Distinguishes generated call ids of different answers.
+    /// Makes generated call ids differ between answers.
     seed: u64,
 }
 
@@ -91,7 +91,6 @@ impl Assembler {
         Ok(any)
     }
 
-    /// Takes a choice of a completion or of a chunk.
     pub(in crate::chat) fn choice(
         &mut self,
         choice: Choice<'_>,
@@ -212,8 +211,7 @@ impl Assembler {
         }
     }
 
-    /// Passes on a source if the text that it belongs to is still open. Otherwise the source is
-    /// dropped.
+    /// Passes on a citation if its text is still open. Otherwise the citation is dropped.
     fn citation(&mut self, citation: Citation<'_>, out: &mut Vec<Event>) {
         if self.open != OpenBlock::Text(Kind::Text) {
             return;
@@ -276,8 +274,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Whether the open block can be closed: a text at any time, a call once its arguments are
-    /// complete.
+    /// Whether the open block can be closed: a text at any time, a call once its arguments are complete.
     fn may_close(&self) -> bool {
         match self.open {
             OpenBlock::Nothing | OpenBlock::Text(_) => true,
@@ -288,8 +285,8 @@ impl Assembler {
         }
     }
 
-    /// Opens waiting blocks as long as the open block can be closed, or all of them if the answer
-    /// has ended.
+    /// Opens waiting blocks as long as the open block can be closed. Opens all of them if the answer has
+    /// ended.
     fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while last || self.may_close() {
             match self.queue.front() {

@@ -7,7 +7,7 @@ use crate::json::{Raw, RawObject, Shape};
 use crate::unusable_answer::UnusableAnswer;
 use crate::usage::count;
 
-/// Writes two chunks for each choice (its message, then its end), the usage and the end mark.
+/// Writes two chunks for each choice (message and end), then the usage and the end mark.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
     let answer = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no completion"))?;
@@ -110,7 +110,7 @@ fn write_end(it: &mut Object<'_>, index: u64, choice: &RawObject<'_>) {
     });
 }
 
-/// The calls of a message, with the indexes by which clients assemble them.
+/// The calls of a message, each with the index that clients need to assemble it.
 fn indexed_calls(message: &RawObject<'_>) -> Result<Option<String>, UnusableAnswer> {
     let Some(calls) = message.filled("tool_calls", Shape::Array) else {
         return Ok(None);

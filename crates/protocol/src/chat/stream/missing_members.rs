@@ -1,4 +1,4 @@
-//! Adds the missing indexes of the choices and tool calls in a chunk, and missing deltas. Clients read
+//! Adds missing deltas, and missing indexes of choices and tool calls, to a chunk. Clients read
 //! `delta.content` of every choice and fail on a delta that is `null`.
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::answer_layout::{ITEMS_MAX, IncompleteEvent, Item, Items};
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Raw, Shape, SyntaxError, Text};
 
-/// Adds each missing `index` of a choice or a tool call, and an empty delta to a choice that has none or a wrong one.
+/// Adds each missing `index` of a choice or a tool call. A missing or wrong delta becomes an empty one.
 #[cold]
 pub(in crate::chat) fn fill_in(
     event: &mut IncompleteEvent<'_>,
@@ -49,8 +49,8 @@ pub(in crate::chat) fn fill_in(
     })
 }
 
-/// The index of the choice at the cursor. The calls in a delta are numbered per choice, so the delta
-/// can be read only when the index is known. In the text, the index may come after the delta.
+/// The index of the choice at the cursor. Calls are numbered per choice, so the index must be known before
+/// the delta is read. The index may stand after the delta.
 fn index_of_choice(mut cursor: Cursor<'_>, position: usize) -> Result<usize, SyntaxError> {
     let mut choice = IndexedObject::at(&cursor);
     cursor.object(|cursor, name| choice.read(cursor, name).map(drop))?;
@@ -85,7 +85,6 @@ fn fill_delta(
     })
 }
 
-/// The tool calls of one choice, among those of all choices.
 struct ToolCalls<'a> {
     items: &'a mut Items,
     choice: usize,
@@ -116,8 +115,7 @@ impl ToolCalls<'_> {
         }
     }
 
-    /// The index of a call: the known index of its id, the next index for a new id, or that of the
-    /// last call for a piece without an id.
+    /// The index of a call. A new id gets the next index. A piece without an id belongs to the last call.
     fn index_of(&mut self, id: Option<&str>) -> usize {
         let count = self.all().count();
         let Some(id) = id.filter(|id| !id.is_empty()) else {
@@ -156,7 +154,7 @@ struct IndexedObject<'a> {
     start: usize,
     is_empty: bool,
     index: Option<Raw<'a>>,
-    /// Another member that it lacks, followed by a comma.
+    /// Another missing member to add, followed by a comma.
     other_missing: &'static str,
 }
 

@@ -12,7 +12,7 @@ use crate::unusable_answer::UnusableAnswer;
 pub struct Reader {
     model: Box<str>,
     assembler: Assembler,
-    /// Whether a choice has arrived. A stream that has only an end mark is not an answer.
+    /// Whether a choice has arrived. A stream with only an end mark is not an answer.
     begun: bool,
     ended: bool,
 }
@@ -43,7 +43,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream. That is an error unless the end mark has arrived.
+    /// Handles the end of the upstream's stream. Returns an error unless the end mark has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())

@@ -6,7 +6,6 @@ use crate::canon::Opaque;
 use crate::chat::response::wire::Call as CallPiece;
 use crate::unusable_answer::UnusableAnswer;
 
-/// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 1024;
 
 /// A tool call that arrives in pieces.
@@ -64,7 +63,8 @@ impl ToolCalls {
                 .id
                 .as_ref()
                 .is_some_and(|id| !call.id.is_empty() && **id != call.id);
-            // Without an index, a piece with a name and arguments that follows a complete call starts the next call.
+            // A piece without an index starts a new call if it has a name and arguments and the last call is
+            // complete.
             let follows = piece.index.is_none()
                 && call.object_end.is_whole()
                 && piece

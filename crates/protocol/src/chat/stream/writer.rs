@@ -1,5 +1,6 @@
-//! Writes a chat stream that clients can accumulate: the role once; id, type and name of a call
-//! once; consecutive indexes; arguments always as a string; usage last, and only on request.
+//! Writes a chat stream that clients can accumulate. The role comes once. The id, type and name of a call
+//! come once. Indexes are consecutive, and arguments are always strings. Usage comes last, and only on
+//! request.
 
 use crate::byte_queue::ByteQueue;
 use crate::canon::{AnswerContext, Block, Delta, Event, Opaque, Stop, Thought, Token};
@@ -21,7 +22,7 @@ pub struct Writer {
     identity: Vec<u8>,
     scratch: Vec<u8>,
     block: OpenBlock,
-    /// The number of calls so far, which is the index of the next.
+    /// The number of calls so far, which is the index of the next call.
     calls: usize,
     carry: PendingThoughts,
     citations: Vec<Citation>,
@@ -162,7 +163,7 @@ impl Writer {
         match &mut self.block {
             OpenBlock::Thought(thought) => thought.opaque = Some(opaque),
             OpenBlock::CallHeldBack { .. } => self.release(Some(&opaque), out),
-            // The id has been sent already. The extension can still be sent.
+            // The id has already been sent without the signature. The extension member can still carry it.
             OpenBlock::Call { index, .. } => {
                 let index = *index;
                 self.call_delta(index, out, |it| write_extra(it, &opaque.wrap()));

@@ -137,7 +137,7 @@ fn media_of_unknown_length_may_fill_the_context() {
         assert!(!count.fills_context, "{part}");
         assert!((IMAGE_TOKENS..2_000).contains(&count.tokens), "{count:?}");
     }
-    // Nothing declares these as media.
+    // Nothing declares the URL or the file as media.
     let result = r#"{"type":"web_search_result","url":"https://a.example","file_id":"f"}"#;
     assert!(tokens(&message(result)) < 100);
 }
@@ -195,7 +195,7 @@ fn base64_that_a_model_reads_as_text_is_not_a_medium() {
         message(&format!(
             r#"{{"functionResponse":{{"mimeType":"image/png","response":{{"data":"{data}"}}}}}}"#
         )),
-        // Upstreams get a list of other data as text, with the images in it.
+        // Upstreams get a list that has other data as text, including its images.
         result(&format!(r#"{{"type":"image","data":"{data}"}},7"#)),
         result(&format!(r#""a",{{"type":"image","data":"{data}"}}"#)),
         result(&format!(r#"[],{{"type":"image","data":"{data}"}}"#)),
@@ -238,8 +238,8 @@ fn a_conversation_alone_has_media() {
     }
 }
 
-/// The most bytes of a text that may be media: those of all strings in places for media. The result of a tool is such a
-/// place only if it is an image that the model generated, or a list.
+/// An upper bound for the bytes of media in a value: the bytes of all strings in places for media. The result
+/// of a tool is a place for media only if it is an image that the model generated, or a list.
 fn media_bytes_max(value: Raw<'_>, is_in_tool_result: bool) -> u64 {
     const LINKS: [&str; 2] = ["image_url", "url"];
     let mut total = 0;

@@ -31,14 +31,12 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     Ok(asked.finish())
 }
 
-/// The request so far.
 #[derive(Default)]
 struct Reader {
     request: Request,
     contents: Contents,
     format: FormatOptions,
     mode: CallingOptions,
-    /// The detail level for images.
     detail: Option<ImageDetail>,
 }
 
@@ -79,8 +77,7 @@ impl Reader {
         }
     }
 
-    /// Reports a member that only this dialect has, unless it is empty: `store: false`, an empty
-    /// list.
+    /// Reports a member that only this dialect has, unless it is empty, such as `store: false` or an empty list.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
         note_unless_empty(value, &mut self.request.unknown, || {
             format!("{outer}.{}", camel(name))

@@ -36,7 +36,7 @@ pub(in crate::generate) enum PartData {
 #[derive(Default)]
 pub(in crate::generate) struct Media {
     mime: String,
-    /// Base64. A medium that is referenced has a `uri` instead.
+    /// Base64. Referenced media have a `uri` instead.
     data: Option<String>,
     uri: Option<String>,
     name: Option<String>,

@@ -1,8 +1,8 @@
 //! Reads the turns of a Generate Content request.
 //!
-//! A client that streamed an answer sends it back as one `content` object per chunk. So consecutive
-//! objects of the model are merged and their texts are concatenated. Calls without an id get one.
-//! Results are matched to calls by id, or by name and order.
+//! A client that streamed an answer sends it back as one `content` object per chunk. So consecutive objects
+//! of the model are merged and their texts are concatenated. Calls without an id get a generated id. Results
+//! are matched to calls by id, or by name and order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,6 @@ use crate::json::members::camel;
 use crate::json::typed;
 use crate::json::{Cursor, Shape};
 
-/// The turns read so far.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Contents {
     pub(in crate::generate) turns: Vec<Turn>,
@@ -192,7 +191,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Appends a text of the model to the text before it. Returns whether there was one.
+    /// Appends a text of the model to the text before it. Returns `false` if there is no text before it.
     fn append_to_last_text(&mut self, text: &str) -> bool {
         let Some(turn) = self.turns.last_mut() else {
             return false;
@@ -226,8 +225,8 @@ impl Contents {
         }
     }
 
-    /// If the signature on a call or a text belongs to a thought of another dialect, restores that
-    /// thought. If it belongs to the call itself, returns it.
+    /// Handles the signature of a call or a text. If the signature belongs to a thought of another dialect,
+    /// restores the thought. Otherwise returns the signature.
     fn push_foreign_thought(&mut self, path: Path, opaque: Option<Opaque>) -> Option<Opaque> {
         let opaque = opaque?;
         match opaque.origin {
@@ -255,8 +254,8 @@ impl Contents {
         })
     }
 
-    /// Finds the call that a result belongs to: by its id, otherwise the first unanswered one with
-    /// its name.
+    /// Finds the call of a result by its id. Without a match, takes the first unanswered call with the same
+    /// name.
     fn pair_answer(&mut self, answer: FunctionResult, path: Path) -> Result<Part, Failure> {
         let Some((call_id, name)) = self.open.take(answer.id.as_deref(), &answer.name) else {
             let message = format!("The function response `{path}` answers no function call.");

@@ -192,7 +192,7 @@ fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a list without white space with one more item, unless the list has that item.
+/// Writes a list, with `item` at the end unless the list contains it. Lists have no white space.
 fn write_extended(list: &[u8], item: &[u8], out: &mut Vec<u8>) {
     let inside = list.strip_prefix(b"[").unwrap_or(list);
     let inside = inside.strip_suffix(b"]").unwrap_or(inside);
@@ -212,7 +212,7 @@ fn has_item(list: &[u8], item: &[u8]) -> bool {
         return false;
     };
     let mut is_found = false;
-    // The list is JSON that was read or written here.
+    // Parsing cannot fail, because the list is JSON that was read or written here.
     let _ = Cursor::new(text).array(|cursor| {
         is_found |= cursor.value()?.text().as_bytes() == item;
         Ok::<(), SyntaxError>(())

@@ -1,14 +1,14 @@
 //! Replaces tool names that other dialects do not allow.
 //!
-//! This dialect allows `.` and `:` in names, and names that are twice as long. Such names are replaced in the
-//! request and restored in the answer. The request carries the table of replaced names.
+//! This dialect allows `.` and `:` in names, and names that are twice as long. The gateway replaces these
+//! names in the request and restores them in the answer. The request carries the table of replaced names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that every dialect accepts.
 const NAME_BYTES_MAX: usize = 64;
-/// A number that is appended may replace the letters after these. Names that begin with the same letters get their numbers
-/// from one count, so that no number is tried twice.
+/// The number of bytes of a name that are kept when a number is appended. Names with the same kept bytes
+/// share one counter, so that no number is tried twice.
 const NAME_BYTES_KEPT: usize = 56;
 
 /// The client's tool names, and the names that replace them.
@@ -16,7 +16,7 @@ const NAME_BYTES_KEPT: usize = 56;
 pub(in crate::generate) struct ToolNames {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
-    /// The last number that was appended to make a name unique, by the letters of the name that are kept.
+    /// The last number that was appended, by the kept bytes of the name.
     numbers: BTreeMap<String, u32>,
 }
 
@@ -91,7 +91,8 @@ mod tests {
         assert_eq!(original(&renamed, &long[..64]), long);
     }
 
-    /// Many long names that differ only at their ends, each twice: every one needs another number.
+    /// Many long names that differ only at their ends, each in two variants. Every variant needs its own
+    /// number.
     #[test]
     fn names_that_a_number_makes_alike_share_one_count() {
         let mut names = ToolNames::default();

@@ -87,7 +87,6 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Reports the fields that this dialect does not have as dropped.
 fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);
@@ -162,8 +161,8 @@ fn write_turn(contents: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'
     }
 }
 
-/// Writes a turn of the model. In this dialect calls and texts carry signatures: the signature of a
-/// thought moves to the next part, or to an empty part at the end.
+/// Writes a turn of the model. In this dialect calls and texts carry signatures. So the signature of a thought
+/// moves to the next part, or to an empty part at the end.
 fn write_model(parts: &mut Array<'_>, turn: &MergedTurn<'_>, target: &Target<'_>) {
     let own = |opaque| signature::for_upstream(opaque, Dialect::Generate, target.public_model);
     let calls = |(_, part): &(Path, &Part)| matches!(part, Part::ToolCall(_));

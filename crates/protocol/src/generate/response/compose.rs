@@ -9,7 +9,6 @@ use crate::generate::request::tool_names;
 use crate::shared::signature;
 use crate::usage::Usage;
 
-/// Assembles the parts of an answer.
 #[derive(Debug, Default)]
 pub(in crate::generate) struct Composer {
     open: Option<Block>,
@@ -127,9 +126,8 @@ impl Composer {
         }
     }
 
-    /// Ends a thought. A client that did not ask for thoughts receives it only if the model needs
-    /// it back. A signature without a text is sent with the next part, as upstreams of this dialect
-    /// do.
+    /// Ends a thought. A client that did not ask for thoughts receives the thought only if the model needs it
+    /// back. A signature without a text is sent with the next part, as upstreams of this dialect do.
     fn close_thought(
         &mut self,
         hidden: &str,

@@ -6,7 +6,6 @@ use crate::json::Cursor;
 use crate::json::typed::{self, ValueError};
 use crate::json::write::{Array, Object};
 
-/// Reads a `logprobsResult`.
 pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, ValueError> {
     let mut chosen = Vec::new();
     let mut tops = Vec::new();

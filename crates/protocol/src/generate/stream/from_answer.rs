@@ -4,7 +4,6 @@ use crate::answer_layout::Events;
 use crate::json::{Raw, RawObject};
 use crate::unusable_answer::UnusableAnswer;
 
-/// Writes one chunk with all members.
 #[cold]
 pub(crate) fn write_events(answer: Raw<'_>, events: &mut Events<'_>) -> Result<(), UnusableAnswer> {
     let answer = RawObject::of(answer).ok_or_else(|| UnusableAnswer::malformed("no answer"))?;

@@ -37,8 +37,7 @@ pub struct Reader {
     blocks: usize,
     /// Usage that has not been passed on yet.
     usage: Option<Usage>,
-    /// The stop reason. It is passed on when the stream closes, because some models send one with
-    /// every chunk.
+    /// Passed on when the stream closes, because some models send a stop reason with every chunk.
     stop: Option<Stop>,
     ended: bool,
 }
@@ -88,7 +87,7 @@ impl Reader {
         self.chunk(utf8(data)?, out)
     }
 
-    /// The upstream has closed the stream, which ends the answer if it had content
+    /// Handles the end of the upstream's stream, which completes an answer with content
     /// (`docs/api/generate-content.md`).
     pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
@@ -154,7 +153,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the response id before the calls that need it, because it comes after them.
+    /// Reads the response id ahead. It follows the calls in the chunk, but generated call ids depend on it.
     fn seed(&mut self, text: &str) -> Result<(), UnusableAnswer> {
         typed::object(&mut Cursor::new(text), "chunk", |cursor, name| {
             let value = cursor.value()?;
@@ -166,7 +165,8 @@ impl Reader {
         })
     }
 
-    /// Reads the log probabilities of a chunk before its text, because they come after it.
+    /// Reads the log probabilities ahead. They follow the text in the chunk, but are passed on before the
+    /// text.
     fn read_tokens(&mut self, text: &str) -> Result<(), UnusableAnswer> {
         typed::object::<UnusableAnswer>(&mut Cursor::new(text), "chunk", |cursor, name| {
             if name != "candidates" {
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Reads the first candidate. Others are never requested.
+    /// Reads the first candidate. No request asks for others.
     fn candidates(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -174,7 +174,7 @@ fn the_upstreams_cost_is_billed_and_not_shown() {
     let stream = GPT.replace(r#"{"type":"image_generation.partial_image","#, preview);
     let (_, text, _) = run(Family::Gpt, &stream, usize::MAX);
     assert_eq!(text, stream.replace(r#""cost":1,"#, ""));
-    // Who made the picture is not told either.
+    // The provider of the picture is hidden too.
     let named = r#""usage":{"provider":"acme","request_id":"r-7","#;
     let stream = GPT.replace(r#""usage":{"#, named);
     assert_eq!(run(Family::Gpt, &stream, usize::MAX).1, GPT);

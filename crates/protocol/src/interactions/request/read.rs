@@ -29,7 +29,6 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     Ok(asked.finish())
 }
 
-/// The request so far.
 #[derive(Default)]
 struct Reader {
     request: Request,

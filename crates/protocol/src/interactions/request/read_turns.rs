@@ -13,7 +13,6 @@ use crate::json::typed::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::shared::signature;
 
-/// The turns read so far.
 #[derive(Debug, Default)]
 pub(in crate::interactions) struct Steps {
     pub(in crate::interactions) turns: Vec<Turn>,
@@ -295,7 +294,6 @@ impl Steps {
         self.remove_empty_turn();
     }
 
-    /// Removes the last turn if it is empty.
     fn remove_empty_turn(&mut self) {
         if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
             self.turns.pop();

@@ -85,7 +85,6 @@ pub fn write_request(
     Ok(out)
 }
 
-/// Reports the fields that this dialect does not have as dropped.
 fn drop_unsupported(request: &Request, dropped: &mut Dropped) {
     for name in &request.unknown {
         dropped.name(name);

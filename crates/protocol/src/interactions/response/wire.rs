@@ -18,7 +18,6 @@ pub(in crate::interactions) enum Step {
     Other,
 }
 
-/// A piece of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::interactions) enum StepContent {
     Text(String),
@@ -111,7 +110,7 @@ pub(in crate::interactions) fn read_step(
     Ok((step, pieces))
 }
 
-/// Reads the pieces of a delta in their order. There are none if it is empty, or of a kind that only
+/// Reads the pieces of a delta in their order. Returns no pieces for an empty delta, or for a kind that only
 /// this dialect has.
 pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Vec<StepContent>, ValueError> {
     let kind = kind_of(delta)?;

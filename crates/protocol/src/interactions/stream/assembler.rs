@@ -16,7 +16,6 @@ pub(in crate::interactions) struct Assembler {
     arguments: Option<String>,
     pub(in crate::interactions) usage: Option<Usage>,
     pub(in crate::interactions) has_passed_events: bool,
-    /// Whether a step was blocked.
     pub(in crate::interactions) blocked: bool,
 }
 

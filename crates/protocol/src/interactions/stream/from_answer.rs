@@ -80,7 +80,7 @@ impl Steps<'_, '_> {
             })?;
             self.stop()
         } else {
-            // Other steps, those of server tools, are complete in their start event.
+            // Steps of server tools are complete in their start event.
             self.start(step, &[])?;
             self.stop()
         }

@@ -1,7 +1,7 @@
 //! Reads the answer of an Interactions upstream, whole or as events.
 //!
-//! Steps arrive one after another. If events of several steps are mixed, those of the first step
-//! are passed on at once and the others wait until it has stopped.
+//! Steps arrive one after another. If events of several steps are mixed, the events of the first step are
+//! passed on at once. The others wait until the first step has stopped.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ enum ReportedUsage {
     WholeInteraction,
 }
 
-/// A step, and those of its pieces that are not passed on yet.
+/// A step, and its pieces that have not been passed on.
 #[derive(Debug)]
 struct OpenStep {
     index: Option<u64>,
@@ -102,7 +102,7 @@ impl Reader {
         self.event(utf8(data)?, frame, out)
     }
 
-    /// The upstream has closed the stream. That is an error unless the interaction has ended.
+    /// Handles the end of the upstream's stream. Returns an error unless the interaction has ended.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())
@@ -253,8 +253,7 @@ impl Reader {
         }
     }
 
-    /// Passes on the pieces of the first step, and those of the next step once the first has
-    /// stopped.
+    /// Passes on the pieces of the first step. When that step has stopped, continues with the next one.
     fn flush(&mut self, out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         while let Some(first) = self.steps.front_mut() {
             for piece in first.pieces.drain(..) {

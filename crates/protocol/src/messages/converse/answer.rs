@@ -8,8 +8,8 @@ use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
 use crate::messages::fields::Fields;
 use crate::native::UnusableAnswer;
 
-/// The answer as a Messages upstream would send it. Its id and model are empty, because Converse has neither; the
-/// gateway writes its own.
+/// The answer as a Messages upstream would send it. Its id and model are empty, because Converse has neither.
+/// The gateway writes its own.
 pub fn read_answer(body: &[u8]) -> Result<Vec<u8>, UnusableAnswer> {
     let mut cursor = Cursor::new(utf8(body)?);
     let answer = Fields::read(&mut cursor)?;

@@ -20,7 +20,6 @@ const CALL_ID_BYTES_KEPT: usize = 48;
 /// The maximum length of a document's name. It leaves room for an appended number.
 const DOCUMENT_NAME_CHARS: usize = 180;
 
-/// One message.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) role: String,
@@ -35,8 +34,8 @@ pub(super) struct Content<'d> {
     pub(super) has_calls: bool,
     /// The names of the documents so far. Upstreams require them to be unique.
     documents: HashSet<String>,
-    /// The last number that was appended to make a name unique, or the number of documents if that is larger. It never
-    /// decreases, so no choice of titles makes the search long.
+    /// The last number that was appended to make a name unique, or the number of documents if that is larger.
+    /// It never decreases, so no choice of titles makes the search for a unique name long.
     document_number: usize,
     /// Replacements for call ids that are not allowed, by the original id.
     call_ids: HashMap<String, String>,
@@ -127,7 +126,7 @@ impl<'d> Content<'d> {
                 return Ok(());
             }
             if blocks.is_empty() {
-                // Without this message the model would not know that it was asked something.
+                // Without this turn, the model would not know that the user asked something.
                 return Err(invalid(
                     path,
                     "Nothing of this turn can be sent to this model.",

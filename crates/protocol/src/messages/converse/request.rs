@@ -220,9 +220,9 @@ fn write_output(it: &mut Object<'_>, config: Option<Raw<'_>>, dropped: &mut Drop
     }
 }
 
-/// Whether the model's name says that it is not a model of Anthropic. Other models refuse a request with a parameter
-/// that they do not have. A name starts with its vendor, or with a region and the vendor; an ARN need not name
-/// the vendor.
+/// Whether the model's name shows that it is not a model of Anthropic. Other models refuse parameters that
+/// they do not have. A name starts with its vendor, or with a region and the vendor. An ARN need not name the
+/// vendor.
 fn is_of_another_vendor(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     name.contains('.') && !name.contains("anthropic") && !name.contains("claude")

@@ -28,8 +28,8 @@ struct Stop {
 }
 
 impl Events {
-    /// Takes an event of the stream and writes its Messages events, as server-sent events. Unknown events are
-    /// ignored; an answer can be read without them.
+    /// Writes an event of the stream as server-sent events of Messages. Unknown events are ignored, because
+    /// an answer can be read without them.
     pub(crate) fn event(
         &mut self,
         name: &str,
@@ -158,7 +158,8 @@ impl Events {
         self.opened.saturating_sub(1)
     }
 
-    /// Ends the message. Writes nothing if the stream gave no stop reason, because then it was cut off.
+    /// Ends the message. Writes nothing if the stream gave no stop reason, because the stream was then cut
+    /// off.
     fn end(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<u8>) {
         let Some(stop) = self.stop.take() else {
             return;

@@ -74,8 +74,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The tools that the client runs, each followed by a cache point if the input up to it is to be cached. Tools that
-/// the vendor runs are dropped.
+/// The tools that the client runs. A cache point follows a tool if the input up to that tool is to be cached.
+/// Tools that the vendor runs are dropped.
 pub(super) fn read(tools: Raw<'_>, dropped: &mut Dropped) -> Result<Vec<Vec<u8>>, Failure> {
     let not_a_list = || Failure::invalid("`tools` must hold objects.").param("tools");
     if tools.shape() != Shape::Array {

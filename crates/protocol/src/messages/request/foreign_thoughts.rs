@@ -1,15 +1,15 @@
 //! Removes the thoughts of other vendors' models from requests to Messages upstreams.
 //!
-//! A conversation may change its model. Clients received the thoughts of another vendor's model as
-//! thinking blocks with signatures that the gateway wrapped, or without a signature if the model
-//! gave none. A Messages upstream would refuse them.
+//! A conversation may change its model. Clients received the thoughts of another vendor's model as thinking
+//! blocks. Their signatures were wrapped by the gateway, or are missing because the model gave none. A
+//! Messages upstream would refuse these blocks.
 //!
-//! Some compatible engines never sign their own thoughts, and nothing in a request tells these
-//! apart. Such an engine needs only the thoughts of the answer that it has not finished: those that
-//! came after the last words of the user, between calls of tools. So thoughts without a signature
-//! stay there if the request enables thinking. A vendor that checks signatures refuses such an
-//! answer with these thoughts, and also without them, but no later one. Without thinking it wants no
-//! thoughts and refuses those without a signature, so they are removed everywhere.
+//! Some compatible engines never sign their thoughts, so an unsigned thought may be the upstream's own. These
+//! engines need only the thoughts of their unfinished answer: the thoughts between tool calls, after the last
+//! message of the user. So unsigned thoughts stay there if the request enables thinking. A vendor that checks
+//! signatures refuses an unfinished answer with unsigned thoughts. It would also refuse that answer without
+//! them, but it accepts later answers. If thinking is off, the vendor needs no thoughts and refuses unsigned
+//! ones, so they are removed everywhere.
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ pub(in crate::messages) fn remove_thoughts(
     edits
 }
 
-/// Whether `thinking` enables it. Vendors add types, and only one of them means off.
+/// Whether `thinking` turns thinking on. Vendors add types, and only `disabled` turns thinking off.
 fn is_enabled(thinking: Raw<'_>) -> bool {
     // The caller has validated the JSON.
     let kind = members(thinking, ["type"]).map_or(None, |[kind]| kind);
@@ -119,7 +119,7 @@ fn is_foreign(signature: Option<Raw<'_>>) -> bool {
     text.is_some_and(|text| Opaque::unwrap(&text.decode_lossy()).is_some())
 }
 
-/// Whether there is no signature. A signature of a wrong type is left to the upstream.
+/// Whether there is no signature. A signature of a wrong type is passed on to the upstream.
 fn is_missing(signature: Option<Raw<'_>>) -> bool {
     signature.is_none_or(|signature| signature.is_null() || is_text(Some(signature), ""))
 }

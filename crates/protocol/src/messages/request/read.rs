@@ -19,7 +19,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);
     typed::object(&mut cursor, "body", |cursor, name| {
         match name {
-            // These are read elsewhere, or the head accepts only their defaults.
+            // Other code reads these members, or the head accepts only their defaults.
             "model" | "service_tier" | "speed" | "thread" => drop(cursor.value()?),
             "stream" => request.stream = typed::boolean(cursor, name)?.unwrap_or(false),
             "max_tokens" => {

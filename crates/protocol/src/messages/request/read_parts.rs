@@ -117,8 +117,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads a block that users and tools may send. Returns whether other dialects have it too. Its
-    /// parts get `path` as their position. `place` is the position of the block itself.
+    /// Reads a block that users and tools may send. Returns whether other dialects have this kind of block.
+    /// Its parts get `path` as their position. `place` is the position of the block itself.
     fn medium(
         &mut self,
         kind: &str,

@@ -44,7 +44,7 @@ pub(super) fn sendable_turns<'a>(
         turn.parts = parts;
         match (turns.last_mut(), lost) {
             (_, Some(path)) if turn.parts.is_empty() && turn.role == Role::User => {
-                // Without this message the model would not know that it was asked something.
+                // Without this turn, the model would not know that the user asked something.
                 let message = "Nothing of this turn can be sent to this model.";
                 return Err(Failure::invalid(message).param(path.to_string()));
             }

@@ -78,7 +78,6 @@ impl ThinkingOptions {
         Ok(())
     }
 
-    /// Reads `output_config.effort`.
     pub(super) fn read_effort(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         const NAME: &str = "output_config.effort";
         let Some(name) = typed::string(cursor, NAME)? else {
@@ -209,7 +208,7 @@ impl ThinkingPlan {
             (None, Some(Effort::Max)) => usual.unwrap_or(Effort::Max.budget_tokens()),
             (None, Some(effort)) => effort.budget_tokens(),
             (None, None) => {
-                // The client set no budget, and without one nothing is shown.
+                // The client set no budget. Without a budget, no thoughts are shown.
                 dropped.shown_reasoning(reasoning);
                 return Some(Self {
                     thinking: None,
@@ -250,7 +249,6 @@ impl ThinkingPlan {
         )
     }
 
-    /// Writes `thinking`.
     pub(super) fn write(&self, it: &mut Object<'_>) {
         let Some(thinking) = &self.thinking else {
             return;
@@ -271,8 +269,7 @@ impl ThinkingPlan {
     }
 }
 
-/// The way in which this model's thinking is configured. If it is not known, that of the newest
-/// models is assumed.
+/// How this model's thinking is configured. An unknown model is treated like the newest models.
 fn style(profile: &Profile) -> profile::Thinking {
     match profile.thinking {
         Some(style) => style,
@@ -281,7 +278,7 @@ fn style(profile: &Profile) -> profile::Thinking {
     }
 }
 
-/// The requested effort, derived from the budget if only that is set.
+/// The requested effort. Derived from the budget if the client set only a budget.
 fn effort(reasoning: &Reasoning) -> Option<Effort> {
     let budget = reasoning.budget_tokens.map(Effort::of_budget);
     reasoning.effort.or(budget)

@@ -189,7 +189,7 @@ fn called_tools<'a>(turns: &[MergedTurn<'a>]) -> Vec<&'a str> {
     }))
 }
 
-/// The items without repetitions, in their order. A caller may send very many, so they are not compared one by one.
+/// The items without repetitions, in their order. Uses a set, because a client may send very many.
 fn distinct<T: Copy + Eq + Hash>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut known = HashSet::new();
     items.filter(|item| known.insert(*item)).collect()

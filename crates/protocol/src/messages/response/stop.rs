@@ -49,13 +49,13 @@ impl Ending {
             Some("pause_turn") => Stop::Paused,
             Some("model_context_window_exceeded") => Stop::ContextFull,
             Some("refusal") => {
-                // These are the vendor's texts, and they may identify the vendor.
+                // The category and the explanation are texts of the vendor and may identify the vendor.
                 let category = self.category.filter(|category| is_shown(category));
                 let explanation = self.explanation.as_deref();
                 let explanation = explanation.and_then(|text| explain(text, Names::default()));
                 return (Stop::Refusal { category }, explanation);
             }
-            // Some servers do not report calls here.
+            // Some servers do not report calls in the stop reason.
             _ if has_calls => Stop::ToolCalls,
             _ => Stop::End,
         };

@@ -11,9 +11,9 @@ use crate::unusable_answer::UnusableAnswer;
 #[derive(Debug)]
 pub(in crate::messages) struct WireBlock {
     pub(in crate::messages) block: Block,
-    /// Its text so far.
+    /// The text of the block so far.
     pub(in crate::messages) text: String,
-    /// Its signature, or the marked data of a redacted thought.
+    /// The signature of the block, or the marked data of a redacted thought.
     pub(in crate::messages) value: Option<String>,
     pub(in crate::messages) citations: Vec<Source>,
 }
@@ -24,8 +24,8 @@ pub(in crate::messages) struct Source {
     pub(in crate::messages) title: String,
 }
 
-/// Reads a block. `None` if it is of a type that only this dialect has. The gateway never requests
-/// those.
+/// Reads a block. `None` for a type of block that only this dialect has. The gateway never requests these
+/// types.
 pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<WireBlock>, UnusableAnswer> {
     let missing = |name: &str| UnusableAnswer::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;

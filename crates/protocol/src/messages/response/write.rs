@@ -45,7 +45,7 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     out
 }
 
-/// The stop reason for this dialect. If an answer ended normally but contains a refusal, it is the
+/// The stop reason for this dialect. If an answer ended normally but contains a refusal, the reason is the
 /// refusal.
 pub(in crate::messages) fn ended(stop: &Stop, refused: bool) -> Stop {
     match stop {
@@ -93,13 +93,12 @@ fn write_block(it: &mut Array<'_>, block: &ResponseBlock, hidden: &mut Vec<Thoug
                     .raw("input", &arguments::object(text));
             });
         }
-        // `convert/answer.rs` or `transcoder.rs` has replaced it with a text.
+        // `convert/answer.rs` or `transcoder.rs` has replaced the image with a text.
         Block::Image { .. } => {}
     }
 }
 
-/// The id of a call. Calls have no member for a signature or a hidden thought, so the id carries
-/// them.
+/// The id of a call. It carries the signature and hidden thoughts, because calls have no members for them.
 pub(in crate::messages) fn call_id(
     id: &str,
     thoughts: Vec<Thought>,
@@ -112,7 +111,7 @@ pub(in crate::messages) fn call_id(
     carrier::encode(&plain_id(id), &carried)
 }
 
-/// The usage to report as long as the upstream has reported none.
+/// The usage to report until the upstream has reported usage.
 pub(in crate::messages) fn estimate(context: &AnswerContext) -> Usage {
     Usage {
         input: context.input_tokens,

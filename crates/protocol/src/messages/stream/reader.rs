@@ -1,7 +1,7 @@
 //! Reads the events of a stream into the common form.
 //!
-//! Blocks usually arrive one after the other. If an upstream lets them overlap, the first one is
-//! passed on at once and the others wait until it is closed.
+//! Blocks usually arrive one after the other. If an upstream lets them overlap, the first block is passed on at
+//! once, and the other blocks wait until the first block is closed.
 
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream. That is an error unless its last event has arrived.
+    /// Handles the end of the upstream's stream. Returns an error unless the last event has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.state == State::Finished {
             Ok(())
@@ -114,7 +114,7 @@ impl Reader {
             return Err(failed(data, &self.model));
         }
         let text = utf8(data)?;
-        // Some proxies end every stream in this way.
+        // Some proxies end every stream with `[DONE]`.
         if text.trim() == "[DONE]" {
             return Ok(());
         }

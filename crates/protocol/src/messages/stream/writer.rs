@@ -44,8 +44,7 @@ enum OpenBlock {
     },
     /// A thought that the client did not ask for.
     HiddenThought(Thought),
-    /// A call that is not started yet, because its signature may come next and must be part of the
-    /// id.
+    /// A call that is not started yet. Its signature may come next and must be part of the id.
     Call {
         id: String,
         name: String,

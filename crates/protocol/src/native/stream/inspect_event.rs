@@ -1,4 +1,4 @@
-//! Reads an event of a stream, and records what it says about usage, output and errors.
+//! Reads an event of a stream, and records its usage, output and errors.
 
 use super::Rewriter;
 use crate::answer_layout::MemberSet;

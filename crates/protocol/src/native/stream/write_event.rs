@@ -12,12 +12,11 @@ use crate::sse::Frame;
 use crate::unusable_answer::UnusableAnswer;
 
 impl Rewriter {
-    /// Whether an event is withheld. We always ask the upstream for the usage chunk, because billing
-    /// needs it, and withhold it from a client that did not ask for it
-    /// (`docs/api/chat-completions.md`). A chunk with usage and something else is relayed without its
-    /// usage. A usage chunk that cannot be used is withheld too, because the client gets one with our
-    /// own count. A chunk that has only the results of a content filter is withheld too, because clients
-    /// that read `choices[0].delta` fail on it.
+    /// Whether an event is withheld. Billing needs the usage chunk, so we always ask the upstream for it, and
+    /// withhold it from a client that did not ask (`docs/api/chat-completions.md`). An unusable usage chunk
+    /// is withheld too, because the client gets a chunk with our own count. A chunk with usage and other
+    /// content is relayed without the usage. A chunk that has only the results of a content filter is
+    /// withheld, because clients that read `choices[0].delta` fail on it.
     pub(super) fn is_withheld(&self, inspection: &Inspection<'_>) -> bool {
         let output = &self.output;
         if inspection.has_usage() {

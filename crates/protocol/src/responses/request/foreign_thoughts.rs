@@ -2,8 +2,8 @@
 //!
 //! Signatures and reasoning of other dialects are sent to clients as reasoning items that the
 //! gateway wrapped. If the conversation continues with a Responses model, its upstream could not
-//! decrypt these items and would refuse the request. It would also refuse a reasoning item of its
-//! own without the encrypted content: with `store: false` it has kept nothing to look up.
+//! decrypt these items and would refuse the request. It would also refuse its own reasoning items without
+//! encrypted content, because with `store: false` it has kept nothing to look up.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::json::patch::{Edit, cut_members, spans_to_remove};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
-/// Strings that the items to look at contain: the type of reasoning items, and the start of a
-/// string that [`Opaque::wrap`] wrote, with its opening quote.
+/// A relevant item contains one of these strings: the type of reasoning items, or the start of a string that
+/// [`Opaque::wrap`] wrote, with its opening quote.
 static NEEDLES: [Needle; 2] = [Needle::new("\"reasoning\""), Needle::new("\"Z3cxf")];
 
 /// The edits that make the input acceptable to an upstream of this dialect.
@@ -58,10 +58,9 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
     edits
 }
 
-/// What becomes of an item.
 enum Treatment {
     Kept,
-    /// The value at this place is replaced by the one that the model made.
+    /// The value at this place is replaced by the model's own value.
     Unwrapped(Range<usize>, Opaque),
     /// Removed, because another model made it.
     Foreign,
@@ -132,12 +131,12 @@ impl<'a> Item<'a> {
         Some((value.span(), Opaque::unwrap(&text)?))
     }
 
-    /// Whether the item may be sent without its id. The vendor refuses the id of an item whose
-    /// reasoning is missing, because it knows which items belong together. A message or a call
-    /// needs no id. Other items are nothing without theirs.
+    /// Whether the item may be sent without its id. The vendor refuses the id of an item whose reasoning is
+    /// missing, because it knows which items belong together. A message or a call needs no id. Other items
+    /// need theirs.
     fn can_lose_id(&self) -> bool {
         let text = self.id.and_then(|id| id.string());
-        // The payload of such an id is removed elsewhere, and the vendor did not make the id.
+        // An id with a payload is not the vendor's own id. The payload is removed elsewhere.
         let is_ours = text.is_some_and(|id| carrier::may_carry("id", id.raw()));
         let kinds = ["message", "function_call", "custom_tool_call"];
         let is_known = self.kind.is_none() || kinds.iter().any(|kind| self.is(kind));
@@ -168,8 +167,8 @@ mod tests {
     use crate::json::patch;
     use bytes::Bytes;
 
-    /// The input that is sent for these items: wrapped reasoning of another dialect (`f`), of
-    /// another model (`x`) or of this model (`o`), or values that are not wrapped.
+    /// The `encrypted_content` values that are sent for these items. `f` is wrapped reasoning of another
+    /// dialect, `x` of another model, and `o` of this model. Other letters are not wrapped.
     fn sent(items: &str) -> String {
         let wrap = |origin, model: &str| Opaque {
             origin,
@@ -211,7 +210,6 @@ mod tests {
         }
     }
 
-    /// The input that is sent for this one.
     fn sent_input(input: &str) -> String {
         let body = format!("{{\"input\":{input}}}");
         let members = crate::json::Members::read(body.as_bytes(), crate::json::Spelling::One);
@@ -240,7 +238,7 @@ mod tests {
                 r#","content":[{"type":"reasoning_text","text":"Hm."}]"#,
                 true,
             ),
-            // A wrong type is left to the upstream.
+            // A value of a wrong type is passed on to the upstream.
             (r#","encrypted_content":7"#, true),
         ] {
             let item = reasoning(rest);

@@ -81,7 +81,7 @@ impl Reader {
     fn include(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         for included in typed::strings(cursor, "include")? {
             match included.as_str() {
-                // The gateway always returns it.
+                // The gateway always returns encrypted reasoning.
                 "reasoning.encrypted_content" => {}
                 "message.output_text.logprobs" => self.logprobs = true,
                 _ => note_unknown(&mut self.request.unknown, "include"),

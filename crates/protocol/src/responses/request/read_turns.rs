@@ -57,7 +57,8 @@ impl<'r> History<'r> {
         }
         typed::array(cursor, "input", |cursor, at| self.item(cursor, at))?;
         if let Some(path) = self.foreign_result.take() {
-            // The model is asked to continue with this result. A user turn that becomes empty is refused.
+            // The model must continue from this result. If the turn has no other part, the request is refused
+            // later.
             self.join(Role::User).parts.push((path, Part::Foreign));
         }
         Ok(())
@@ -168,11 +169,11 @@ impl<'r> History<'r> {
         Ok(())
     }
 
-    /// Takes the result of a tool that is not a function. It is dropped like its call, but not as a turn of its own: a
-    /// user turn that becomes empty is refused, and here the conversation goes on.
+    /// Takes the result of a tool that is not a function. The result is dropped like its call. It does not
+    /// become a turn of its own: that turn would be empty, and an empty user turn is refused.
     fn foreign_result(&mut self, path: Path) {
         self.foreign_result = Some(path);
-        // What the assistant says next is another answer.
+        // The next item of the assistant belongs to another answer.
         self.open &= self
             .turns
             .last()

@@ -11,7 +11,7 @@ use crate::json::write_string;
 use crate::profile::{Profile, Thinking};
 use serde_json::Number;
 
-/// The name for a schema that has none.
+/// Used for a schema that has no name.
 const SCHEMA_NAME: &str = "response";
 /// The minimum output limit. Upstreams refuse lower limits, so the gateway raises them to this one.
 const OUTPUT_TOKENS_MIN: u64 = 16;
@@ -151,8 +151,8 @@ fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: 
     }
 }
 
-/// Writes a tool. `strict` is always written, because this dialect's default differs from that of
-/// the others.
+/// Writes a tool. `strict` is always written, because its default differs between this dialect and the
+/// others.
 pub(in crate::responses) fn write_tool(it: &mut Object<'_>, tool: &Tool) {
     it.text("type", "function").text("name", &tool.name);
     if let Some(description) = &tool.description {

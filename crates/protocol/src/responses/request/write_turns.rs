@@ -36,7 +36,7 @@ pub(super) fn write(
         }
         writer.close_message();
         if let (Role::User, Some(path), false) = (turn.role, writer.lost, writer.kept) {
-            // Without this message the model would not know that it was asked something.
+            // Without this turn, the model would not know that the user asked something.
             let message = format!("Nothing of `{path}` can be sent to this model.");
             return Err(Failure::invalid(message).param(path.to_string()));
         }

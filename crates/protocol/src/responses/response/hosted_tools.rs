@@ -8,9 +8,9 @@ use crate::tool::{self, ENVIRONMENT, SHELL, Tool, ToolCalls, is_hosted_environme
 /// The evidence that an item is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::responses) enum Completion {
-    /// Its status, because events also show items that have only started.
+    /// The item's status, because events also show items that have only started.
     ByStatus,
-    /// Its place in a whole answer, unless its status contradicts that.
+    /// The item's place in a whole answer, unless the item's status contradicts the place.
     ByPosition,
 }
 

@@ -43,8 +43,8 @@ impl ContentKinds {
         self.text |= !is_refusal && !words.is_empty();
     }
 
-    /// The text for a refusal that the upstream reported only by its stop reason, after a text.
-    /// Clients detect a refusal by its content part.
+    /// The text to add if an answer with text was refused, and only the stop reason says so. Clients detect a
+    /// refusal by its content part.
     pub(in crate::responses) fn missing_refusal(self, stop: &Stop) -> Option<&'static str> {
         let is_missing = matches!(stop, Stop::Refusal { .. }) && self.text && !self.refusal;
         is_missing.then_some(REFUSED)

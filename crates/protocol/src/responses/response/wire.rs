@@ -13,7 +13,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) status: Option<Cow<'a, str>>,
-    /// The reason why it is incomplete.
+    /// The reason why the answer is incomplete.
     reason: Option<Cow<'a, str>>,
     /// `None` when there is no list.
     pub(in crate::responses) output: Option<Vec<Item<'a>>>,
@@ -21,7 +21,7 @@ pub(in crate::responses) struct Answer<'a> {
     pub(in crate::responses) error: Option<Raw<'a>>,
 }
 
-/// An output item, with the members of all types that other dialects have too.
+/// An output item. It has the members of all item types that exist in other dialects too.
 #[derive(Debug, Default)]
 pub(in crate::responses) struct Item<'a> {
     pub(in crate::responses) kind: Cow<'a, str>,

@@ -30,7 +30,6 @@ pub fn write_response(response: &Response, context: &AnswerContext) -> Vec<u8> {
     out
 }
 
-/// The output so far.
 struct Items {
     out: Vec<u8>,
     count: u64,
@@ -68,7 +67,7 @@ impl Items {
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
             }
-            // `convert/answer.rs` or `transcoder.rs` has replaced it with a text.
+            // `convert/answer.rs` or `transcoder.rs` has replaced the image with a text.
             Block::Image { .. } => return,
         }
         if let (Block::Text, Some(opaque)) = (&block.kind, &block.opaque) {

@@ -112,8 +112,8 @@ impl State {
         }
     }
 
-    /// Whether an event that names no known item can belong to this item: the item is not complete,
-    /// and its id and index do not differ from those in the event.
+    /// Whether an event that names no known item can belong to this item. The item must be incomplete, and its
+    /// id and index must not differ from those in the event.
     pub(super) fn may_be(&self, address: Address<'_>) -> bool {
         let has_other_id = address.id.is_some() && self.id.is_some();
         let has_other_index = address.index.is_some() && self.index.is_some();
@@ -139,9 +139,9 @@ impl State {
         self.parts_with_text.iter().any(|key| key.is_refusal)
     }
 
-    /// Whether later items may be passed on before this one is complete. Without indexes, items
-    /// arrive one after another, and some upstreams report their end only with the end of the
-    /// answer. A call must be one block, so nothing overtakes it.
+    /// Whether later items may be passed on before this one is complete. Without indexes, items arrive one
+    /// after another, and some upstreams report the end of an item only at the end of the answer. A call must
+    /// be one block, so nothing overtakes it.
     pub(super) fn may_be_overtaken(&self) -> bool {
         self.index.is_none() && self.kind != Kind::Call
     }
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Adds a source. If its text is not open any more, the source is dropped.
+    /// Adds a citation. If its text is no longer open, the citation is dropped.
     pub(super) fn cite(&mut self, at: u64, citation: Citation) {
         if let OpenBlock::Part { key, is_cited } = &mut self.open
             && key.index == at

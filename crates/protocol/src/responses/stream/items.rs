@@ -1,7 +1,7 @@
 //! Orders the items of a stream: one block at a time, each complete.
 //!
-//! Upstreams may work on several items at once. One item is live, and its events are passed on at
-//! once. Events of the others wait until it is complete. Text that came without deltas is taken
+//! Upstreams may work on several items at once. One item is live, and its events are passed on at once.
+//! Events of the other items wait until the live item is complete. Text that came without deltas is taken
 //! from the event that repeats the whole text.
 //!
 //! An event names its item by id, by index, by both or by neither. The id decides. The index is
@@ -59,7 +59,6 @@ impl Items {
         self.states.iter().any(State::is_refused)
     }
 
-    /// Starts an item.
     pub(super) fn added(&mut self, index: Option<u64>, item: &Item<'_>, out: &mut Vec<Event>) {
         let number = self.number_of_added(index, item);
         if let Some(state) = self.states.get_mut(number) {
@@ -71,14 +70,12 @@ impl Items {
         self.flush(out);
     }
 
-    /// Starts a part of a message.
     pub(super) fn part_added(&mut self, address: Address<'_>, index: Option<u64>) {
         if let (None, Some(state)) = (index, self.state(address, Kind::Message)) {
             state.next_part();
         }
     }
 
-    /// Adds a piece of a message's text.
     pub(super) fn text(
         &mut self,
         address: Address<'_>,
@@ -95,7 +92,6 @@ impl Items {
         self.flush(out);
     }
 
-    /// Adds a source to a message.
     pub(super) fn cite(
         &mut self,
         address: Address<'_>,
@@ -110,7 +106,6 @@ impl Items {
         self.flush(out);
     }
 
-    /// Completes a part of a message.
     pub(super) fn part_done(
         &mut self,
         address: Address<'_>,
@@ -125,14 +120,12 @@ impl Items {
         self.flush(out);
     }
 
-    /// Starts a part of a summary.
     pub(super) fn summary_added(&mut self, address: Address<'_>) {
         if let Some(state) = self.state(address, Kind::Reasoning) {
             state.summary_parts = state.summary_parts.saturating_add(1);
         }
     }
 
-    /// Adds a piece of a summary.
     pub(super) fn summary(
         &mut self,
         address: Address<'_>,
@@ -147,7 +140,6 @@ impl Items {
         self.flush(out);
     }
 
-    /// Adds a piece of reasoning.
     pub(super) fn thought(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
         if let Some(state) = self.state(address, Kind::Reasoning) {
             state.thought(Source::Itself, text);
@@ -155,7 +147,6 @@ impl Items {
         self.flush(out);
     }
 
-    /// Adds a piece of a call's arguments.
     pub(super) fn arguments(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
         if let Some(state) = self.state(address, Kind::Call) {
             state.arguments(text);
@@ -163,7 +154,6 @@ impl Items {
         self.flush(out);
     }
 
-    /// Completes an item.
     pub(super) fn done(
         &mut self,
         index: Option<u64>,

@@ -70,8 +70,8 @@ pub(crate) fn item_id(item: Raw<'_>) -> Option<Text<'_>> {
     id
 }
 
-/// Fills in sequence numbers, indexes and item ids, the list of items of a response that has none
-/// yet, and the event that starts a part of reasoning.
+/// Fills in sequence numbers, indexes and item ids. Adds the list of items to a response that has none yet,
+/// and the event that starts a part of reasoning.
 #[cold]
 pub(crate) fn fill_in(
     event: &mut IncompleteEvent<'_>,
@@ -219,8 +219,8 @@ impl<'a> EventPosition<'a> {
         self.kind.starts_with("response.reasoning_summary_")
     }
 
-    /// The index of the item: from the event, otherwise from the item's id, otherwise that of the
-    /// item that started last. An unknown id is a new item.
+    /// The index of the item, from the event or found by the item's id. An unknown id belongs to a new item.
+    /// Without an id, the event belongs to the item that started last.
     fn item_index(&self, items: &mut Items, output: &Output) -> usize {
         let id = self.item_id.map(|id| id.decode_lossy());
         let id = id.filter(|id| id.len() <= ITEM_ID_BYTES_MAX);
@@ -236,7 +236,7 @@ impl<'a> EventPosition<'a> {
         let index = match said.or_else(known) {
             Some(index) => index,
             None if self.is("response.output_item.added") => last.max(items.len()),
-            // Items before the first incomplete event were not recorded, but the newest one is known.
+            // Items before the first incomplete event were not recorded. Only the newest of them is known.
             None if id.is_empty() || *id == *output.last_item => last,
             None => items.len(),
         };
@@ -255,8 +255,8 @@ impl<'a> EventPosition<'a> {
         index
     }
 
-    /// The index of the part: from the event, otherwise the next one if the event adds a part,
-    /// otherwise the one that was added last.
+    /// The index of the part, from the event. Otherwise an event that adds a part gets the next index, and
+    /// any other event belongs to the part that was added last.
     fn part_index(&self, items: &mut Items, index: usize) -> u64 {
         let parts = items.0.get_mut(index).map(|item| &mut item.parts);
         let Some([content, summary]) = parts else {

@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// The upstream has closed the stream. That is an error unless its last event has arrived.
+    /// Handles the end of the upstream's stream. Returns an error unless the last event has arrived.
     pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), UnusableAnswer> {
         if self.ended {
             Ok(())
@@ -117,7 +117,7 @@ impl Reader {
         out: &mut Vec<Event>,
     ) -> Result<(), UnusableAnswer> {
         let text = utf8(data)?;
-        // Some servers end every stream in this way.
+        // Some servers end every stream with `[DONE]`.
         if text.trim() == "[DONE]" {
             return Ok(());
         }

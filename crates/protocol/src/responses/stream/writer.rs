@@ -1,8 +1,8 @@
 //! Writes events of the common form as a stream of Responses events.
 //!
-//! Clients assemble the answer from these events and check them strictly: every item is added
-//! before it grows, completed before the next one starts, and repeated in the last event, always
-//! with the same id.
+//! Clients assemble the answer from these events and check them strictly. Every item is added before it
+//! grows, and completed before the next one starts. The last event repeats all items. The id of an item never
+//! changes.
 
 use super::message::Message;
 use super::sender::EventSender;
@@ -39,8 +39,8 @@ enum OpenItem {
         text: String,
         opaque: Option<Opaque>,
     },
-    /// A call is added only with the first piece of its arguments, because its signature may arrive
-    /// before that and must be sent ahead of the call.
+    /// A call is added with the first piece of its arguments, because its signature may arrive earlier and
+    /// must be sent ahead of the call.
     Call {
         call_id: String,
         name: String,

@@ -133,8 +133,8 @@ impl Content {
         }
     }
 
-    /// A single image without a role is the first frame, because some clients send it in this way.
-    /// If there are other media, every image must have a role.
+    /// A single image without a role is the first frame, because some clients send it in this way. If there are
+    /// several images, each must have a role.
     fn assign_roles(&mut self) -> Result<(), Failure> {
         match (self.images_without_role, self.frames() + self.images) {
             (0, _) => Ok(()),

@@ -16,7 +16,8 @@ use crate::video::{
     PollResult, Protocol, RunningState, Task, UsageBound,
 };
 
-/// The time that the gateway waits beyond the upstream's own time limit for a task (T11).
+/// The time that the gateway waits beyond the upstream's own time limit for a task (T11 in
+/// `docs/invariants.md`).
 const GRACE: Duration = Duration::from_secs(3600);
 
 /// The word in the memo of a task that makes a draft.
@@ -145,7 +146,7 @@ impl Protocol for ContentTask {
         Some(end(task, "cancelled"))
     }
 
-    /// The effect of a deletion in each state (T12).
+    /// The effect of a deletion in each state (T12 in `docs/invariants.md`).
     fn deletion(&self, status: &str) -> Deletion {
         match status {
             "queued" => Deletion::Cancel,

@@ -36,7 +36,7 @@ const FACTS: [&str; 14] = [
     "execution_expires_after",
 ];
 
-/// Reads the answer to a poll. It has status 200 in every state of the task.
+/// Reads the answer to a poll. The answer has status 200 in every state of the task.
 pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> PollResult {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
@@ -96,7 +96,6 @@ fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
     })
 }
 
-/// The end of a task whose media have been copied.
 pub(super) fn write_delivered(
     task: &Task<'_>,
     facts: &str,
@@ -134,8 +133,8 @@ pub(super) fn write_delivered(
     }
 }
 
-/// The code, in the notation of this family, for a failure for which the upstream gave no code that
-/// clients may see.
+/// The code of a failure for which the upstream gave no code that clients may see, in the notation of this
+/// family.
 pub(super) const INTERNAL: &str = "InternalServiceError";
 
 pub(super) fn memo_contains(memo: Option<&str>, word: &str) -> bool {

@@ -121,8 +121,8 @@ impl Options {
     }
 }
 
-/// The request for an upstream, with its names of the model and of the draft, and without members
-/// that are for the gateway or `null`. All other members are unchanged.
+/// The request for an upstream, with the upstream's names of the model and of the draft. Members that are for
+/// the gateway or `null` are left out. All other members are unchanged.
 pub(super) fn write_request(
     request: &Request,
     to: &CreationTarget<'_>,

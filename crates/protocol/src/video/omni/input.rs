@@ -12,7 +12,6 @@ use crate::video::check;
 
 const PARAM: &str = "input";
 
-/// A piece of the input.
 #[derive(Debug)]
 enum Item {
     /// A bare string.

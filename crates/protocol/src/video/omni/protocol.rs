@@ -28,7 +28,8 @@ impl Protocol for Omni {
         snapshot::write_running(task, "queued").snapshot
     }
 
-    /// The status is `in_progress` from the start, because the upstream is called once the client has its answer.
+    /// The status is `in_progress` from the start, because the upstream is called as soon as the client has its
+    /// answer.
     fn write_first(&self, task: &Task<'_>) -> RunningState {
         snapshot::write_running(task, "in_progress")
     }

@@ -68,7 +68,6 @@ impl Task {
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     task: Task,
     input: Input,
@@ -147,8 +146,8 @@ impl Request {
         asked.unwrap_or(DEFAULT_RESOLUTION)
     }
 
-    /// The tokens of this resolution as a fraction of the tokens of the largest. The ratios are
-    /// those of the family's prices.
+    /// The tokens of this resolution as a fraction of the tokens of the largest one. The family's prices have
+    /// the same ratios.
     pub(super) fn share_of_tokens(&self) -> (u64, u64) {
         match self.resolution() {
             "360p" => (1, 10),
@@ -209,7 +208,7 @@ impl Request {
     }
 }
 
-/// The task that the configuration names. Other members of it have no meaning for a video.
+/// The task that the configuration names. Refuses other members, because they have no meaning for a video.
 fn read_task(config: Raw<'_>) -> Result<Option<Task>, Failure> {
     let config = Members::nested(config, "generation_config.", Spelling::One)?;
     refuse_other_members(&config, &["video_config"], "generation_config.")?;

@@ -57,7 +57,6 @@ type UnchangedMember = (String, Range<usize>);
 pub struct Request {
     /// The public model id.
     pub(super) model: String,
-    /// The URL that is called when the task ends.
     pub(super) callback_url: Option<String>,
     image: Option<Image>,
     seconds: i64,
@@ -195,9 +194,8 @@ impl Request {
         &self.resolution
     }
 
-    /// The request for an upstream. It sets everything that affects the bill explicitly, so that no
-    /// default of the upstream decides it. Members for the gateway are left out. All other members
-    /// are unchanged.
+    /// The request for an upstream. It sets everything that affects the bill, so that no default of the
+    /// upstream decides the bill. Members for the gateway are left out. All other members are unchanged.
     pub(super) fn write_body(&self) -> Vec<Bytes> {
         let mut out = ByteQueue::new();
         out.copy(b"{\"instances\":[{");

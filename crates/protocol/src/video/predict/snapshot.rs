@@ -5,7 +5,6 @@ use crate::video::google::DEADLINE_EXCEEDED;
 use crate::video::media::HostedMedium;
 use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
-/// The answer to a creation.
 pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     operation(id, |_| {})
 }

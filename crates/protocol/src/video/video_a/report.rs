@@ -40,9 +40,9 @@ fn running(value: Option<&Value>, task: &Task<'_>) -> PollResult {
     PollResult::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
-/// A finished task. The URL is the upstream's, unchanged (T9). It is empty if moderation withholds
-/// the result, because clients require a string; then only a reported cost is charged. A finished
-/// task without a video for any other reason has failed.
+/// A finished task. The URL is the upstream's, unchanged (T9 in `docs/invariants.md`). If moderation
+/// withholds the result, the URL is empty, because clients require a string, and only a reported cost is
+/// charged. A finished task without a video for any other reason has failed.
 fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     let url = video["url"].as_str().unwrap_or_default();
     let is_there = url.starts_with("https://") || url.starts_with("http://");

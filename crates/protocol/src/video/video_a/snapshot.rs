@@ -5,7 +5,6 @@
 use crate::json::write::{self, Object};
 use crate::video::task::{Outcome, ReportedUsage, RunningState, Task};
 
-/// The answer to a creation.
 pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |object| {

@@ -15,7 +15,7 @@ pub(super) struct Event<'a> {
 /// The reason why a text cannot be read as an event.
 #[derive(Debug)]
 pub(super) enum EventError {
-    /// Not a JSON object. It is passed on, and its receiver will reject it.
+    /// The text is not a JSON object. It is passed on, and its receiver will reject it.
     NotAnEvent,
     /// Two parsers could read different events from the text.
     Ambiguous(Failure),
@@ -60,7 +60,6 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The value as a string, unescaped.
 pub(super) fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
     value.string().map(|text| text.decode_lossy())
 }
@@ -100,8 +99,8 @@ pub(super) fn objects_of<'a>(
     objects.collect()
 }
 
-/// The value at a path of names, even if it is `null`. Only for events of an upstream: an ambiguous
-/// object counts as empty.
+/// The value at a path of names, even if it is `null`. Use this only for events of an upstream, because an
+/// ambiguous object counts as empty.
 pub(super) fn at<'a>(value: Raw<'a>, path: &[&str]) -> Option<Raw<'a>> {
     let Some((first, rest)) = path.split_first() else {
         return Some(value);

@@ -24,9 +24,9 @@ pub(super) fn clean_frame(text: &str, names: Names<'_>) -> Option<FrameReplaceme
     }
 }
 
-/// Cleans a text that could not be read as an event. A short text that is not an event is
-/// relayed without the identities in it, and a long one unchanged. A text that two readers could
-/// understand differently is not relayed.
+/// Cleans a text that could not be read as an event. A short text that is not an event is relayed without the
+/// identities in it. A long text is relayed unchanged. A text that two readers could understand differently is
+/// not relayed.
 pub(super) fn clean_unreadable(
     text: &str,
     error: &EventError,

@@ -15,9 +15,9 @@ pub enum Frame<'a> {
 /// The decision about a frame of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Relay it unchanged.
+    /// Relay the frame unchanged.
     Relay,
-    /// Refuse it and tell the client why. The session continues.
+    /// Refuse the frame and tell the client why. The session continues.
     Refuse {
         /// The reason.
         failure: Box<Failure>,
@@ -51,10 +51,11 @@ pub struct MeterReading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
-    /// Text tokens of the responses of a realtime session that have ended: as they reported them,
-    /// otherwise by our count.
+    /// Text tokens of the ended responses of a realtime session, as they reported them, otherwise by our
+    /// count.
     pub text: TextTokens,
-    /// Text tokens of the current response by our count. They are held until it reports its usage.
+    /// Text tokens of the current response by our count. The hold covers them until the response reports its
+    /// usage.
     pub open_text: TextTokens,
     /// Characters of streaming speech.
     pub characters: u64,

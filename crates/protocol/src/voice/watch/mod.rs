@@ -1,8 +1,7 @@
 //! Meters WebSocket sessions alongside the relay.
 //!
-//! A [`Watch`] sees every frame and the time since the session started. It decides what to do with
-//! the frame and how much has been used. It owns no socket and no clock, so tests describe whole
-//! sessions as tables.
+//! A [`Watch`] sees every frame and the time since the session started. It decides whether to relay the frame
+//! and how much has been used. It owns no socket and no clock, so tests describe whole sessions as tables.
 
 mod audio;
 mod event;

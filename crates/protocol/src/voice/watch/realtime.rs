@@ -13,7 +13,6 @@ use crate::tool::Tool;
 
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
-/// The types of parts that hold text.
 const TEXT_PARTS: [&str; 3] = ["input_text", "text", "output_text"];
 
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl RealtimeMeter {
                 Ok(()) => Verdict::Relay,
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
-            // A frame that cannot be read counts by its bytes (S7).
+            // A frame that cannot be read counts by its bytes (S7 in `docs/invariants.md`).
             Err(EventError::NotAnEvent) => {
                 self.meter_audio(self.input.ticks_of_base64(text));
                 Verdict::Relay
@@ -67,8 +66,8 @@ impl RealtimeMeter {
         }
     }
 
-    /// An upstream may take a binary frame for audio or for an event. So it is checked as an event if it can be one, and
-    /// costs at least as much as audio.
+    /// An upstream may take a binary frame for audio or for an event. So a frame that can be an event is
+    /// checked as an event, and costs at least as much as audio.
     fn on_client_bytes(&mut self, bytes: &[u8]) -> Verdict {
         let before = self.ticks;
         if let Some(text) = object_text(bytes) {
@@ -82,7 +81,7 @@ impl RealtimeMeter {
         Verdict::Relay
     }
 
-    /// Takes an event of the client. If it fails, the event is refused and not metered.
+    /// Takes an event of the client. On an error, the event is refused and not metered.
     fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event.kind() {
             "input_audio_buffer.append" => {
@@ -256,7 +255,7 @@ impl Item {
             if is(part.get("type")?, &TEXT_PARTS) {
                 continue;
             }
-            // Of other parts, only bytes count as audio, regardless of the declared type.
+            // In other parts, the bytes in `audio` count, regardless of the declared type.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
                 read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);
@@ -266,7 +265,7 @@ impl Item {
         Ok(read)
     }
 
-    /// Whether it counts as text: all items except results of functions and those with audio
+    /// Whether the item counts as text: all items except results of functions and items with audio
     /// (`docs/api/sessions.md`).
     fn is_text(&self) -> bool {
         !self.has_audio && !self.is_result

@@ -1,4 +1,4 @@
-//! What an operator does not allow in the frames of a client, beside what no session may contain.
+//! Checks the frames of a client against the rules of the operator, which not every session has.
 
 use super::event::{Event, EventError};
 use super::frame::{Frame, Verdict};
@@ -14,9 +14,10 @@ const SETTINGS: [(&str, &str); 2] = [("session", "session.tools"), ("response", 
 /// The rules for the frames of one session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionRules {
-    /// The upstream is inside a private network, where it could fetch from its neighbours.
+    /// Whether URLs are refused, because the upstream is in a private network and could fetch from its
+    /// neighbours.
     pub refuses_urls: bool,
-    /// Built-in tools are refused, because sessions have no prices for them.
+    /// Whether built-in tools are refused, because sessions have no prices for them.
     pub refuses_tools: bool,
 }
 
@@ -35,7 +36,7 @@ impl SessionRules {
                 let failure = self.check_event(text, &event).err()?;
                 Some(Verdict::refuse(failure, event.id()))
             }
-            // A lenient upstream may still read it.
+            // A lenient upstream may still read the text.
             Err(EventError::NotAnEvent) if self.refuses_urls && text.contains("://") => {
                 Some(Verdict::refuse(no_urls(), None))
             }

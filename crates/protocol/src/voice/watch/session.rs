@@ -10,7 +10,7 @@ use crate::json::{Integer, Raw};
 const RATES: RangeInclusive<u64> = 8_000..=192_000;
 const RATE: u64 = 24_000;
 
-/// The turn mode of a session, which decides what is billed.
+/// The turn mode of a session. It decides whether time or audio is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnMode {
     /// The upstream listens all the time, so every second counts.
@@ -19,8 +19,8 @@ pub(super) enum TurnMode {
     PushToTalk,
 }
 
-/// The turn mode that an upstream reports. Older and newer versions of the protocol have it in
-/// different members; the top-level one has priority.
+/// The turn mode that an upstream reports. Older and newer versions of the protocol have it in different
+/// members. The top-level member has priority.
 pub(super) fn turn_mode(session: Raw<'_>) -> Option<TurnMode> {
     let places: [&[&str]; 2] = [&["turn_detection"], &["audio", "input", "turn_detection"]];
     let detection = places.iter().find_map(|place| at(session, place))?;

@@ -31,7 +31,7 @@ impl SpeechMeter {
                 }
             }
             Ok(_) => {}
-            // A text that cannot be read is counted as a whole (S7).
+            // A text that cannot be read is counted as a whole (S7 in `docs/invariants.md`).
             Err(EventError::NotAnEvent) => self.count(text),
             Err(EventError::Ambiguous(failure)) => return Err(failure),
         }

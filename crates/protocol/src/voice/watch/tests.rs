@@ -566,7 +566,6 @@ fn the_upstreams_name_alone_changes_in_two_events() {
     }
 }
 
-/// An upstream's text about a failure must not identify the upstream.
 #[test]
 fn failures_are_shown_without_the_upstreams_identity() {
     type New = fn() -> Watch;

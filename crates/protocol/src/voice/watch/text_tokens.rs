@@ -19,10 +19,10 @@ const PROMPT_MEMBERS: [&str; 6] = [
     "description",
 ];
 
-/// The maximum number of requests for responses that are kept one by one. The tokens of any others
-/// are added to the last one.
+/// The maximum number of requests for responses that are kept separately. The tokens of further requests are
+/// added to the last one.
 const REQUESTS_MAX: usize = 16;
-/// Longer ids of events are not kept. The protocol allows no longer ones.
+/// Longer ids of events are not kept. The protocol does not allow longer ids.
 const EVENT_ID_BYTES_MAX: usize = 512;
 
 /// Text tokens, by the classes that are priced.
@@ -86,7 +86,8 @@ pub(super) struct TextMeter {
     context: u64,
     /// The client's requests for responses that the upstream has not begun, oldest first.
     requests: VecDeque<ResponseRequest>,
-    /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
+    /// The prompts of requests that an error seemed to refuse, the largest last. The hold does not cover
+    /// them.
     refused_prompts: Vec<u64>,
     open: Option<OpenResponse>,
 }
@@ -140,9 +141,9 @@ impl TextMeter {
                 // A response that never ended has reported nothing, so our count is used.
                 self.reported = self.reported.plus(self.current());
                 let request = self.requests.pop_front();
-                // An error may have been about something else than the request that it seemed to
-                // refuse, and a client can provoke one. So a response that no other request
-                // explains counts with the largest prompt that it may have read.
+                // An error may concern something other than the request that it seemed to refuse, and a client
+                // can provoke errors. So a response that no other request explains counts with the largest
+                // prompt that it may have read.
                 let prompt = match request {
                     Some(request) => request.prompt,
                     None => self.refused_prompts.pop().unwrap_or(0),
@@ -171,8 +172,8 @@ impl TextMeter {
                     .filter(|reported| *reported != TextTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
                 self.open = None;
-                // The upstream has passed over older requests, or begins them later.
-                // `response.created` then counts their text.
+                // The upstream has skipped older requests, or begins them later. If it begins one,
+                // `response.created` counts its text.
                 for request in &mut self.requests {
                     request.is_awaited = false;
                 }
@@ -181,9 +182,10 @@ impl TextMeter {
         }
     }
 
-    /// Drops the request that an error refuses, so that it is neither held nor charged: one that it
-    /// names, otherwise one without an id. Of several, it is the one with the shortest prompt,
-    /// because a client must not get rid of a longer one by an invalid event.
+    /// Drops the request that an error refuses, so that the request is neither held nor charged. The error may
+    /// name the request. If not, only awaited requests without an id match. If several requests match, drops
+    /// the one with the shortest prompt. Otherwise a client could get rid of a longer prompt by an invalid
+    /// event.
     fn drop_refused(&mut self, error: &Event<'_>) {
         let error = error.get("error").ok().flatten();
         let named = error.and_then(|error| at(error, &["event_id"]));
@@ -212,8 +214,8 @@ impl TextMeter {
         self.reported
     }
 
-    /// Our count for the current response and for those that the client has requested. The hold
-    /// must cover a request before it is relayed. One that the upstream has not answered when the
+    /// Our count for the current response and for the responses that the client has requested. The hold must
+    /// cover a request before the request is relayed. A request that the upstream has not answered when the
     /// session ends is charged like a response that never reports.
     pub(super) fn open(&self) -> TextTokens {
         let awaited = self.requests.iter().filter(|request| request.is_awaited);

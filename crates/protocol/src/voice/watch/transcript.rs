@@ -82,8 +82,8 @@ impl TranscriptMeter {
     }
 }
 
-/// The bytes of audio in a text frame. An event has them in `audio`, and other events are free. An
-/// upstream may take any other text for base64, so it counts as such (S7).
+/// The bytes of audio in a text frame. An event has them in `audio`. An event without `audio` is free. An
+/// upstream may take any other text for base64, so the text counts as base64 (S7 in `docs/invariants.md`).
 fn audio_bytes(text: &str) -> u64 {
     let audio = Event::read(text).map(|event| event.text("audio"));
     match audio {

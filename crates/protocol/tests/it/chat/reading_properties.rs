@@ -72,7 +72,6 @@ proptest! {
         prop_assert_eq!(build_response(events), whole);
     }
 
-    /// For any stream, blocks are not nested and every delta is inside a block.
     #[test]
     fn any_stream_gives_events_by_the_grammar(stream in any_stream()) {
         let (events, result) = read_stream(&stream);

@@ -87,7 +87,6 @@ fn requests_go_through_the_common_form() {
     }
 }
 
-/// Requests that real chat clients sent, written for every dialect.
 #[test]
 fn requests_of_real_clients_convert() {
     let mut shown = String::new();
@@ -310,7 +309,7 @@ fn pictures_in_results_follow_as_the_users() {
     assert!(dropped.is_empty());
 }
 
-/// Upstreams answer 400 to the data of a file without a name, and clients of other dialects name none.
+/// Upstreams refuse the data of a file without a name, and clients of other dialects send no name.
 #[test]
 fn a_file_without_a_name_gets_one() {
     for (name, expected) in [(None, "document.pdf"), (Some("a.pdf"), "a.pdf")] {

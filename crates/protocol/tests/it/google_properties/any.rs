@@ -23,8 +23,8 @@ fn any_text() -> impl Strategy<Value = String> {
 fn any_arguments() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("{}".to_owned()),
-        // It has no line ends that only some clients recognize. Those are escaped on the way, which
-        // changes the text but not its meaning.
+        // The text has no line ends that only some clients recognize, because the gateway escapes them. That
+        // would change the text, but not its meaning.
         "[a-zé \"\\\\\n]{0,9}"
             .prop_map(|text| serde_json::json!({ "a b": [1, text], "n": null }).to_string()),
     ]

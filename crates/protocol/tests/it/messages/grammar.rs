@@ -4,9 +4,8 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-/// Checks a stream as the accumulators of the official client libraries do, and more strictly: each
-/// event has a name, blocks are complete and numbered without gaps, and nothing follows the end.
-/// Returns the first error.
+/// Checks a stream as the accumulators of the official client libraries do, and more strictly. Each event has a
+/// name, blocks are complete and numbered without gaps, and nothing follows the end. Returns the first error.
 pub(crate) fn check(stream: &str) -> Result<(), String> {
     let mut state = State::default();
     let mut frames = stream.split("\n\n").peekable();

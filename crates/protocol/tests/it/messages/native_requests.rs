@@ -138,7 +138,7 @@ fn what_the_contract_refuses_is_refused() {
     }
 }
 
-/// Neither has a price on the card of the model, and a key may be limited to certain models.
+/// Neither has a price on the model's price card, and a key may be limited to certain models.
 #[test]
 fn only_the_service_chooses_regions_and_other_models() {
     use Code::{RoutingNotSupported, UnsupportedParameter};
@@ -298,7 +298,7 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
     let loaded = call(&id);
     let with = body(&format!("{theirs},{loaded}"), text);
     assert_eq!(sent(&with), body(&call("call_1"), text));
-    // Its own id may carry data as well.
+    // The id of a thought may carry data as well.
     let named = theirs.replacen('{', &format!(r#"{{"id":"{id}","#), 1);
     let with = body(&format!("{named},{loaded}"), text);
     assert_eq!(sent(&with), body(&call("call_1"), text));
@@ -326,7 +326,7 @@ fn thoughts_without_a_signature_are_not_sent() {
         (r#", "signature" : """#, false),
         (r#","signature":null"#, false),
         (r#","signature":"EqQB""#, true),
-        // A wrong type is left to the upstream.
+        // A value of a wrong type is passed on to the upstream.
         (r#","signature":7"#, true),
     ] {
         let thought = &*format!(r#"{{"type":"thinking","thinking":"Hm."{signature}}}"#);

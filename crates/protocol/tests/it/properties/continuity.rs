@@ -187,7 +187,6 @@ fn send(caller: Dialect, upstream: Dialect, request: &Value, model: &str) -> Val
     serde_json::from_slice(&sent).unwrap()
 }
 
-/// All strings in a value, in order.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

@@ -153,7 +153,6 @@ fn any_case() -> impl Strategy<Value = (Dialect, Vec<Event>)> {
 }
 
 proptest! {
-    /// The client reads the content that the upstream sent, for any split of the bytes.
     #[test]
     fn a_converse_stream_says_the_same_for_any_chunking(
         (to, events) in any_case(),
@@ -185,8 +184,7 @@ proptest! {
         prop_assert_eq!(whole.unwrap(), streamed, "to {}", to);
     }
 
-    /// A stream that was cut anywhere is never taken for a complete one, and its output so far is billed by our
-    /// count.
+    /// A truncated stream is never taken for a complete one. Its output so far is billed by our count.
     #[test]
     fn a_converse_stream_that_was_cut_has_not_ended(
         (to, events) in any_case(),

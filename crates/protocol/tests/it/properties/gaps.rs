@@ -169,8 +169,6 @@ fn any_case() -> impl Strategy<Value = (Dialect, Dialect, Vec<Event>, Gaps)> {
 }
 
 proptest! {
-    /// Members that an upstream leaves out, or events that it sends late, do not change what the
-    /// client reads.
     #[test]
     fn gaps_change_no_converted_answer((from, to, events, gaps) in any_case()) {
         let stream = upstream_stream(from, &events);

@@ -291,7 +291,6 @@ fn a_response_that_begins_has_a_list_of_items() {
     }
 }
 
-/// The sequence continues if the upstream sends a value of another type.
 #[test]
 fn a_sequence_number_of_another_type_does_not_begin_the_sequence_anew() {
     let event = |sequence: &str| {

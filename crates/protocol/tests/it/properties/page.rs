@@ -1,5 +1,5 @@
-//! Computes `docs/conversion.md`, which says what a conversion does with each member, and checks that
-//! the file is current. A member is removed from a whole request, or gets another value. The page then
+//! Computes `docs/conversion.md` and checks that the file is current. The page says what a conversion does
+//! with each member. The test removes a member from a whole request, or gives it another value. The page then
 //! names the places of the upstream's request that change, or says that the member is listed in
 //! `x-dropped-params`.
 
@@ -22,32 +22,33 @@ use variants::{request, with_ours, with_required};
 /// The result of converting a member for one upstream protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// It changes these places of the upstream's request.
+    /// The member changes these places of the upstream's request.
     Sent(BTreeSet<String>),
-    /// It changes these places, but is dropped from some of the items that have it.
+    /// The member changes these places, but is dropped from some of the items that have it.
     SentPartly(BTreeSet<String>),
-    /// It changes these places, but only in a request without these members, which exclude it.
+    /// The member changes these places, but only in a request without the members that exclude it.
     SentWithout(BTreeSet<String>, &'static [&'static str]),
-    /// It changes these places, but only if its opaque value is one of ours, made by the same model.
+    /// The member changes these places, but only if its opaque value is one of ours, made by the same model.
     SentBack(BTreeSet<String>),
-    /// It cannot be left out or changed alone, because other members refer to it.
+    /// The member cannot be left out or changed alone, because other members refer to it.
     Linked,
-    /// It is left out and listed.
+    /// The member is left out and listed.
     Dropped,
-    /// It changes nothing, and nothing is lost, because it states what applies anyway.
+    /// The member changes nothing, and nothing is lost: the upstream does it anyway, or another member says
+    /// the same.
     Implied,
 }
 
 /// A member of a dialect, and its outcome towards every other dialect.
 struct Row {
     path: String,
-    /// Whether it gives the type of its object, and so represents the whole object.
+    /// Whether the member gives the type of its object, and so represents the whole object.
     is_kind: bool,
     outcomes: Vec<Outcome>,
 }
 
-/// Members that exclude others in the same request, by the dialect that has them: thinking excludes
-/// sampling, and of two names for one thing only one can be sent.
+/// Members that exclude others in the same request, by the dialect that has them. Thinking excludes sampling.
+/// Of two names for one thing, only one can be sent.
 fn excluding_members(dialect: Dialect) -> &'static [&'static [&'static str]] {
     match dialect {
         Dialect::Chat => &[

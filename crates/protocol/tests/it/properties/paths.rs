@@ -148,7 +148,7 @@ fn is_exempt(node: &Node, to: Dialect, body: &Value) -> bool {
         name if KINDS.contains(&name) => true,
         // Usage is always requested, the text explains an error, and other members repeat the rest.
         "include_usage" | "error" | "include" | "responseMimeType" => true,
-        // There is no member for it, but the text says what went wrong.
+        // These dialects have no member for the error, but the text says what went wrong.
         "is_error" => matches!(to, Dialect::Chat | Dialect::Responses),
         // These dialects apply every schema strictly.
         "strict" if node.path.contains("format") => google || to == Dialect::Messages,
@@ -161,7 +161,7 @@ fn is_exempt(node: &Node, to: Dialect, body: &Value) -> bool {
         "display" => *value == "summarized",
         // All tools are allowed, so the list of tools is enough.
         "tools" | "allowedFunctionNames" => to == Dialect::Messages,
-        // There is one setting for all images, and another image has the same.
+        // There is one setting for all images, and another image asks for the same level.
         "detail" | "resolution" => to == Dialect::Generate,
         _ => false,
     }

@@ -29,7 +29,7 @@ const fn row(text: &'static str, words: &'static str) -> Row {
 const IN_WORDS: [Row; 5] = [
     row("Well.", "No."),
     row("Well.", "No."),
-    // Here the refusal is normal text, and the stop reason marks it as a refusal.
+    // In Messages the refusal is normal text, and the stop reason marks it as a refusal.
     [
         ("Well.No.", "", "content_filter"),
         ("Well.No.", REFUSED, "completed"),
@@ -37,7 +37,7 @@ const IN_WORDS: [Row; 5] = [
         ("Well.No.", "", "SAFETY"),
         ("Well.No.", "", "completed"),
     ],
-    // This vendor refuses by a filter.
+    // Generate Content refuses by a filter.
     [
         ("Well.No.", "", "content_filter"),
         ("Well.No.", "", "incomplete: content_filter"),
@@ -45,7 +45,7 @@ const IN_WORDS: [Row; 5] = [
         ("Well.No.", "", "SAFETY"),
         ("Well.No.", "", "incomplete"),
     ],
-    // This dialect has no member for a refusal.
+    // Interactions has no member for a refusal.
     [
         ("Well.No.", "", "stop"),
         ("Well.No.", "", "completed"),

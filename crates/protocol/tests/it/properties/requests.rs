@@ -1,9 +1,8 @@
-//! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped,
-//! or is refused.
+//! Nothing is lost silently: each member of a request reaches the upstream, is listed as dropped, or is refused.
 //!
-//! For each thing that a client may ask for, `fixtures/properties/members.json` says how each dialect
-//! expresses it, under which names it may be listed as dropped, and where it is in a request that
-//! contains it. The file is written from the protocols, not from our codecs.
+//! `fixtures/properties/members.json` lists the features that a client may ask for. For each dialect it says
+//! how a request asks for the feature, where the upstream's request has it, and under which names it may be
+//! listed as dropped. The file is written from the protocols, not from our codecs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,7 +26,7 @@ static MEMBERS: LazyLock<BTreeMap<String, BTreeMap<String, Value>>> = LazyLock::
 /// Members that contradict each other.
 const RIVALS: [&[&str]; 5] = [
     &["json_mode", "json_schema"],
-    // These share a member in one dialect.
+    // These features share a member in one dialect.
     &["tool_required", "tool_named", "tools_allowed", "one_call"],
     &["tool_loop", "tool_error", "refusal", "system_inside"],
     &["effort", "summary"],
@@ -242,8 +241,7 @@ fn conversion_errors(from: Dialect, to: To, wishes: &[&str]) -> Vec<String> {
         }
         tellable.extend(names);
     }
-    // Only members of the request are listed. A list with other names would be ignored by its
-    // readers.
+    // The list may name only members of the request. Clients would ignore other names.
     for name in &dropped {
         if !tellable.iter().any(|known| is_name(known, name)) {
             wrong(&format!("`{name}` is listed and was not sent"));
@@ -259,8 +257,8 @@ fn conversions() -> impl Iterator<Item = (Dialect, To)> {
     dialects.chain(Dialect::ALL.map(|from| (from, To::Converse)))
 }
 
-/// Whether this feature is ever sent to this upstream. Images for Converse are fetched before they
-/// are sent, so it gets no image URLs.
+/// Whether this feature is ever sent to this upstream. The gateway fetches images for Converse, so Converse
+/// gets no image URLs.
 fn is_sendable(to: To, wish: &str) -> bool {
     to != To::Converse || !["image_url", "image_detail"].contains(&wish)
 }
@@ -304,7 +302,7 @@ fn any_wishes() -> impl Strategy<Value = Vec<&'static str>> {
         })
 }
 
-/// Each case runs through all pairs.
+/// Runs fewer cases than usual, because each case runs through all pairs.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {

@@ -13,7 +13,6 @@ use protocol::{ByteQueue, Dialect, Failure, Translator, Usage};
 use super::{MODEL, REFUSED, context, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, ClientAnswer, End};
 
-/// The result of relaying a stream to a client.
 #[derive(Debug, PartialEq)]
 pub(super) struct Relayed {
     pub(super) text: String,
@@ -105,7 +104,7 @@ pub(super) fn common_content(heard: &ClientAnswer) -> CommonContent {
             ..call.clone()
         }
     });
-    // Our own text, for an upstream that sends none.
+    // The gateway's own text, for an upstream that sends none.
     let refusal = heard.refusal.strip_suffix(REFUSED);
     CommonContent {
         text: format!("{}{}", heard.text, refusal.unwrap_or(&heard.refusal)),
@@ -303,8 +302,8 @@ proptest! {
         prop_assert!(cut.result.is_err());
     }
 
-    /// A whole answer becomes a stream also if the upstream uses the client's dialect. A list of chunks
-    /// from a Generate Content upstream counts as a whole answer, for clients of every dialect.
+    /// A whole answer also becomes a stream if the upstream uses the client's dialect. A list of chunks from a
+    /// Generate Content upstream counts as a whole answer, for clients of every dialect.
     #[test]
     fn a_whole_native_answer_becomes_the_stream_that_was_asked_for(
         (dialect, to, events) in any_case(),
@@ -349,8 +348,8 @@ proptest! {
         }
     }
 
-    /// A stream that is cut off anywhere ends with the error of the client's dialect, never with a
-    /// regular end, and contains nothing that the whole stream does not contain.
+    /// A stream that is cut off anywhere ends with the error of the client's dialect, never with a regular
+    /// end. It contains nothing that the whole stream does not contain.
     #[test]
     fn a_cut_stream_fails_in_the_callers_words(
         (from, to, events) in any_case(),
@@ -399,7 +398,6 @@ proptest! {
     }
 }
 
-/// The reference streams, as clients of every dialect read them.
 #[test]
 fn reference_streams_have_the_same_content_in_every_dialect() {
     for (from, to) in pairs() {

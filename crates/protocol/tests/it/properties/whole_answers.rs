@@ -1,5 +1,5 @@
-//! Whole answers from upstreams of the client's dialect, although the client asked for a stream:
-//! the stream contains everything that the answer contains, in the answer's own members.
+//! Whole answers from upstreams of the client's dialect, although the client asked for a stream. The stream
+//! contains everything that the answer contains, in the answer's own members.
 
 mod any;
 mod assemble;

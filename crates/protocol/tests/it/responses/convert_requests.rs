@@ -438,12 +438,12 @@ fn results_of_other_tools_are_dropped_like_their_calls() {
     }
     let output = output("custom_tool_call_output");
     for (items, expected) in [
-        // The answers before and after the result are two.
+        // The answers before and after the result stay separate.
         (
             json!([user("a"), model("b"), custom, output, model("c"), user("d")]),
             "user a, assistant b, assistant c, user d",
         ),
-        // Results of functions beside it stay together.
+        // Results of functions next to the dropped result stay together.
         (
             json!([
                 user("a"),
@@ -477,7 +477,7 @@ fn results_of_other_tools_are_dropped_like_their_calls() {
         assert_eq!(sent, expected, "{items}");
         assert_eq!(dropped.matches("input[").count(), 2, "{dropped}");
     }
-    // A model that is asked to go on with the result must not get a request without it.
+    // The model must continue from the result, so a request without the result is refused.
     for items in [
         json!([user("a"), custom, output]),
         json!([user("a"), custom, custom, output, output]),

@@ -268,7 +268,7 @@ fn missing_deltas_are_taken_from_complete_items() {
                 + &completed(json!([])),
             "a({}) ToolCalls",
         ),
-        // Another item with the same index is another item.
+        // A different item with the same index.
         (
             item(0, "done", message("Hello"))
                 + &item(0, "added", call("a", ""))
@@ -281,7 +281,7 @@ fn missing_deltas_are_taken_from_complete_items() {
                 + &completed(json!([{"type": "reasoning", "summary": []}, message("Hello")])),
             "Text(Hello) End",
         ),
-        // An id that differs in every event, because it is encrypted anew each time.
+        // An id that differs in every event, because the upstream encrypts it each time.
         (
             item(0, "added", message_called("m1", ""))
                 + &named_delta("m2", 0, "Hel")

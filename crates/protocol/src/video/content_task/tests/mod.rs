@@ -47,7 +47,6 @@ fn refusal(base: BuiltInProfile, body: &Bytes) -> Option<(String, String)> {
     Some((failure.code.as_str().to_owned(), param))
 }
 
-/// The request for an upstream.
 fn written(request: &Request, draft: Option<&str>) -> String {
     let model = "up-1";
     let pieces = request.write(&CreationTarget { model, draft }).unwrap();

@@ -243,7 +243,6 @@ fn ends(page: &mut String) {
     }
 }
 
-/// Writes the tables of answers.
 pub(super) fn write(page: &mut String) {
     page.push_str(CONTENT);
     content(page);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The places of `before` that `after` does not have or has with another value. A place is a path
-/// of names; an item of a list is named by its role or type, because its index says little.
+/// The places of `before` that `after` does not have or has with another value. A place is a path of names.
+/// An item of a list is named by its role or type, because its index says little.
 pub(super) fn differences(before: &Value, after: &Value) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     compare(before, after, "", &mut places);
@@ -52,7 +52,6 @@ pub(super) fn member(path: &str, name: &str) -> String {
     }
 }
 
-/// The path of a list item.
 pub(super) fn item(path: &str, item: &Value) -> String {
     let kind = item["role"].as_str().or_else(|| item["type"].as_str());
     format!("{path}[{}]", kind.unwrap_or_default())

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::super::MODEL;
 use super::super::paths::{Node, WHOLE};
 
-/// The whole request of this dialect. In the request of Chat, the only plain tool result belongs to
-/// a call that no upstream receives, so another call with a plain result is added.
+/// The whole request of this dialect. In the request of Chat, the only plain tool result belongs to a call
+/// that no upstream receives. So another call with a plain result is added.
 pub(super) fn request(dialect: Dialect) -> Value {
     let mut body = WHOLE[dialect.as_str()].clone();
     if dialect == Dialect::Chat {

@@ -179,7 +179,6 @@ fn numbered(answer: Any, list: &'static str) -> Any {
         .boxed()
 }
 
-/// An object of this type.
 fn typed(
     kind: &'static str,
     required: Vec<(&'static str, Any)>,

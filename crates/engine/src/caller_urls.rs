@@ -107,9 +107,12 @@ impl Engine {
         request: &mut Request,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Vec<MemoryShare>, Failure> {
-        let mut pictures = self
-            .fetch_pictures(key, funds, places_of(request, must_be_inline))
-            .await?;
+        let places = places_of(request, must_be_inline);
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Boxed, because few requests name pictures.
+        let mut pictures = Box::pin(self.fetch_pictures(key, funds, places)).await?;
         for (_, image) in request.images_mut() {
             if let ImageSource::Url(url) = &image.source
                 && let Some(picture) = pictures.get(url)
@@ -144,7 +147,7 @@ impl Engine {
             let path = || picture.path.clone();
             note_place(&mut places, &picture.url, path);
         }
-        let pictures = self.fetch_pictures(key, funds, places).await?;
+        let pictures = Box::pin(self.fetch_pictures(key, funds, places)).await?;
         let fetched = named.iter().filter_map(|named| {
             let picture = pictures.get(&named.url)?;
             Some((named, picture.mime, picture.data.as_str()))

@@ -53,7 +53,7 @@ fn prepare(
     engine: &Engine,
     call: &EmbeddingsCall,
     record: &mut Record,
-) -> Result<Prepared<Embeddings>, Failure> {
+) -> Result<Box<Prepared<Embeddings>>, Failure> {
     if engine.settings.journal_bodies {
         record.keep_bodies(&call.body);
     }
@@ -77,13 +77,13 @@ fn prepare(
         key: call.arrival.key.clone(),
         request,
     };
-    Ok(Prepared {
+    Ok(Box::new(Prepared {
         fallbacks: VecDeque::new(),
         of_named_model: None,
         kind,
         plan,
         estimate,
-    })
+    }))
 }
 
 /// Plans the routes that can express the request. If there is none, encoding for the first route fails with the reason.

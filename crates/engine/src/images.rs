@@ -68,7 +68,7 @@ fn prepare(
     operation: Operation,
     body: ImagesBody,
     record: &mut Record,
-) -> Result<Prepared<Images>, Failure> {
+) -> Result<Box<Prepared<Images>>, Failure> {
     if engine.settings.journal_bodies {
         match &body {
             ImagesBody::Json(body) => record.keep_bodies(body),
@@ -98,7 +98,7 @@ fn prepare(
         images_held: request.images_max(family),
         has_text: false,
     };
-    Ok(Prepared {
+    Ok(Box::new(Prepared {
         fallbacks: VecDeque::new(),
         of_named_model: None,
         kind: Images {
@@ -110,7 +110,7 @@ fn prepare(
         },
         estimate: Estimate::pictures(metering, prompt_tokens_max, tools, model),
         plan,
-    })
+    }))
 }
 
 /// The family of a model, or the failure for a model that these endpoints do not serve.

@@ -85,13 +85,13 @@ impl RefusedAdmission {
 
 impl Admission {
     /// Asks the ledger for a hold. A refusal consumes nothing.
-    pub(crate) async fn request(
+    pub(crate) fn request(
         key: &KeyHead,
         model: &Arc<Model>,
-        estimate: Estimate,
+        estimate: &Estimate,
         record: OpenRecord,
-    ) -> Result<Box<Self>, RefusedAdmission> {
-        Self::request_covering(key, model, estimate, None, record).await
+    ) -> impl Future<Output = Result<Box<Self>, RefusedAdmission>> {
+        Self::request_covering(key, model, estimate, None, record)
     }
 
     /// Like [`Admission::request`], for a call with fallback models: the hold also covers the reservations of all
@@ -99,7 +99,7 @@ impl Admission {
     pub(crate) async fn request_covering(
         key: &KeyHead,
         model: &Arc<Model>,
-        estimate: Estimate,
+        estimate: &Estimate,
         fallbacks: Option<Reservation>,
         mut record: OpenRecord,
     ) -> Result<Box<Self>, RefusedAdmission> {
@@ -135,11 +135,11 @@ impl Admission {
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
-                    metering: estimate.metering,
+                    metering: estimate.metering.clone(),
                     reserved_output: estimate.reserved.output,
                     reserved_input: Meter {
                         output: 0,
-                        ..estimate.reserved
+                        ..estimate.reserved.clone()
                     },
                     output_bound: estimate.output_bound,
                     reserved_tools: estimate.tools,

@@ -85,13 +85,13 @@ pub(crate) struct StreamPolicy {
     pub(crate) aborts_on_failure: bool,
 }
 
-/// A call that is ready for admission.
+/// A call that is ready for admission. It is large, so functions pass it on in a box.
 pub(crate) struct Prepared<W> {
     pub(crate) kind: W,
     pub(crate) plan: RoutePlan,
     pub(crate) estimate: Estimate,
     /// The same call to fallback models, in the order in which they are tried when this model has no route left.
-    pub(crate) fallbacks: VecDeque<Prepared<W>>,
+    pub(crate) fallbacks: VecDeque<Box<Prepared<W>>>,
     /// The failure of the model that the caller named, if this is a fallback.
     pub(crate) of_named_model: Option<Failure>,
 }

@@ -102,14 +102,15 @@ impl Settlement {
 /// The journal row and the trace of a call that is over.
 #[derive(Debug)]
 pub(crate) struct EndedCall {
-    pub(crate) row: JournalRow,
+    pub(crate) row: Box<JournalRow>,
     pub(crate) trace: Option<Box<CallTrace>>,
 }
 
 /// The journal row of one call while it is collected.
 #[derive(Debug)]
 pub(crate) struct Record {
-    row: JournalRow,
+    /// Boxed, because many functions pass it on when the call ends.
+    row: Box<JournalRow>,
     arrived: Instant,
     route_notes: String,
     /// Notes about fallback models that cannot serve this request. They matter only if the named model fails.
@@ -127,13 +128,13 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn begin(arrival: &Arrival) -> Self {
-        let row = JournalRow {
+        let row = Box::new(JournalRow {
             request_id: arrival.request_id,
             wallet: Some(arrival.key.wallet),
             key: Some(arrival.key.key),
             endpoint: arrival.endpoint.into(),
             ..JournalRow::default()
-        };
+        });
         Self {
             row,
             arrived: arrival.at,
@@ -413,7 +414,7 @@ mod tests {
 
     fn record() -> Record {
         Record {
-            row: JournalRow::default(),
+            row: Box::default(),
             arrived: Instant::now(),
             route_notes: String::new(),
             unfit_fallbacks: String::new(),

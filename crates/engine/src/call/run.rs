@@ -1,6 +1,5 @@
 //! Runs a call of any kind: admit, try routes, relay, settle.
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use store::RequestId;
 use tokio::time::{Instant, timeout_at};
 use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
-use crate::billing::estimate::Estimate;
 use crate::call::admission::{Admission, RefusedAdmission};
 use crate::call::answer::{Answer, AnswerBody};
 use crate::call::arrival::Arrival;
@@ -24,7 +22,6 @@ use crate::call::open_record::OpenRecord;
 use crate::call::progress::{Progress, SpawnedCall};
 use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
-use crate::call::route_plan::RoutePlan;
 use crate::call::route_timer::RouteTimer;
 use crate::call::send::send;
 use crate::call::started_stream::StartedStream;
@@ -44,7 +41,7 @@ impl Engine {
     pub(crate) fn run_call<K: CallKind>(
         self: &Arc<Self>,
         arrival: Arrival,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure> + Send + 'static,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Box<Prepared<K>>, Failure> + Send + 'static,
     ) -> RunningCall {
         let progress = Arc::new(Progress::new(self));
         // The record begins outside the task, because the task may be cancelled before its first poll.
@@ -61,12 +58,7 @@ impl Engine {
 /// A running call. It is boxed, so that the futures that use it stay small.
 struct Call<K> {
     arrival: Arrival,
-    kind: K,
-    plan: RoutePlan,
-    estimate: Estimate,
-    fallbacks: VecDeque<Prepared<K>>,
-    /// The failure of the model that the caller named, if a fallback is tried.
-    of_named_model: Option<Failure>,
+    prepared: Box<Prepared<K>>,
     /// The request for the next route, if it is already encoded.
     encoded: Option<Encoded>,
     /// When a stream begins without content, so that its client gets keep-alives.
@@ -96,7 +88,7 @@ impl<K: CallKind> Call<K> {
     fn begin(
         arrival: Arrival,
         mut record: OpenRecord,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<K>, Failure>,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Box<Prepared<K>>, Failure>,
     ) -> Result<(Box<Self>, OpenRecord), FailedCall> {
         let progress = Arc::clone(record.progress());
         let prepared = record.update_record(|record| prepare(progress.engine(), record));
@@ -113,11 +105,7 @@ impl<K: CallKind> Call<K> {
                     creates_media: prepared.estimate.metering.creates_media(),
                     may_have_run: false,
                     arrival,
-                    kind: prepared.kind,
-                    plan: prepared.plan,
-                    estimate: prepared.estimate,
-                    fallbacks: prepared.fallbacks,
-                    of_named_model: prepared.of_named_model,
+                    prepared,
                     encoded: None,
                     progress,
                 });
@@ -159,19 +147,19 @@ impl<K: CallKind> Call<K> {
         loop {
             match self.encode_for_first().await {
                 Ok(()) => {}
-                Err(failure) if self.of_named_model.is_some() => {
+                Err(failure) if self.prepared.of_named_model.is_some() => {
                     self.substitute(failure, record)?;
                     continue;
                 }
                 Err(failure) => return Err(failure),
             }
-            let encoded_for = self.plan.first().map(Arc::as_ptr);
+            let encoded_for = self.prepared.plan.first().map(Arc::as_ptr);
             self.reserve_route(record)?;
-            if self.plan.first().map(Arc::as_ptr) == encoded_for {
+            if self.prepared.plan.first().map(Arc::as_ptr) == encoded_for {
                 return Ok(());
             }
             // Another route has capacity. The share is taken again after the request is encoded for that route.
-            self.plan.return_share();
+            self.prepared.plan.return_share();
             self.encoded = None;
         }
     }
@@ -179,16 +167,19 @@ impl<K: CallKind> Call<K> {
     /// Journals a refusal of the ledger. If the refusal concerns a fallback, the caller gets the failure of the model
     /// that they named.
     fn refused(&mut self, refused: RefusedAdmission) -> FailedCall {
-        match self.of_named_model.take() {
+        match self.prepared.of_named_model.take() {
             Some(failure) => refused.record.refuse(failure),
             None => refused.journal(),
         }
     }
 
     async fn encode_for_first(&mut self) -> Result<(), Failure> {
-        if let Some(route) = self.plan.first() {
-            let (engine, model) = (self.progress.engine(), self.plan.model());
-            let encoded = self.kind.encode_for(engine, model, route, Funds::Unknown);
+        if let Some(route) = self.prepared.plan.first() {
+            let (engine, model) = (self.progress.engine(), self.prepared.plan.model());
+            let encoded = self
+                .prepared
+                .kind
+                .encode_for(engine, model, route, Funds::Unknown);
             self.encoded = Some(encoded.await?);
         }
         Ok(())
@@ -202,9 +193,9 @@ impl<K: CallKind> Call<K> {
                 Ok(answer) => return answer,
                 Err(unanswered) => admission = unanswered,
             }
-            let failure = self.plan.last_failure();
+            let failure = self.prepared.plan.last_failure();
             // The caller gets the failure of the model that they named.
-            let failure = self.of_named_model.get_or_insert(failure).clone();
+            let failure = self.prepared.of_named_model.get_or_insert(failure).clone();
             if !self.fall_back(&mut admission) {
                 admission.release(&failure);
                 return Err(failure);
@@ -217,15 +208,15 @@ impl<K: CallKind> Call<K> {
         &mut self,
         mut admission: Box<Admission>,
     ) -> Result<Result<Answer, Failure>, Box<Admission>> {
-        while let Some(route) = self.plan.next(&self.progress, &mut *admission) {
-            let is_streamed = self.kind.is_streamed();
-            let timed = self.plan.time(&route, is_streamed);
+        while let Some(route) = self.prepared.plan.next(&self.progress, &mut *admission) {
+            let is_streamed = self.prepared.kind.is_streamed();
+            let timed = self.prepared.plan.time(&route, is_streamed);
             let failed = if is_streamed {
-                match self.try_stream(&route, &mut admission).await {
+                match Box::pin(self.try_stream(&route, &mut admission)).await {
                     Ok(received) => {
                         timed.inspect(RouteTimer::answered);
                         self.may_have_run = true;
-                        return Ok(self.deliver_stream(received, admission).await);
+                        return Ok(Box::pin(self.deliver_stream(received, admission)).await);
                     }
                     Err(failed) => failed,
                 }
@@ -244,7 +235,7 @@ impl<K: CallKind> Call<K> {
                 .filter(|_| failed.may_try_next)
                 .inspect(RouteTimer::failed);
             self.may_have_run |= failed.may_have_run;
-            self.plan.attempt_failed(failed, &mut *admission);
+            self.prepared.plan.attempt_failed(failed, &mut *admission);
         }
         Err(admission)
     }
@@ -259,12 +250,12 @@ impl<K: CallKind> Call<K> {
             self.send(route, admission, &mut attempt).await?;
         admission.update_record(Record::upstream_answered);
         let engine = self.progress.engine();
-        let bytes_max = self.kind.answer_bytes_max(&engine.settings);
+        let bytes_max = self.prepared.kind.answer_bytes_max(&engine.settings);
         let body = collect_body(response.body, bytes_max, engine.budget()).await;
         let body = body
             .map_err(|error| RouteFailure::uncollected(route, &error, bytes_max, &mut attempt))?;
         yield_to_ready().await;
-        let answer = self.kind.translate_answer(upstream_endpoint, body);
+        let answer = self.prepared.kind.translate_answer(upstream_endpoint, body);
         let answer = answer.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
         attempt.report(CallOutcome::Served);
         Ok(Received { answer, dropped })
@@ -279,18 +270,22 @@ impl<K: CallKind> Call<K> {
         let (response, upstream_endpoint, dropped) =
             self.send(route, admission, &mut attempt).await?;
         admission.update_record(Record::upstream_answered);
-        if !self.kind.accepts(response.content_type.as_ref()) {
+        if !self.prepared.kind.accepts(response.content_type.as_ref()) {
             let why = format!("an answer of type {:?}", response.content_type);
             let broken = UnusableAnswer::Malformed(why);
             return Err(RouteFailure::broken(route, &broken, &mut attempt));
         }
         let translator = self
+            .prepared
             .kind
-            .stream_translator(self.plan.model(), upstream_endpoint);
+            .stream_translator(self.prepared.plan.model(), upstream_endpoint);
         let translator = translator.map_err(RouteFailure::stop)?;
         let engine = self.progress.engine();
         let mut started = StartedStream {
-            content_type: self.kind.content_type(response.content_type.as_ref()),
+            content_type: self
+                .prepared
+                .kind
+                .content_type(response.content_type.as_ref()),
             source: StreamSource::new(
                 response.body,
                 route.channel.clone(),
@@ -302,7 +297,7 @@ impl<K: CallKind> Call<K> {
         };
         // A model that thinks for a long time sends nothing. After this time the stream starts without content, so that
         // the client gets keep-alives.
-        let begins = if self.kind.stream_policy().keep_alive.is_empty() {
+        let begins = if self.prepared.kind.stream_policy().keep_alive.is_empty() {
             Instant::now() + engine.settings.keep_alive
         } else {
             self.silent_until
@@ -337,7 +332,7 @@ impl<K: CallKind> Call<K> {
             started.source,
             started.out,
             admission,
-            self.kind.stream_policy(),
+            self.prepared.kind.stream_policy(),
             self.arrival.request_id,
         );
         if let Some(failure) = &started.broken {
@@ -359,13 +354,16 @@ impl<K: CallKind> Call<K> {
         admission: &mut Admission,
         attempt: &mut Attempt<'_>,
     ) -> Result<(UpstreamResponse, Endpoint, Option<String>), RouteFailure> {
-        let model = self.plan.model();
+        let model = self.prepared.plan.model();
         // The next route needs its own encoding.
         let mut encoded = if let Some(encoded) = self.encoded.take() {
             encoded
         } else {
             let engine = self.progress.engine();
-            let encoded = self.kind.encode_for(engine, model, route, Funds::Held);
+            let encoded = self
+                .prepared
+                .kind
+                .encode_for(engine, model, route, Funds::Held);
             encoded.await.map_err(RouteFailure::stop)?
         };
         yield_to_ready().await;
@@ -382,7 +380,7 @@ impl<K: CallKind> Call<K> {
             &self.progress,
             attempt
         ));
-        if !self.kind.is_streamed() || self.begun.is_some() {
+        if !self.prepared.kind.is_streamed() || self.begun.is_some() {
             return Ok((sending.await?, upstream_endpoint, dropped));
         }
         let sent = match timeout_at(self.silent_until, sending.as_mut()).await {
@@ -398,7 +396,7 @@ impl<K: CallKind> Call<K> {
                 let endpoint = upstream_endpoint;
                 if is_durable
                     && let Some(early) = early_stream(
-                        &self.kind,
+                        &self.prepared.kind,
                         model,
                         endpoint,
                         (self.arrival.request_id, admission),
@@ -444,17 +442,17 @@ async fn deliver_whole(
     received: Received<native::Answer>,
     mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
-    let Received { answer, dropped } = received;
     yield_to_ready().await;
-    admission.update_record(|record| record.keep_answer(&answer.pieces, 0));
+    let pieces = &received.answer.pieces;
+    admission.update_record(|record| record.keep_answer(pieces, 0));
     let rates = admission.rates;
     admission
-        .settle_whole(&answer.summary(), dropped.as_deref())
+        .settle_whole(&received.answer.summary(), received.dropped.as_deref())
         .await?;
     Ok(Answer {
         content_type: HeaderValue::from_static("application/json"),
         rates,
-        dropped,
-        body: AnswerBody::Whole(answer.pieces),
+        dropped: received.dropped,
+        body: AnswerBody::Whole(received.answer.pieces),
     })
 }

@@ -153,12 +153,12 @@ async fn admit(
     record: OpenRecord,
 ) -> Result<Box<Admission>, FailedCall> {
     let pricing = SessionPricing::new(call.kind, model);
-    let ask = |more: HoldAhead, record| {
+    let ask = async |more: HoldAhead, record| {
         let held = pricing.meter(MeterReading::default(), more);
         let mut estimate = Estimate::voice(held, Metering::Session);
         // Nothing has been used yet.
         estimate.metering = Metering::Session(Box::default());
-        Admission::request(&call.arrival.key, model, estimate, record)
+        Admission::request(&call.arrival.key, model, &estimate, record).await
     };
     let refused = match ask(HoldAhead::FullStep, record).await {
         Ok(admission) => return Ok(admission),

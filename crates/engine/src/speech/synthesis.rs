@@ -60,7 +60,7 @@ fn prepare(
     engine: &Engine,
     call: &SpeechCall,
     record: &mut Record,
-) -> Result<Prepared<SpeechRequest>, Failure> {
+) -> Result<Box<Prepared<SpeechRequest>>, Failure> {
     let speech = match call.form {
         VoiceForm::Own => voice::read_speech(&call.body)?,
         VoiceForm::Renamed => voice::read_renamed_speech(&call.body)?,
@@ -79,7 +79,7 @@ fn prepare(
         tts_characters: speech.characters,
         ..Meter::default()
     };
-    Ok(Prepared {
+    Ok(Box::new(Prepared {
         fallbacks: VecDeque::new(),
         of_named_model: None,
         estimate: Estimate::voice(meter, Metering::Speech),
@@ -88,7 +88,7 @@ fn prepare(
             key: call.arrival.key.clone(),
         },
         plan,
-    })
+    }))
 }
 
 struct SpeechRequest {

@@ -62,7 +62,7 @@ fn prepare(
     engine: &Engine,
     call: TranscriptCall,
     record: &mut Record,
-) -> Result<Prepared<TranscriptRequest>, Failure> {
+) -> Result<Box<Prepared<TranscriptRequest>>, Failure> {
     let bytes_max = call.file_bytes_max;
     let transcript = match call.form {
         VoiceForm::Own => voice::read_transcript(call.fields, bytes_max)?,
@@ -75,7 +75,7 @@ fn prepare(
         &call.arrival.key,
         Some(PriceKey::SttSecond),
     )?;
-    Ok(Prepared {
+    Ok(Box::new(Prepared {
         fallbacks: VecDeque::new(),
         of_named_model: None,
         estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_if_unreported),
@@ -86,7 +86,7 @@ fn prepare(
             _share: call.share,
         },
         plan,
-    })
+    }))
 }
 
 struct TranscriptRequest {

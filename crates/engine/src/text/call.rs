@@ -33,7 +33,7 @@ fn prepare(
     engine: &Engine,
     call: &TextCall,
     record: &mut Record,
-) -> Result<Prepared<TextRequest>, Failure> {
+) -> Result<Box<Prepared<TextRequest>>, Failure> {
     if engine.settings.journal_bodies {
         record.keep_bodies(&call.body);
     }
@@ -67,21 +67,19 @@ fn prepare(
         None => prepare_for(engine, call, head, model),
     };
     match prepared {
-        Ok(prepared) => Ok(Prepared {
-            fallbacks,
-            ..prepared
-        }),
+        Ok(mut prepared) => {
+            prepared.fallbacks = fallbacks;
+            Ok(prepared)
+        }
         // This model is out of service, so the first suitable fallback takes its place.
         Err(failure) if failure.status() == 503 => {
-            let Some(first) = fallbacks.pop_front() else {
+            let Some(mut first) = fallbacks.pop_front() else {
                 return Err(failure);
             };
             record.fall_back(&model.id, &first.plan.model().id);
-            Ok(Prepared {
-                fallbacks,
-                of_named_model: Some(failure),
-                ..first
-            })
+            first.fallbacks = fallbacks;
+            first.of_named_model = Some(failure);
+            Ok(first)
         }
         Err(failure) => Err(failure),
     }
@@ -93,7 +91,7 @@ fn prepare_for(
     call: &TextCall,
     mut head: Head,
     model: &Arc<Model>,
-) -> Result<Prepared<TextRequest>, Failure> {
+) -> Result<Box<Prepared<TextRequest>>, Failure> {
     capability_check::check(model, call.dialect, &head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
@@ -110,11 +108,11 @@ fn prepare_for(
         let grade = call.picture_grade()?;
         estimate = estimate.with_pictures(grade, head.choices, model);
     }
-    Ok(Prepared {
+    Ok(Box::new(Prepared {
         estimate,
         kind: TextRequest::new(call, head, model, &engine.settings),
         plan,
         fallbacks: VecDeque::new(),
         of_named_model: None,
-    })
+    }))
 }

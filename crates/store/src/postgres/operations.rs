@@ -375,7 +375,7 @@ impl Postgres {
         answer.await.map_err(|_| StoreError::Unavailable)?
     }
 
-    pub(crate) fn journal_append(&self, row: JournalRow) {
+    pub(crate) fn journal_append(&self, row: Box<JournalRow>) {
         match &self.journal {
             Some(journal) => journal.append(row),
             None => self.counters.journal_dropped.add(1),

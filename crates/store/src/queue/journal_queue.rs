@@ -31,7 +31,9 @@ pub(crate) struct JournalQueue {
 }
 
 impl JournalQueue {
-    pub(crate) fn push(&mut self, mut row: JournalRow, bounds: JournalBounds) -> Queued {
+    /// Moves the row out of its box, so that the thread that has allocated the box also frees it
+    /// (`docs/decisions/021`).
+    pub(crate) fn push(&mut self, mut row: Box<JournalRow>, bounds: JournalBounds) -> Queued {
         if self.held() >= bounds.rows_max {
             return Queued::Dropped;
         }
@@ -50,7 +52,7 @@ impl JournalQueue {
         }
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
         self.has_late_charges |= row.is_late_charge;
-        self.rows.push(row);
+        self.rows.push(*row);
         queued
     }
 

@@ -317,7 +317,7 @@ impl Sqlite {
         Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }
 
-    pub(crate) fn journal_append(&self, row: JournalRow) {
+    pub(crate) fn journal_append(&self, row: Box<JournalRow>) {
         match &self.server {
             Some(server) => server.journal.append(row),
             None => self.counters.journal_dropped.add(1),

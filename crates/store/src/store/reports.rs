@@ -26,7 +26,8 @@ impl Store {
     }
 
     /// Adds a row to the journal. Never waits: a row that does not fit into the queue is dropped and counted.
-    pub fn journal_append(&self, row: JournalRow) {
+    pub fn journal_append(&self, row: impl Into<Box<JournalRow>>) {
+        let row = row.into();
         on!(self, backend => backend.journal_append(row));
     }
 

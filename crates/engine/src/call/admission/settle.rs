@@ -52,7 +52,8 @@ impl Admission {
     ) -> Result<(), Failure> {
         // If the ledger refuses, the charge is capped at the hold, because the answer is complete and must be settled.
         if self.is_undercharged(summary) {
-            let _ = self.grow(summary).await;
+            // Boxed, because few calls get here.
+            let _ = Box::pin(self.grow(summary)).await;
         }
         let together = self.durable.is_open();
         if together {

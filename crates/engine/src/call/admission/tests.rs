@@ -129,7 +129,7 @@ impl Scene {
         let progress = Arc::new(Progress::new(&self.engine));
         progress.mark_sent();
         let record = OpenRecord::begin(progress, &arrival);
-        let admission = Admission::request(&key, &self.model, estimate, record).await;
+        let admission = Admission::request(&key, &self.model, &estimate, record).await;
         admission.unwrap()
     }
 

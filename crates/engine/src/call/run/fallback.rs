@@ -14,7 +14,11 @@ impl<K: CallKind> Call<K> {
     /// Takes the share of the first attempt from the limits of its route. If all routes of the model are at their
     /// limits, tries the routes of its fallbacks. Nothing is held yet.
     pub(super) fn reserve_route(&mut self, record: &mut OpenRecord) -> Result<(), Failure> {
-        while let Err(failure) = self.plan.reserve(self.estimate.tokens(), record) {
+        while let Err(failure) = self
+            .prepared
+            .plan
+            .reserve(self.prepared.estimate.tokens(), record)
+        {
             self.substitute(failure, record)?;
         }
         Ok(())
@@ -27,13 +31,13 @@ impl<K: CallKind> Call<K> {
         failure: Failure,
         record: &mut OpenRecord,
     ) -> Result<(), Failure> {
-        let first_failure = self.of_named_model.get_or_insert(failure);
-        let Some(fallback) = self.fallbacks.pop_front() else {
+        let first_failure = self.prepared.of_named_model.get_or_insert(failure);
+        let Some(fallback) = self.prepared.fallbacks.pop_front() else {
             return Err(first_failure.clone());
         };
-        let before = Arc::clone(self.plan.model());
+        let before = Arc::clone(self.prepared.plan.model());
         self.take_over(fallback);
-        let model = &self.plan.model().id;
+        let model = &self.prepared.plan.model().id;
         record.update_record(|record| record.fall_back(&before.id, model));
         Ok(())
     }
@@ -44,11 +48,12 @@ impl<K: CallKind> Call<K> {
         &mut self,
         record: OpenRecord,
     ) -> Result<Box<Admission>, RefusedAdmission> {
-        let (key, model) = (&self.arrival.key, self.plan.model());
+        let (key, model) = (&self.arrival.key, self.prepared.plan.model());
+        let estimate = &self.prepared.estimate;
         let debt_limit = self.progress.engine().settings.debt_limit;
         let mut others: Option<Reservation> = None;
         // A fallback whose price cannot be computed for this call is left out.
-        self.fallbacks.retain(|fallback| {
+        self.prepared.fallbacks.retain(|fallback| {
             let price = &fallback.plan.model().price;
             let ask = fallback.estimate.reservation(price, debt_limit);
             if let Ok(ask) = &ask {
@@ -57,10 +62,8 @@ impl<K: CallKind> Call<K> {
             ask.is_ok()
         });
         if others.is_none() {
-            let estimate = std::mem::take(&mut self.estimate);
             return Admission::request(key, model, estimate, record).await;
         }
-        let estimate = self.estimate.clone();
         let refused = match Admission::request_covering(key, model, estimate, others, record).await
         {
             Ok(admission) => return Ok(admission),
@@ -68,31 +71,34 @@ impl<K: CallKind> Call<K> {
             Err(refused) if !refused.is_about_amounts() => return Err(refused),
             Err(refused) => refused,
         };
-        self.fallbacks.clear();
-        let estimate = std::mem::take(&mut self.estimate);
+        self.prepared.fallbacks.clear();
         Admission::request(key, model, estimate, refused.record).await
     }
 
     /// Continues with the next fallback, if this model has no route left, no failure has stopped the call, and the
     /// caller has not left.
     pub(super) fn fall_back(&mut self, admission: &mut Admission) -> bool {
-        if !self.plan.is_exhausted() || self.progress.is_gone() {
+        if !self.prepared.plan.is_exhausted() || self.progress.is_gone() {
             return false;
         }
-        let Some(fallback) = self.fallbacks.pop_front() else {
+        let Some(fallback) = self.prepared.fallbacks.pop_front() else {
             return false;
         };
         self.take_over(fallback);
-        admission.fall_back(self.plan.model(), std::mem::take(&mut self.estimate));
+        admission.fall_back(
+            self.prepared.plan.model(),
+            std::mem::take(&mut self.prepared.estimate),
+        );
         true
     }
 
-    fn take_over(&mut self, fallback: Prepared<K>) {
-        let before = std::mem::replace(&mut self.plan, fallback.plan);
-        self.plan
+    fn take_over(&mut self, fallback: Box<Prepared<K>>) {
+        let before = std::mem::replace(&mut self.prepared.plan, fallback.plan);
+        self.prepared
+            .plan
             .continue_after(&before, fallback.estimate.tokens());
-        self.kind = fallback.kind;
-        self.estimate = fallback.estimate;
+        self.prepared.kind = fallback.kind;
+        self.prepared.estimate = fallback.estimate;
         self.encoded = None;
     }
 }

@@ -48,7 +48,7 @@ impl Journal {
         })
     }
 
-    pub(crate) fn append(&self, row: JournalRow) {
+    pub(crate) fn append(&self, row: Box<JournalRow>) {
         // A call with a hold may have been charged. During an outage of the database no call gets a hold, and the rows
         // of refused calls must not displace those of charged calls.
         let mut bounds = self.bounds;

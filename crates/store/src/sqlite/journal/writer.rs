@@ -83,7 +83,7 @@ impl Journal {
         })
     }
 
-    pub(crate) fn append(&self, row: JournalRow) {
+    pub(crate) fn append(&self, row: Box<JournalRow>) {
         let mut state = self.pending.state.lock();
         let queued = if state.closed || self.counters.below_journal_floor.get() {
             Queued::Dropped

@@ -145,14 +145,12 @@ impl Task {
 
     /// The length of the video in seconds.
     pub(crate) fn seconds(&self) -> u64 {
-        match self.request["frames"].as_u64() {
-            Some(frames) => frames.div_ceil(FRAMES_PER_SECOND),
-            None => {
-                let in_text = || self.text_option("dur")?.parse().ok();
-                let asked = self.request["duration"].as_u64().or_else(in_text);
-                asked.unwrap_or(SECONDS)
-            }
+        if let Some(frames) = self.request["frames"].as_u64() {
+            return frames.div_ceil(FRAMES_PER_SECOND);
         }
+        let in_text = || self.text_option("dur")?.parse().ok();
+        let asked = self.request["duration"].as_u64().or_else(in_text);
+        asked.unwrap_or(SECONDS)
     }
 
     pub(crate) fn resolution(&self) -> String {

@@ -4,7 +4,7 @@
 //! frame. The ratios of one resolution have about the same area. The largest area of each
 //! resolution counts, so that a settlement within the bound never exceeds its hold.
 
-use super::check::AUTO;
+use super::check::{AUTO, Mode};
 use super::request::Request;
 use super::resolution::{pixels_max, pixels_of};
 use crate::profile::{AllowedValues, Profile};
@@ -15,16 +15,19 @@ const PIXEL_FRAMES_PER_TOKEN: u64 = 1024;
 impl Request {
     /// The tokens that the hold is for. If the model chooses the duration, or the request does not
     /// set it (older prompts have it in their text), the longest duration counts. So it does for
-    /// the final version of a draft, which has the duration of the draft. Reference videos count
-    /// with their longest duration.
+    /// edits and for final versions of drafts, which have the duration of another video. Reference
+    /// videos count with their longest duration.
     pub(super) fn tokens_max(&self, profile: &Profile) -> u64 {
         let asked = self.options.duration.filter(|duration| *duration != AUTO);
-        let asked = asked.filter(|_| self.content.draft.is_none());
         let asked = asked.and_then(|seconds| u64::try_from(seconds).ok());
-        let longest = profile.durations.as_ref().and_then(AllowedValues::largest);
-        let longest = longest.and_then(|seconds| u64::try_from(seconds).ok());
-        let longest = longest.unwrap_or(u64::MAX);
-        let seconds = asked.unwrap_or(longest);
+        let known = profile.durations.as_ref().and_then(AllowedValues::largest);
+        let known = known.and_then(|seconds| u64::try_from(seconds).ok());
+        let longest = known.unwrap_or(u64::MAX);
+        let seconds = match self.mode() {
+            Mode::Edit | Mode::Draft => asked.max(known),
+            _ => asked,
+        };
+        let seconds = seconds.unwrap_or(longest);
         let in_text = &self.content.text_options;
         let frames = [
             Some(match self.options.frames {

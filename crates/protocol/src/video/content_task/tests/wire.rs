@@ -73,6 +73,13 @@ fn the_bound_covers_what_upstreams_count() {
         ),
         // The final version of a draft has the duration of the draft.
         (V15, &[DRAFT], r#","duration":4"#, counted(1280, 720, 289)),
+        // An edit has the duration of its source.
+        (
+            V25,
+            &[VIDEO],
+            r#","duration":4,"omni_reference_task_type":"edit""#,
+            counted(1280, 720, 721 + 721),
+        ),
         // An option in the text may apply instead of the member, or be replaced by a default.
         (
             V15,

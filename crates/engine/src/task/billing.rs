@@ -70,7 +70,7 @@ pub(super) enum TaskCharge {
 }
 
 /// The charge: the usage that the upstream reports, otherwise the seconds or the estimated tokens of a successful
-/// result, otherwise nothing.
+/// result, otherwise nothing. It has the price of the resolution that is reported, otherwise of the one that is held.
 pub(super) fn charge_of(
     card: &PriceCard,
     model: &str,
@@ -79,7 +79,11 @@ pub(super) fn charge_of(
     debt_limit: Micro,
 ) -> TaskCharge {
     let used = outcome.used;
-    let tier = || bound.video_tier.clone();
+    let tier = || {
+        used.resolution
+            .map(Box::from)
+            .or_else(|| bound.video_tier.clone())
+    };
     let reported = [
         (PriceKey::Usd, used.usd_ticks),
         (PriceKey::VideoTokens, used.tokens),

@@ -4,9 +4,11 @@
 use std::cell::Cell;
 
 use super::identity::{
-    TEXT_BYTES_MAX, UPSTREAM, is_separator, is_vendor, kind_of, without_request_id,
+    TEXT_BYTES_MAX, UPSTREAM, URL, is_resource, is_separator, kind_of, without_request_id,
 };
 use super::names::Names;
+use super::places::{is_host, is_region};
+use super::vendors::{is_named_vendor, may_be_vendor};
 use super::vocabulary::{is_member, is_plain, is_unit};
 
 /// Replaces a word, or several adjacent words, that are not known to be harmless.
@@ -15,6 +17,11 @@ const CUT: &str = "[…]";
 const READ_BYTES_MAX: usize = 4 << 10;
 /// Longer numbers are accounts, times or ids.
 const DIGITS_MAX: usize = 7;
+/// Longer numbers are accounts, even if the client's request contains them.
+const CALLERS_DIGITS_MAX: usize = 10;
+/// Longer numbers after one of the words of [`NUMBERED`] identify somebody, even if the client's
+/// request contains them.
+const CALLERS_NUMBERED_DIGITS_MAX: usize = 3;
 /// Longer indexes do not occur in member paths.
 const INDEX_DIGITS_MAX: usize = 4;
 /// The maximum number of words of a text that are searched for in the request.
@@ -55,7 +62,7 @@ const NUMBERED: [&str; 20] = [
 /// The harmless part of an error message. `None` if too little is left to explain anything.
 ///
 /// Plain English words, API words, small numbers, member paths and words of the client's request
-/// are kept. A model's name becomes the public id. Everything else is cut.
+/// that identify nothing are kept. A model's name becomes the public id. Everything else is cut.
 pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
     let mut shown = ShownText::default();
     let mut rest = without_request_id(text).trim();
@@ -105,7 +112,7 @@ pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
 pub(crate) fn explain_code<'a>(code: &'a str, names: Names<'_>) -> Option<&'a str> {
     let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
     let is_short = !code.is_empty() && code.len() <= CODE_BYTES_MAX;
-    let tells = parts(code).any(|part| is_vendor(part) || names.identifies_channel(part));
+    let tells = parts(code).any(|part| is_named_vendor(part) || names.identifies_channel(part));
     let mut words = code.split(['_', '-', '.', ' ']).flat_map(camel_case_words);
     let is_plain = words.all(|word| is_plain(word) || is_member(word));
     (is_short && code.bytes().all(is_form) && !tells && is_plain).then_some(code)
@@ -177,7 +184,7 @@ fn decide(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) ->
     if has_model(word, names.upstream) {
         return WordDecision::Model;
     }
-    if parts(word).any(|part| is_vendor(part) || names.identifies_channel(part))
+    if parts(word).any(|part| is_named_vendor(part) || names.identifies_channel(part))
         || names.identifies_channel(word)
     {
         return WordDecision::Cut(UPSTREAM);
@@ -193,10 +200,30 @@ fn decide(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) ->
     // The request is searched last, because it may be large.
     let left = searches.get();
     searches.set(left.saturating_sub(1));
-    if left > 0 && (names.caller_wrote(word) || kind.is_none() && is_callers_path(word, names)) {
+    if left > 0 && is_callers(word, kind, previous, names) {
         return WordDecision::Keep;
     }
     WordDecision::Cut(kind.unwrap_or(CUT))
+}
+
+/// Whether a word is the client's. A word that may identify the upstream is not, even if the request
+/// contains it: a request with a list of guesses would find out which of them is right.
+fn is_callers(word: &str, kind: Option<&str>, previous: &str, names: Names<'_>) -> bool {
+    match kind {
+        Some(URL) => names.caller_linked(word),
+        Some(_) => false,
+        None if may_identify(word, previous) => false,
+        None => names.caller_wrote(word) || is_callers_path(word, names),
+    }
+}
+
+/// Whether a word that is not harmless may be an account, a host, a region or a vendor.
+fn may_identify(word: &str, previous: &str) -> bool {
+    let is_account = number(word).is_some_and(|digits| {
+        let is_long = digits > CALLERS_NUMBERED_DIGITS_MAX && NUMBERED.contains(&previous);
+        is_long || digits > CALLERS_DIGITS_MAX
+    });
+    is_account || is_resource(word) || is_host(word) || is_region(word) || may_be_vendor(word)
 }
 
 /// Whether the word is or contains the upstream's name of the model.

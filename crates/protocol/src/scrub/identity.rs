@@ -1,6 +1,7 @@
 //! Recognizes kinds of identity: model names, addresses, accounts, request ids, keys and vendors.
 
 use super::names::Names;
+use super::vendors::is_vendor;
 
 /// The maximum length of a text that is passed on, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 512;
@@ -73,17 +74,23 @@ fn replacement_for<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
 
 /// Whether a word is a cloud's resource name, or a number as long as an account number.
 fn is_account(word: &str) -> bool {
-    let is_resource = word
-        .get(..4)
-        .is_some_and(|it| it.eq_ignore_ascii_case("arn:"));
     let mut runs = word.split(|c: char| !c.is_ascii_digit());
-    is_resource || runs.any(|run| run.len() >= ACCOUNT_DIGITS_MIN)
+    is_resource(word) || runs.any(|run| run.len() >= ACCOUNT_DIGITS_MIN)
 }
+
+/// Whether a word is a cloud's resource name.
+pub(super) fn is_resource(word: &str) -> bool {
+    let start = word.get(..4);
+    start.is_some_and(|it| it.eq_ignore_ascii_case("arn:"))
+}
+
+/// Replaces a URL.
+pub(super) const URL: &str = "[url]";
 
 /// The text that replaces an address, a key or an id.
 pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     if word.contains("://") || word.starts_with("www.") {
-        return Some("[url]");
+        return Some(URL);
     }
     if is_key(word) {
         return Some("[key]");
@@ -108,83 +115,8 @@ fn is_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// Vendors, model families and platforms. An error message never shows these words, even if they are
-/// plain English or the client's request contains them.
-const VENDORS: [&str; 64] = [
-    "ai21",
-    "aliyun",
-    "amazon",
-    "anthropic",
-    "anyscale",
-    "ark",
-    "aws",
-    "azure",
-    "baidu",
-    "baseten",
-    "bedrock",
-    "bytedance",
-    "byteplus",
-    "cerebras",
-    "chatgpt",
-    "claude",
-    "cloudflare",
-    "cohere",
-    "dashscope",
-    "deepinfra",
-    "deepmind",
-    "deepseek",
-    "doubao",
-    "elevenlabs",
-    "fireworks",
-    "gcp",
-    "gemini",
-    "google",
-    "googleapis",
-    "gpt",
-    "grok",
-    "groq",
-    "hunyuan",
-    "huggingface",
-    "hyperbolic",
-    "kimi",
-    "kling",
-    "litellm",
-    "llama",
-    "microsoft",
-    "minimax",
-    "mistral",
-    "moonshot",
-    "novita",
-    "nvidia",
-    "ollama",
-    "openai",
-    "openrouter",
-    "perplexity",
-    "qwen",
-    "replicate",
-    "sambanova",
-    "seedance",
-    "seedream",
-    "siliconflow",
-    "tencent",
-    "vertex",
-    "vertexai",
-    "vllm",
-    "volcano",
-    "volcengine",
-    "x.ai",
-    "xai",
-    "zhipu",
-];
-
 /// Replaces a word that names a vendor or identifies the channel.
 pub(super) const UPSTREAM: &str = "[upstream]";
-
-/// Whether this is the name of a vendor, of a model family or of a platform.
-pub(super) fn is_vendor(word: &str) -> bool {
-    let word = word.strip_suffix("'s").unwrap_or(word);
-    VENDORS.iter().any(|name| word.eq_ignore_ascii_case(name))
-}
 
 /// Masks keys and keeps everything else, for operators.
 pub fn mask_keys(text: &str) -> String {
@@ -272,7 +204,10 @@ fn is_id(word: &str) -> bool {
         return has_digit;
     }
     // The client's own tool calls have long ids too, and error messages refer to them.
-    if word.starts_with("call_") || word.starts_with("toolu_") {
+    if ["call_", "fc_", "tooluse_", "toolu_"]
+        .iter()
+        .any(|start| word.starts_with(start))
+    {
         return false;
     }
     let random = word

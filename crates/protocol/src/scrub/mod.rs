@@ -11,6 +11,8 @@ mod explain;
 mod identity;
 mod ids;
 mod names;
+mod places;
+mod vendors;
 mod vocabulary;
 mod words;
 

@@ -38,6 +38,17 @@ impl<'a> Names<'a> {
                 .any(|piece| has_word(piece, word.as_bytes()))
     }
 
+    /// Whether a string or a field of the request begins with this URL. A URL inside a longer text
+    /// may be a guess.
+    pub(super) fn caller_linked(&self, url: &str) -> bool {
+        let begins = |before: Option<&u8>| matches!(before, None | Some(b'"' | b'\n'));
+        !url.is_empty()
+            && self.searched().any(|piece| {
+                let mut found = memchr::memmem::find_iter(piece, url.as_bytes());
+                found.any(|at| begins(at.checked_sub(1).and_then(|before| piece.get(before))))
+            })
+    }
+
     /// Whether the request contains a member with this name: `"word"`.
     pub(super) fn caller_named(&self, word: &str) -> bool {
         let quoted = format!("\"{word}\"");

@@ -1,6 +1,7 @@
 //! Checks that several video protocols share.
 
 use crate::failure::Failure;
+use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape};
 use crate::profile::{AllowedValues, Profile};
 
@@ -80,6 +81,16 @@ pub(super) fn is_base64(raw: Raw<'_>) -> bool {
         let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
         !bare.is_empty() && bare.bytes().all(digit)
     })
+}
+
+/// Refuses members that would make the upstream store something or deliver it elsewhere.
+pub(super) fn refuse_state(members: &Members<'_>) -> Result<(), Failure> {
+    guard::refuse_reference(members, "output")?;
+    guard::refuse_reference(members, "storage_options")?;
+    for name in ["store", "background", "deferred"] {
+        guard::refuse_storing(members, name)?;
+    }
+    Ok(())
 }
 
 /// Refuses a member that would make the upstream store or send something.

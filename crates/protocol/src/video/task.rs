@@ -100,6 +100,8 @@ pub struct ReportedUsage {
     pub seconds: Option<u64>,
     /// Web searches that were made for the task.
     pub searches: Option<u64>,
+    /// The resolution of the video, by which tokens and seconds may be priced.
+    pub resolution: Option<&'static str>,
 }
 
 /// The upper bound for the usage of a task.

@@ -241,6 +241,163 @@ fn a_vendors_name_goes_even_when_the_caller_wrote_it_first() {
     );
 }
 
+/// Whoever lists guesses in a request must not learn from a refusal which of them is right.
+#[test]
+fn a_clients_guesses_are_not_confirmed() {
+    const GUESSES: [&str; 26] = [
+        "nebius.com",
+        "api.hyperbolic.xyz",
+        "gateway-3.corp:8443",
+        "10.0.0.7:8443",
+        "ops@vendor.example.com",
+        "https://docs.nebius.com/errors",
+        "https://status.zork.example/7",
+        "us-east-1",
+        "swedencentral",
+        "europe-west4",
+        "cn-beijing",
+        "org-a1b2c3",
+        "acct_1234567",
+        "req_011CSHoEeqs5C35K2UUqR7Fy",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "arn:aws:bedrock:us-east-1:123456789012:model/x",
+        "123456789012",
+        "nebius",
+        "Databricks",
+        "SageMaker",
+        "Together",
+        "lambda",
+        "Modal",
+        "RunPod",
+        "replicate",
+        "Meta",
+    ];
+    let body =
+        json!({ "model": "m", "messages": [{ "role": "user", "content": GUESSES.join(" ") }] });
+    for request in [
+        body.to_string(),
+        json!({ "prompt": GUESSES.join("\n") }).to_string(),
+    ] {
+        let request = [Bytes::from(request)];
+        let names = Names {
+            request: &request,
+            ..Names::of_model("m-1", "maker/model")
+        };
+        for guess in GUESSES {
+            let text = format!("The request to {guess} was rejected: messages must not be empty");
+            let shown = explain(&text, names).unwrap();
+            assert!(!shown.contains(guess), "{shown}");
+            assert!(shown.ends_with("messages must not be empty"), "{shown}");
+        }
+        let account = "account 12345 is not allowed to use this model";
+        let request = [Bytes::from_static(b"12345")];
+        let names = Names {
+            request: &request,
+            ..names
+        };
+        assert!(!explain(account, names).unwrap().contains("12345"));
+    }
+}
+
+/// What a client wrote itself still explains an error, unless it may identify somebody.
+#[test]
+fn a_clients_own_words_still_explain() {
+    let request = json!({
+        "max_tokens": 4_000_000_000_u64,
+        "image_url": { "url": "https://pics.example.org/cat.png?sig" },
+        "tools": [{ "name": "look_up_zork", "schema": { "zork": { "kind": 1 } } }],
+        "user_text": "cat.png fc_0123456789abcdef01234567 item 12",
+    });
+    let request = [Bytes::from(request.to_string())];
+    let names = Names {
+        request: &request,
+        ..Names::of_model("m-1", "maker/model")
+    };
+    for text in [
+        "max_tokens must not exceed 64000, but is 4000000000",
+        "Failed to download https://pics.example.org/cat.png?sig",
+        "Unknown tool look_up_zork",
+        "Unknown member tools.0.schema.zork.kind",
+        "The file cat.png is not valid",
+        "No output was found for call fc_0123456789abcdef01234567",
+        "These options cannot be used together",
+    ] {
+        assert_eq!(explain(text, names).as_deref(), Some(text));
+    }
+}
+
+/// The presets and the makers of the catalog, with the hosts of the presets.
+#[test]
+fn every_vendor_that_the_program_knows_is_withheld() {
+    const PLAIN: [&str; 14] = [
+        "ai",
+        "anthropic-dated",
+        "compatible",
+        "converse",
+        "dated",
+        "express",
+        "gateway",
+        "localhost",
+        "mantle",
+        "openai-compatible",
+        "sim",
+        "vertex-express",
+        "writer",
+        "meta",
+    ];
+    let presets = include_str!("../../../../catalog/presets.toml");
+    let models = include_str!("../../../../catalog/models.toml");
+    let value = |line: &'static str, name: &str| {
+        let rest = line.strip_prefix(name)?.trim_start().strip_prefix("= \"")?;
+        rest.split_once('"').map(|(value, _)| value)
+    };
+    let mut known = Vec::new();
+    for line in presets.lines() {
+        if let Some(name) = value(line, "name") {
+            known.push(name.to_owned());
+            known.extend(name.split('-').map(str::to_owned));
+        }
+        if let Some(url) = value(line, "base_url") {
+            let host = url.split('/').nth(2).unwrap_or_default();
+            let host = host.rsplit("}.").next().unwrap_or_default();
+            let host = host.split(':').next().unwrap_or_default();
+            known.push(
+                host.rsplit('}')
+                    .next()
+                    .unwrap_or_default()
+                    .trim_start_matches('-')
+                    .to_owned(),
+            );
+        }
+    }
+    let ids = models.lines().filter_map(|line| value(line, "id"));
+    known.extend(
+        ids.filter_map(|id| id.split_once('/'))
+            .map(|(maker, _)| maker.to_owned()),
+    );
+    known.sort();
+    known.dedup();
+    assert!(known.len() > 60, "{known:?}");
+    let mut shown = Vec::new();
+    for name in known.iter().filter(|name| !PLAIN.contains(&&***name)) {
+        let name = match &**name {
+            // In lower case it is a word of its own.
+            "together" => "Together",
+            other => other,
+        };
+        let request = [Bytes::from(format!(r#"{{"prompt":"is this {name}?"}}"#))];
+        let names = Names {
+            request: &request,
+            ..Names::of_model("m-1", "maker/model")
+        };
+        let text = format!("The service {name} has rejected this request: too many messages");
+        if explain(&text, names).unwrap().contains(name) {
+            shown.push(name.to_owned());
+        }
+    }
+    assert_eq!(shown, [] as [&str; 0]);
+}
+
 /// A client must not make a serving thread search megabytes for each of a thousand words.
 #[test]
 fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {

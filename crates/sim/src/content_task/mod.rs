@@ -14,6 +14,8 @@
 //! | `[page]` `[cut]` | the video file is an HTML page, or is truncated |
 //! | `[bad-frame]` | the last frame is not a picture |
 //!
+//! The options `--rs` and `--dur` in the text apply where the request has no such member.
+//!
 //! Faults for a creation follow the model's name or are queued for it. Faults for polls, deletions and files are queued
 //! for `poll/`, `delete/` or `file/` followed by the model's name. The list of tasks has no faults.
 

@@ -145,22 +145,33 @@ impl Task {
 
     /// The length of the video in seconds.
     pub(crate) fn seconds(&self) -> u64 {
-        match self.request["frames"].as_u64() {
-            Some(frames) => frames.div_ceil(FRAMES_PER_SECOND),
-            None => self.request["duration"].as_u64().unwrap_or(SECONDS),
+        if let Some(frames) = self.request["frames"].as_u64() {
+            return frames.div_ceil(FRAMES_PER_SECOND);
         }
+        let in_text = || self.text_option("dur")?.parse().ok();
+        let asked = self.request["duration"].as_u64().or_else(in_text);
+        asked.unwrap_or(SECONDS)
     }
 
-    pub(crate) fn resolution(&self) -> &str {
+    pub(crate) fn resolution(&self) -> String {
         if self.request["draft"] == true {
-            return "480p";
+            return "480p".to_owned();
         }
-        self.request["resolution"].as_str().unwrap_or("720p")
+        let member = self.request["resolution"].as_str().map(str::to_owned);
+        let asked = member.or_else(|| self.text_option("rs"));
+        asked.unwrap_or_else(|| "720p".to_owned())
+    }
+
+    /// An option in the text of the request, such as `--rs 1080p`. A member takes precedence.
+    fn text_option(&self, name: &str) -> Option<String> {
+        let prompt = self.prompt();
+        let (_, rest) = prompt.split_once(&format!("--{name} "))?;
+        rest.split_whitespace().next().map(str::to_owned)
     }
 
     /// The vendor's token count: width x height x frames / 1024.
     pub(crate) fn tokens(&self) -> u64 {
-        let pixels = match self.resolution() {
+        let pixels = match &*self.resolution() {
             "480p" => 864 * 480,
             "1080p" => 1920 * 1088,
             "4k" => 3840 * 2160,

@@ -12,6 +12,8 @@ const BODY: &[&str] = &[
     "store",
     "stream",
 ];
+/// The duration of every edit, whose request does not affect it. The simulator does not read the source.
+const EDIT_SECONDS: u64 = 10;
 const FORMAT: &[&str] = &["aspect_ratio", "delivery", "duration", "resolution", "type"];
 const CONTENT: &[&str] = &["data", "mime_type", "text", "type", "uri"];
 const TASKS: &[&str] = &[
@@ -70,6 +72,9 @@ pub(super) fn read(request: &Value) -> Result<VideoSpec, Refusal> {
     if !fits {
         let message = "The input does not fit generation_config.video_config.task.";
         return Err(Refusal::invalid(message));
+    }
+    if media == ["video"] {
+        seconds = EDIT_SECONDS;
     }
     Ok(VideoSpec {
         prompt,

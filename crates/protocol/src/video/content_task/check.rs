@@ -1,6 +1,7 @@
 //! Checks a request against the model's profile.
 
 use super::request::{Request, missing};
+use super::text_options::TextResolution;
 use crate::failure::Failure;
 use crate::profile::{AllowedValues, Profile};
 
@@ -215,7 +216,14 @@ impl Request {
             return Err(Failure::invalid(message).param("draft"));
         }
         let resolution = options.resolution.as_deref();
-        if resolution.is_some_and(|resolution| resolution != DRAFT_RESOLUTION) {
+        // A text keeps its options when its draft is finished.
+        let in_text = self.content.text_options.resolution;
+        let is_text_right = [
+            TextResolution::Absent,
+            TextResolution::One(DRAFT_RESOLUTION),
+        ]
+        .contains(&in_text);
+        if resolution.is_some_and(|resolution| resolution != DRAFT_RESOLUTION) || !is_text_right {
             let message = format!("A draft's `resolution` must be {DRAFT_RESOLUTION}.");
             return Err(Failure::invalid(message).param("resolution"));
         }
@@ -255,13 +263,31 @@ impl Request {
         Ok(())
     }
 
-    /// The resolution that the hold is for, if it is known.
-    pub(super) fn resolution<'a>(&'a self, profile: &'a Profile) -> Option<&'a str> {
+    /// The resolutions that the video may have; empty if none is certain. There are several if the
+    /// text names another one than the member.
+    pub(super) fn resolutions<'a>(&'a self, profile: &'a Profile) -> Vec<&'a str> {
         if self.options.draft {
-            return Some(DRAFT_RESOLUTION);
+            return vec![DRAFT_RESOLUTION];
         }
-        let asked = self.options.resolution.as_deref();
-        asked.or(profile.default_resolution.as_deref())
+        let default = profile.default_resolution.as_deref();
+        let member = self.options.resolution.as_deref().or(default);
+        let named = match (self.content.text_options.resolution, member) {
+            (TextResolution::Any, _) | (_, None) => return Vec::new(),
+            (TextResolution::Absent, Some(member)) => return vec![member],
+            (TextResolution::One(named), Some(member)) => [Some(named), Some(member), default],
+        };
+        let mut named: Vec<&str> = named.into_iter().flatten().collect();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+
+    /// The resolution of the video, if it is certain.
+    pub(super) fn resolution<'a>(&'a self, profile: &'a Profile) -> Option<&'a str> {
+        match *self.resolutions(profile) {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::text_options::TextOptions;
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Spelling};
 
@@ -13,6 +14,7 @@ const URL_SCHEMES: [&str; 3] = ["https://", "http://", "asset://"];
 pub(super) struct Content {
     /// Whether there is a text that is not blank.
     pub(super) has_text: bool,
+    pub(super) text_options: TextOptions,
     pub(super) first_frames: usize,
     pub(super) last_frames: usize,
     /// The number of images without a role. A single image is the first frame.
@@ -65,6 +67,7 @@ impl Content {
                 let text = item.string("text")?;
                 let text = text.ok_or_else(|| missing("content.text"))?;
                 self.has_text |= !text.trim().is_empty();
+                self.text_options.read(&text);
                 Ok(())
             }
             Some("image_url") => {

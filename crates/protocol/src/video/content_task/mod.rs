@@ -6,9 +6,11 @@ mod content;
 mod protocol;
 mod report;
 mod request;
+mod resolution;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod text_options;
 mod tokens;
 
 pub use protocol::ContentTask;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::resolution::known_resolution;
 use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
 use crate::json::write::Object;
 use crate::scrub::{explain, explain_code};
@@ -189,6 +190,7 @@ fn used(report: &Value) -> ReportedUsage {
     ReportedUsage {
         tokens: tokens.or_else(|| usage["total_tokens"].as_u64()),
         searches: usage["tool_usage"]["web_search"].as_u64(),
+        resolution: report["resolution"].as_str().and_then(known_resolution),
         ..ReportedUsage::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
-use crate::video::CreationTarget;
+use crate::video::{CreationTarget, check};
 
 /// Members for the gateway, which the upstream must not receive.
 const CONSUMED: [&str; 6] = [
@@ -67,7 +67,7 @@ pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     let members = Members::read(body, Spelling::One)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    refuse_state(&members)?;
+    check::refuse_state(&members)?;
     if members.get("priority")?.is_some() {
         let message = "`priority` is managed by the service; leave it out.";
         return Err(Failure::unsupported_parameter("priority", message));
@@ -155,16 +155,6 @@ pub(super) fn write_request(
     }
     out.copy(b"}");
     Ok(out.into_pieces())
-}
-
-/// Refuses members that would make the upstream store something or deliver it elsewhere.
-fn refuse_state(members: &Members<'_>) -> Result<(), Failure> {
-    guard::refuse_reference(members, "output")?;
-    guard::refuse_reference(members, "storage_options")?;
-    for name in ["store", "background", "deferred"] {
-        guard::refuse_storing(members, name)?;
-    }
-    Ok(())
 }
 
 fn number(members: &Members<'_>, name: &'static str) -> Result<Option<i64>, Failure> {

@@ -103,6 +103,38 @@ impl CreationRequest for Request {
     }
 
     fn memo(&self) -> Option<String> {
-        self.seconds().map(|seconds| seconds.to_string())
+        self.seconds_charged_max()
+            .map(|seconds| seconds.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::BuiltInProfile;
+    use crate::video::omni::read_request;
+
+    #[test]
+    fn an_edit_is_held_for_the_longest_source_and_charged_as_it_became() {
+        const EDIT: &str = r#"[{"type":"text","text":"fog"},
+            {"type":"video","data":"AAAAIGZ0","mime_type":"video/mp4"}]"#;
+        let profile = Profile {
+            base: Some(BuiltInProfile::Omni11),
+            ..Profile::default()
+        };
+        let profile = profile.over_base();
+        for (input, duration, held, memo) in [
+            (r#""fog""#, "", 10, Some("10")),
+            (r#""fog""#, r#","duration":"3s""#, 3, Some("3")),
+            (EDIT, "", 10, None),
+            (EDIT, r#","duration":"3s""#, 10, None),
+        ] {
+            let format = format!(r#"{{"type":"video"{duration}}}"#);
+            let body =
+                format!(r#"{{"model":"maker/omni","input":{input},"response_format":{format}}}"#);
+            let request = read_request(&Bytes::from(body)).unwrap();
+            assert_eq!(request.bound(&profile).seconds, held, "{request:?}");
+            assert_eq!(request.memo().as_deref(), memo, "{request:?}");
+        }
     }
 }

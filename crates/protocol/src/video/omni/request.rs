@@ -158,14 +158,22 @@ impl Request {
     }
 
     /// The seconds that the hold is for: those of the request, or for an edit the longest possible
-    /// source.
+    /// source, because upstreams may ignore the duration that an edit asks for.
     pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
-        if let Some(seconds) = self.seconds() {
-            return u64::try_from(seconds).unwrap_or(0);
+        let asked = self.seconds().and_then(|asked| u64::try_from(asked).ok());
+        if self.task != Task::Edit {
+            return asked.unwrap_or(0);
         }
         let longest = profile.durations.as_ref().and_then(AllowedValues::largest);
         let longest = longest.and_then(|longest| u64::try_from(longest).ok());
-        profile.source_seconds_max.or(longest).unwrap_or(u64::MAX)
+        let source = profile.source_seconds_max.or(longest).unwrap_or(u64::MAX);
+        source.max(asked.unwrap_or(0))
+    }
+
+    /// The seconds that are charged at most, if the request determines them. An edit is charged as
+    /// long as it became.
+    pub(super) fn seconds_charged_max(&self) -> Option<i64> {
+        self.seconds().filter(|_| self.task != Task::Edit)
     }
 
     /// The duration. An edit has the duration and the aspect ratio of its source, unless the client sets others.

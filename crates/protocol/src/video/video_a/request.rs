@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::{Cursor, Members, Raw, Spelling};
-use crate::video::check::whole_number;
+use crate::video::check::{self, whole_number};
 use crate::video::media_url;
 
 /// The kind of creation.
@@ -63,8 +63,7 @@ pub fn read_request(body: &Bytes, operation: Operation) -> Result<Request, Failu
     let members = Members::read(body, Spelling::One)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
-    guard::refuse_reference(&members, "output")?;
-    guard::refuse_reference(&members, "storage_options")?;
+    check::refuse_state(&members)?;
     refuse_size(&members)?;
     let model = members.string("model")?;
     let model = model.ok_or_else(|| missing("model"))?;

@@ -64,6 +64,10 @@ generation invalid_request:duration {"model":"a/b","prompt":"x","seconds":"20"}
 generation ok {"model":"a/b","prompt":"x","seconds":"20","duration":5}
 generation stateful_not_supported:output {"model":"a/b","prompt":"x","output":{"upload_url":"x"}}
 generation stateful_not_supported:storage_options {"model":"a/b","prompt":"x","storage_options":{}}
+generation stateful_not_supported:store {"model":"a/b","prompt":"x","store":true}
+generation stateful_not_supported:background {"model":"a/b","prompt":"x","background":true}
+edit stateful_not_supported:deferred {"model":"a/b","prompt":"x","video":{"url":"https://x"},"deferred":true}
+generation ok {"model":"a/b","prompt":"x","store":false,"background":null}
 generation ok {"model":"a/b","prompt":"x","size":null}
 generation unsupported_parameter:size {"model":"a/b","prompt":"x","size":"1280x720"}
 edit unsupported_parameter:size {"model":"a/b","prompt":"x","video":{"url":"https://x"},"size":"1280x720"}

@@ -9,6 +9,7 @@ mod killed_node;
 mod many_open_tasks;
 mod media;
 mod memory;
+mod more_than_asked;
 mod omni;
 pub(crate) mod predict;
 pub(crate) mod videos;

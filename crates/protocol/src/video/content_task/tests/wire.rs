@@ -71,6 +71,52 @@ fn the_bound_covers_what_upstreams_count() {
             r#","draft":true,"duration":4"#,
             counted(864, 480, 97),
         ),
+        // The final version of a draft has the duration of the draft.
+        (V15, &[DRAFT], r#","duration":4"#, counted(1280, 720, 289)),
+        // An edit has the duration of its source.
+        (
+            V25,
+            &[VIDEO],
+            r#","duration":4,"omni_reference_task_type":"edit""#,
+            counted(1280, 720, 721 + 721),
+        ),
+        // An option in the text may apply instead of the member, or be replaced by a default.
+        (
+            V15,
+            &[&said("--rs 1080p")],
+            r#","duration":12"#,
+            counted(1920, 1088, 289),
+        ),
+        (
+            V15,
+            &[TEXT, &said("--rs 480p")],
+            r#","duration":12"#,
+            counted(1280, 720, 289),
+        ),
+        (
+            V15,
+            &[&said("--rs"), &said("480p")],
+            r#","duration":4,"resolution":"480p""#,
+            counted(1920, 1088, 97),
+        ),
+        (
+            V15,
+            &[&said("--dur 8")],
+            r#","duration":4,"resolution":"480p""#,
+            counted(864, 480, 193),
+        ),
+        (
+            V15,
+            &[&said("--dur -1")],
+            r#","duration":4,"resolution":"480p""#,
+            counted(864, 480, 289),
+        ),
+        (
+            V10,
+            &[&said("--frames 289")],
+            r#","frames":29,"resolution":"480p""#,
+            counted(864, 480, 289),
+        ),
     ] {
         let request = read_request(&body(items, rest)).unwrap();
         let bound = request.bound(&profile(base)).tokens;
@@ -82,6 +128,11 @@ fn the_bound_covers_what_upstreams_count() {
     }
     let request = read_request(&body(&[TEXT], "")).unwrap();
     assert_eq!(request.bound(&Profile::default()).tokens, u64::MAX);
+}
+
+/// A text with options.
+fn said(options: &str) -> String {
+    format!(r#"{{"type":"text","text":"a cat {options}"}}"#)
 }
 
 const OURS: Task<'_> = Task {

@@ -12,7 +12,8 @@ use super::connection::{Connection, ServingGuard};
 use super::limits::Limits;
 use super::request::MemoryAccount;
 
-/// The context of one request. The response body owns it, so it is dropped when the answer has ended.
+/// The context of one request. The response body owns it, so it is dropped when the answer has ended. Boxed, because
+/// many functions pass it on.
 #[derive(Debug)]
 pub(crate) struct RequestContext {
     pub(crate) connection: Arc<Connection>,

@@ -63,7 +63,7 @@ fn begin(
     target: &Target,
     headers: &HeaderMap,
     is_preflight: bool,
-) -> Result<RequestContext, Response<ResponseBody>> {
+) -> Result<Box<RequestContext>, Response<ResponseBody>> {
     // Only calls need a slot, so that a full node still shows balances and models.
     let call_slot = target
         .endpoint
@@ -75,7 +75,7 @@ fn begin(
         Ok(slot) => (slot, None),
         Err(failure) => (None, Some(failure)),
     };
-    let context = RequestContext {
+    let context = Box::new(RequestContext {
         request_id: ids::fresh_at("req_", engine::clock::now()),
         family: target.family,
         endpoint: target.endpoint.template(),
@@ -86,7 +86,7 @@ fn begin(
         call_slot,
         _serving: connection.timers.begin_request(),
         connection,
-    };
+    });
     if let Some(refused) = context.connection.refused.next() {
         let failure = Failure::invalid(refused.message());
         return Err(response::failure_and_close(context, &failure));
@@ -100,7 +100,7 @@ fn begin(
     Ok(context)
 }
 
-fn answer(context: RequestContext, output: Output) -> Response<ResponseBody> {
+fn answer(context: Box<RequestContext>, output: Output) -> Response<ResponseBody> {
     match output {
         Output::Document(document) => response::json(context, document),
         Output::Answer(answer) => response::answer(context, answer),

@@ -14,8 +14,8 @@ use crate::request::{credentials, headers};
 
 /// Checks the head, finds the caller by its key, and runs the handler.
 ///
-/// This future is as large as the largest handler's, on every connection. So handlers that are both large and rarely
-/// called are boxed.
+/// This future is as large as the largest handler's, and hyper copies it for every request. So all handlers are boxed,
+/// except those that are called most.
 pub(crate) async fn dispatch(
     context: &RequestContext,
     target: Target,
@@ -60,7 +60,7 @@ pub(crate) async fn dispatch(
         }
         Endpoint::Balance => Ok(Box::pin(balance(engine, caller)).await?),
         Endpoint::Text(Dialect::Interactions) => {
-            text::interactions(context, caller, head, body).await
+            Box::pin(text::interactions(context, caller, head, body)).await
         }
         Endpoint::Text(dialect) => text::text(context, caller, dialect, None, head, body).await,
         Endpoint::Named(named) => {
@@ -91,7 +91,7 @@ pub(crate) async fn dispatch(
         Endpoint::Images(operation) => {
             Box::pin(images::images(context, caller, operation, head, body)).await
         }
-        Endpoint::Speech(form) => voice::speech(context, caller, form, head, body).await,
+        Endpoint::Speech(form) => Box::pin(voice::speech(context, caller, form, head, body)).await,
         Endpoint::Transcript(form) => {
             Box::pin(voice::transcript(context, caller, form, head, body)).await
         }
@@ -100,17 +100,17 @@ pub(crate) async fn dispatch(
             let upgrade = Box::pin(websocket::open(context, caller, path, head)).await?;
             Ok(Output::WebSocket(Box::new(upgrade)))
         }
-        Endpoint::Video(ask) => tasks::create(context, caller, ask, head, body).await,
+        Endpoint::Video(ask) => Box::pin(tasks::create(context, caller, ask, head, body)).await,
         Endpoint::Task(id) => Ok(Output::Document(
-            engine.task(&caller.key, &id).await?.into(),
+            Box::pin(engine.task(&caller.key, &id)).await?.into(),
         )),
         Endpoint::ContentTasks => {
             let query = tasks::list_query(&head.uri)?;
-            let list = engine.content_tasks(&caller.key, query).await?;
+            let list = Box::pin(engine.content_tasks(&caller.key, query)).await?;
             Ok(Output::Document(list))
         }
         Endpoint::TaskDeletion(id) => {
-            engine.delete_task(&caller.key, &id).await?;
+            Box::pin(engine.delete_task(&caller.key, &id)).await?;
             Ok(Output::Document(b"{}".to_vec()))
         }
         Endpoint::Media(..)

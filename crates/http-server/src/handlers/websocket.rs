@@ -35,7 +35,7 @@ pub(crate) struct WebSocketUpgrade {
 impl WebSocketUpgrade {
     /// Runs the session once the client has received the answer that switches protocols. The context keeps the
     /// connection registered. A panic ends only this session (S10), and dropping the session settles its hold.
-    pub(crate) async fn run(self: Box<Self>, context: RequestContext) {
+    pub(crate) async fn run(self: Box<Self>, context: Box<RequestContext>) {
         let session = async {
             match self.upgrade.await {
                 Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,

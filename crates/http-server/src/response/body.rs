@@ -26,11 +26,11 @@ pub(crate) struct ResponseBody {
     /// Measures how long an HTTP/2 stream has been waiting for its client.
     timer: Option<Arc<StreamTimer>>,
     /// `None` if a session has taken over the context.
-    context: Option<RequestContext>,
+    context: Option<Box<RequestContext>>,
 }
 
 impl ResponseBody {
-    pub(super) fn new(body: AnswerBody, context: Option<RequestContext>) -> Self {
+    pub(super) fn new(body: AnswerBody, context: Option<Box<RequestContext>>) -> Self {
         let mut response = Self {
             body,
             rest: Bytes::new(),

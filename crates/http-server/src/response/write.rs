@@ -13,7 +13,7 @@ use super::headers::{self, JSON};
 use crate::context::RequestContext;
 use crate::handlers::{MediaReply, WebSocketUpgrade};
 
-pub(crate) fn answer(context: RequestContext, answer: Answer) -> Response<ResponseBody> {
+pub(crate) fn answer(context: Box<RequestContext>, answer: Answer) -> Response<ResponseBody> {
     let mut response = build(context, StatusCode::OK, answer.content_type, answer.body);
     headers::write_rates(response.headers_mut(), &answer.rates);
     headers::write_dropped(response.headers_mut(), answer.dropped);
@@ -21,7 +21,7 @@ pub(crate) fn answer(context: RequestContext, answer: Answer) -> Response<Respon
 }
 
 /// A media file, or an error about its range.
-pub(crate) fn media(context: RequestContext, reply: MediaReply) -> Response<ResponseBody> {
+pub(crate) fn media(context: Box<RequestContext>, reply: MediaReply) -> Response<ResponseBody> {
     match reply {
         MediaReply::File(file) => {
             let mut response = build(context, file.status, file.content_type, file.body);
@@ -40,7 +40,7 @@ pub(crate) fn media(context: RequestContext, reply: MediaReply) -> Response<Resp
 }
 
 /// A file for browsers, with its own headers.
-pub(crate) fn file(context: RequestContext, file: Response<Bytes>) -> Response<ResponseBody> {
+pub(crate) fn file(context: Box<RequestContext>, file: Response<Bytes>) -> Response<ResponseBody> {
     let (head, bytes) = file.into_parts();
     let mut body = ByteQueue::new();
     body.push(bytes);
@@ -52,11 +52,11 @@ pub(crate) fn file(context: RequestContext, file: Response<Bytes>) -> Response<R
 }
 
 /// A JSON document that we wrote.
-pub(crate) fn json(context: RequestContext, document: Vec<u8>) -> Response<ResponseBody> {
+pub(crate) fn json(context: Box<RequestContext>, document: Vec<u8>) -> Response<ResponseBody> {
     build(context, StatusCode::OK, JSON, buffered(document))
 }
 
-pub(crate) fn no_content(context: RequestContext) -> Response<ResponseBody> {
+pub(crate) fn no_content(context: Box<RequestContext>) -> Response<ResponseBody> {
     let mut response = build(context, StatusCode::NO_CONTENT, JSON, buffered(Vec::new()));
     response.headers_mut().remove(CONTENT_TYPE);
     response
@@ -76,7 +76,10 @@ pub(crate) fn switching_protocols(
 }
 
 /// An error of a call. It has the rate limits of the key if the call reached the ledger.
-pub(crate) fn failed_call(context: RequestContext, failed: &FailedCall) -> Response<ResponseBody> {
+pub(crate) fn failed_call(
+    context: Box<RequestContext>,
+    failed: &FailedCall,
+) -> Response<ResponseBody> {
     let mut response = failure(context, &failed.failure);
     if let Some(rates) = &failed.rates {
         headers::write_rates(response.headers_mut(), rates);
@@ -85,7 +88,7 @@ pub(crate) fn failed_call(context: RequestContext, failed: &FailedCall) -> Respo
 }
 
 /// An error in the envelope of the called endpoint.
-pub(crate) fn failure(context: RequestContext, failure: &Failure) -> Response<ResponseBody> {
+pub(crate) fn failure(context: Box<RequestContext>, failure: &Failure) -> Response<ResponseBody> {
     let document = failure.write(context.family, &context.request_id);
     let status =
         StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -96,7 +99,7 @@ pub(crate) fn failure(context: RequestContext, failure: &Failure) -> Response<Re
 
 /// An error after which the connection is closed, because it is unclear where the next request begins.
 pub(crate) fn failure_and_close(
-    context: RequestContext,
+    context: Box<RequestContext>,
     failure: &Failure,
 ) -> Response<ResponseBody> {
     let mut response = self::failure(context, failure);
@@ -134,7 +137,7 @@ fn remove_content(response: &mut Response<ResponseBody>) {
 }
 
 fn build(
-    context: RequestContext,
+    context: Box<RequestContext>,
     status: StatusCode,
     content_type: HeaderValue,
     body: AnswerBody,

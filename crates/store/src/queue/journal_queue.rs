@@ -107,12 +107,12 @@ mod tests {
         bytes_max: 1_000,
     };
 
-    fn row(body_bytes: usize) -> JournalRow {
-        JournalRow {
+    fn row(body_bytes: usize) -> Box<JournalRow> {
+        Box::new(JournalRow {
             request_body: Some("b".repeat(body_bytes).into()),
             route_notes: Some("0123456789".into()),
             ..JournalRow::default()
-        }
+        })
     }
 
     #[test]
@@ -144,9 +144,9 @@ mod tests {
         let mut queue = JournalQueue::default();
         let huge = JournalRow {
             route_notes: Some("n".repeat(2_000).into()),
-            ..row(1)
+            ..*row(1)
         };
-        assert_eq!(queue.push(huge, BOUNDS), Queued::Dropped);
+        assert_eq!(queue.push(Box::new(huge), BOUNDS), Queued::Dropped);
         for _ in 0..BOUNDS.rows_max {
             assert_eq!(queue.push(row(0), BOUNDS), Queued::Whole);
         }

@@ -36,7 +36,7 @@ impl<K: CallKind> Call<K> {
             return Err(first_failure.clone());
         };
         let before = Arc::clone(self.prepared.plan.model());
-        self.take_over(fallback);
+        self.take_over(*fallback);
         let model = &self.prepared.plan.model().id;
         record.update_record(|record| record.fall_back(&before.id, model));
         Ok(())
@@ -84,7 +84,7 @@ impl<K: CallKind> Call<K> {
         let Some(fallback) = self.prepared.fallbacks.pop_front() else {
             return false;
         };
-        self.take_over(fallback);
+        self.take_over(*fallback);
         admission.fall_back(
             self.prepared.plan.model(),
             std::mem::take(&mut self.prepared.estimate),
@@ -92,7 +92,7 @@ impl<K: CallKind> Call<K> {
         true
     }
 
-    fn take_over(&mut self, fallback: Box<Prepared<K>>) {
+    fn take_over(&mut self, fallback: Prepared<K>) {
         let before = std::mem::replace(&mut self.prepared.plan, fallback.plan);
         self.prepared
             .plan

@@ -1,5 +1,7 @@
 //! Finds the URLs in a request that an upstream may fetch.
 
+use std::borrow::Cow;
+
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
@@ -52,6 +54,14 @@ pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Fail
     find(body, Places::OfText(dialect))
 }
 
+/// Whether an upstream may fetch from a URL in a text, which is read like a request.
+pub(crate) fn has_fetchable_url(dialect: Dialect, text: &str) -> Result<bool, Failure> {
+    let mut any = false;
+    let places = Places::OfText(dialect);
+    collect(places, &mut Cursor::new(text), "", &mut |_| any = true)?;
+    Ok(any)
+}
+
 /// All URLs that an upstream may fetch from for a request for pictures, videos, speech or
 /// embeddings. Their members have many names, and members that we do not know reach the upstream
 /// too. So every string counts that is not a text.
@@ -72,12 +82,26 @@ pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut found);
+    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut |url| {
+        found.push(url.into_owned());
+    });
     // A lenient server may still read it. No such text is a URL that is accepted.
-    if read.is_err() && text.contains("://") {
+    if read.is_err() && may_name_url(text) {
         found.push(text.to_owned());
     }
     found
+}
+
+/// Whether a text that we cannot read as JSON may name a URL for a server that can: in quotes of any
+/// kind, and with escapes.
+pub(crate) fn may_name_url(text: &str) -> bool {
+    let is_in_quotes = |inside: &str| {
+        let inside = inside.replace("\\/", "/");
+        // Other escapes may stand for any character of a URL.
+        let is_coded = inside.contains("\\u") || inside.contains("\\x");
+        is_coded || inside.contains('\\') && inside.contains(':') || is_url(&inside)
+    };
+    text.contains("://") || text.split(['"', '\'', '`']).skip(1).any(is_in_quotes)
 }
 
 /// The places where upstreams look for URLs.
@@ -111,7 +135,9 @@ impl Places {
 fn find(body: &[u8], places: Places) -> Result<Vec<String>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
     let mut found = Vec::new();
-    collect(places, &mut Cursor::new(text), "", &mut found)?;
+    collect(places, &mut Cursor::new(text), "", &mut |url| {
+        found.push(url.into_owned());
+    })?;
     Ok(found)
 }
 
@@ -119,7 +145,7 @@ fn collect(
     places: Places,
     cursor: &mut Cursor<'_>,
     member: &str,
-    found: &mut Vec<String>,
+    found: &mut impl FnMut(Cow<'_, str>),
 ) -> Result<(), Failure> {
     match cursor.shape()? {
         Shape::Object => cursor.object(|cursor, name| {
@@ -133,7 +159,7 @@ fn collect(
         Shape::String => {
             let url = cursor.string()?.decode_lossy();
             if places.is_fetched(member, &url) {
-                found.push(url.into_owned());
+                found(url);
             }
             Ok(())
         }
@@ -285,6 +311,19 @@ mod tests {
                 "[{'server_url': 'http://a'}]",
                 &["[{'server_url': 'http://a'}]"],
             ),
+            (
+                "tools",
+                r#"[,{"server_url":"http:\/\/a"}]"#,
+                &[r#"[,{"server_url":"http:\/\/a"}]"#],
+            ),
+            (
+                "tools",
+                r#"[,{"server_url":"\u0068ttp:a"}]"#,
+                &[r#"[,{"server_url":"\u0068ttp:a"}]"#],
+            ),
+            ("tools", "[{'x': 'http:a'}]", &["[{'x': 'http:a'}]"]),
+            ("x_unknown", "[a boat: \"http\", a\\b 'it's: so']", &[]),
+            ("x_unknown", "[http: a boat]", &[]),
             ("x_unknown", "[a boat]", &[]),
             ("prompt", "https://no", &[]),
             ("prompt", r#"["https://no"]"#, &[]),
@@ -293,5 +332,9 @@ mod tests {
         ] {
             assert_eq!(fetchable_field(name, text), expected, "{name}: {text}");
         }
+        // Other parsers read what is nested deeper.
+        let nested = ["[".repeat(200), "]".repeat(200)].concat();
+        let deep = format!(r#"[{nested},{{"server_url":"http:\/\/a"}}]"#);
+        assert_eq!(fetchable_field("tools", &deep), [deep]);
     }
 }

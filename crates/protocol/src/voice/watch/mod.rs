@@ -8,6 +8,7 @@ mod audio;
 mod event;
 mod failed;
 mod frame;
+mod prompt;
 mod realtime;
 mod rules;
 mod session;
@@ -19,7 +20,7 @@ mod transcript;
 
 pub use frame::{Frame, FrameReplacement, MeterReading, Verdict};
 pub use rules::SessionRules;
-pub use text_tokens::TextTokens;
+pub use text_tokens::NonAudioTokens;
 pub use transcript::AudioEncoding;
 
 use crate::failure::Failure;

@@ -217,10 +217,7 @@ fn previews_count_as_one_picture_until_it_comes() {
         (vec![at(0), at(0), at(0), at(0)], (0, 3)),
         (vec![result(), result(), result(), at(0)], (3, 0)),
     ] {
-        let stream: String = events
-            .iter()
-            .map(|event| format!("data: {event}\n\n"))
-            .collect();
+        let stream = format!("data: {}\n\n", events.join("\n\ndata: "));
         let asked = request(Operation::Generation, r#","n":3"#);
         let (_, _, summary) = run_for(&asked, Family::Gpt, &stream, usize::MAX);
         let pictures = summary.pictures.unwrap();

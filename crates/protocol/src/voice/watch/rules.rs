@@ -108,7 +108,7 @@ mod tests {
             Frame::Text(server),
             Frame::Text(r#"{"item":{"image_url":"http://a.b"},}"#),
             Frame::Text(r#"{"item":{"image_url":"http:\/\/a.b"},}"#),
-            Frame::Text(r#"{'item':{'image_url':'http:a.b'}}"#),
+            Frame::Text("{'item':{'image_url':'http:a.b'}}"),
             Frame::Text(&deep),
             Frame::Binary(deep.as_bytes()),
             Frame::Binary(&not_utf_8),

@@ -18,7 +18,7 @@ fn beyond_our_limits(event: &str) -> Vec<String> {
         nested,
         format!(r#"{event},"x":{{{}}}}}"#, names.join(",")),
         format!(r#"{event},"x":NaN}}"#),
-        format!(r#"{event},}}"#),
+        format!("{event},}}"),
         format!("{event},\"x\":\"\t\"}}"),
         format!("{event}/* x */}}"),
         format!("/* x */{whole}"),

@@ -33,6 +33,7 @@ import install  # noqa: E402
 SECONDS_MAX = 120
 # Packing compresses the program and reads the licences of all crates.
 PACKING_SECONDS_MAX = 900
+PACKING = [sys.executable, ROOT / "scripts/release", "--dirty", "--level", "1"]
 # The maximum exposure score of `systemd-analyze security` for a safe service. Ours is 1.2.
 EXPOSURE_MAX = 2.0
 # The oldest version that the chart accepts, and the newest one that the validator knows.
@@ -226,7 +227,7 @@ class Running:
 def check_packing(program, demo, scratch):
     """The archives and the package have the expected content, and their programs work where they are unpacked."""
     out, again = scratch / "files", scratch / "again"
-    release = [sys.executable, ROOT / "scripts/release", "--dirty", "--program", program]
+    release = [*PACKING, "--program", program]
     passes(*release, "--demo", demo, "--out", out, timeout=PACKING_SECONDS_MAX)
     passes("sha256sum", "--check", "SHA256SUMS", cwd=out)
     passes(*release, "--out", again, timeout=PACKING_SECONDS_MAX)
@@ -259,7 +260,7 @@ def check_other_machine(program, scratch):
     machine, architecture = ("x86_64", "amd64") if platform.machine() == "aarch64" else ("aarch64", "arm64")
     target = f"{machine}-unknown-linux-musl"
     environment = {**os.environ, f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUNNER": "env"}
-    command = [sys.executable, ROOT / "scripts/release", "--dirty", "--program", program, "--target", target, "--out", out]
+    command = [*PACKING, "--program", program, "--target", target, "--out", out]
     passes(*command, env=environment, timeout=PACKING_SECONDS_MAX)
     version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
     name = f"{version}-{machine}-linux"

@@ -58,6 +58,10 @@ impl Session {
         let before = watch.reading(self.now_ms);
         match watch.on_client(frame) {
             Verdict::Relay => self.bytes += bytes,
+            Verdict::Replace(text) => {
+                assert!((text.len() as u64) < bytes, "{text} for {frame:?}");
+                self.bytes += bytes;
+            }
             Verdict::Refuse { failure, .. } => {
                 assert_eq!(watch.reading(self.now_ms), before, "{frame:?} was refused");
                 assert!(failure.status() < 500, "{failure:?}");

@@ -60,7 +60,7 @@ impl AnswerSummary {
         let pictures = self.pictures.as_deref();
         self.output_tokens_counted > 0
             || !self.tools.is_empty()
-            || pictures.is_some_and(|pictures| pictures.delivered > 0)
+            || pictures.is_some_and(|pictures| pictures.begun() > 0)
     }
 
     /// The usage to charge if there is no complete report. A partial final report is completed with our own

@@ -128,8 +128,8 @@ impl PictureMetering {
 
     /// The number of output tokens, plus the tokens of pictures beyond the number that the hold covers.
     fn observed_output(&self, summary: &AnswerSummary) -> u64 {
-        let delivered = summary.pictures.as_deref().map_or(0, |it| it.delivered);
-        let further = delivered.saturating_sub(self.images_held);
+        let begun = summary.pictures.as_deref().map_or(0, Pictures::begun);
+        let further = begun.saturating_sub(self.images_held);
         let pictures = further.saturating_mul(self.image_tokens_max);
         summary.output_tokens_counted.saturating_add(pictures)
     }
@@ -141,10 +141,10 @@ impl PictureMetering {
 
     fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
         let pictures = summary.pictures.as_deref();
-        // A cost of zero for a delivered picture means that the upstream did not report the cost.
+        // A cost of zero for a picture means that the upstream did not report the cost.
         let cost = |pictures: &Pictures| {
             let ticks = pictures.usd_ticks;
-            ticks.filter(|ticks| *ticks > 0 || pictures.delivered == 0)
+            ticks.filter(|ticks| *ticks > 0 || pictures.begun() == 0)
         };
         if let Some(usd_ticks) = pictures.and_then(cost)
             && price.unit_price(PriceKey::Usd).is_some()
@@ -183,7 +183,7 @@ impl PictureMetering {
         if price.unit_price(PriceKey::Image).is_some() {
             return self.meter_by_picture(pictures, self.text_of(text, price), price);
         }
-        self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
+        self.tokens(pictures.map_or(0, Pictures::begun), text)
     }
 
     /// The usage of the prompt, for endpoints that return no text.
@@ -216,7 +216,7 @@ impl PictureMetering {
         let none = Pictures::default();
         let pictures = pictures.unwrap_or(&none);
         Meter {
-            images: pictures.delivered,
+            images: pictures.begun(),
             image_tier: picture_tier::billed(price, &self.requested_grade, &pictures.reported),
             ..text
         }
@@ -247,8 +247,8 @@ fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
 /// A token report that covers the whole answer; `None` if it omits the pictures. Output tokens without a modality count
 /// as picture tokens, except for reasoning, because the call asked for pictures.
 fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
-    let delivered = pictures.map_or(0, |pictures| pictures.delivered);
-    if delivered == 0 || usage.image_output > 0 {
+    let begun = pictures.map_or(0, Pictures::begun);
+    if begun == 0 || usage.image_output > 0 {
         return Some(usage);
     }
     let image_output = usage.output.saturating_sub(usage.reasoning);

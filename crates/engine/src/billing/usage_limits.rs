@@ -5,8 +5,8 @@
 
 use ledger::{Meter, Micro, PriceCard, PriceKey};
 
-/// A report of tokens may state at most this many times the worst case of its call. A true report may exceed the
-/// context, because upstreams that run their own tools read each result as additional input.
+/// A report of tokens may state at most this many times the worst case of its call, and once more for each call of a
+/// built-in tool: the model reads its context again with each result, and the report adds these inputs up.
 const TOKENS_FACTOR: u64 = 4;
 /// A report of seconds or of video tokens may cost at most this many times the hold, which covers the most that the
 /// request allows.
@@ -26,6 +26,7 @@ pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
 /// wallet without other open calls that covers the hold also covers the exposure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
+    /// The most tokens that the model can use if it reads its context once.
     tokens: u64,
     /// The maximum charge of a report that states seconds of audio.
     audio: Micro,
@@ -44,7 +45,7 @@ impl UsageLimits {
         };
         let times = |factor: i64| hold.get().saturating_mul(factor);
         Self {
-            tokens: tokens.saturating_mul(TOKENS_FACTOR),
+            tokens,
             audio: bounded(times(MEASURED_FACTOR)),
             film: bounded(times(MEASURED_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
             cost: bounded(times(COST_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
@@ -71,8 +72,12 @@ impl UsageLimits {
     /// we have counted the pictures that are billed one by one.
     pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
         let tokens = meter.input_total().saturating_add(meter.output_total());
+        let readings = meter
+            .tools
+            .values()
+            .fold(TOKENS_FACTOR, |sum, calls| sum.saturating_add(*calls));
         let is_film = meter.video_seconds > 0 || meter.video_tokens > 0;
-        tokens <= self.tokens
+        tokens <= self.tokens.saturating_mul(readings)
             && (meter.stt_seconds == 0 || charge <= self.audio)
             && (!is_film || charge <= self.film)
             && (meter.usd_ticks == 0 || charge <= self.cost)
@@ -107,6 +112,34 @@ mod tests {
                 Meter {
                     input: 3_000,
                     output: 1_001,
+                    ..none()
+                },
+                1,
+                false,
+            ),
+            // An agent with nine searches has read its context up to ten times.
+            (
+                Meter {
+                    input: 13_000,
+                    tools: tools(9),
+                    ..none()
+                },
+                1,
+                true,
+            ),
+            (
+                Meter {
+                    input: 13_001,
+                    tools: tools(9),
+                    ..none()
+                },
+                1,
+                false,
+            ),
+            (
+                Meter {
+                    input: u64::MAX,
+                    tools: tools(u64::MAX),
                     ..none()
                 },
                 1,

@@ -28,18 +28,30 @@ pub(super) enum HoldAhead {
 pub(super) struct SessionPricing {
     kind: SessionKind,
     has_text_inputs: bool,
-    /// Whether input and output text tokens of realtime sessions have prices.
-    text_tokens: (bool, bool),
+    /// Which tokens of realtime sessions have prices: text and images that the model reads, and text that it writes.
+    priced: PricedTokens,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PricedTokens {
+    input: bool,
+    image_input: bool,
+    output: bool,
 }
 
 impl SessionPricing {
     pub(super) fn new(kind: SessionKind, model: &Arc<Model>) -> Self {
-        // Text tokens without a price are included in the price of the session.
+        // Tokens without a price are included in the price of the session.
         let has = |key| model.price.unit_price(key).is_some();
         Self {
             kind,
             has_text_inputs: has(PriceKey::RealtimeTextInput),
-            text_tokens: (has(PriceKey::Input), has(PriceKey::Output)),
+            priced: PricedTokens {
+                input: has(PriceKey::Input),
+                // Without a price of their own, they cost as much as text.
+                image_input: has(PriceKey::ImageInput) || has(PriceKey::Input),
+                output: has(PriceKey::Output),
+            },
         }
     }
 
@@ -50,7 +62,7 @@ impl SessionPricing {
 
     /// The usage that can be booked now, plus `more`.
     pub(super) fn meter(&self, reading: MeterReading, more: HoldAhead) -> Meter {
-        let (has_input, has_output) = self.text_tokens;
+        let has = self.priced;
         let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
         let mut meter = Meter {
             realtime_seconds: reading.realtime_seconds,
@@ -61,9 +73,10 @@ impl SessionPricing {
             },
             tts_stream_characters: reading.characters,
             stt_stream_seconds: reading.transcribed_seconds,
-            input: priced(has_input, reading.text.input),
-            cached_input: priced(has_input, reading.text.cached_input),
-            output: priced(has_output, reading.text.output),
+            input: priced(has.input, reading.text.input),
+            cached_input: priced(has.input, reading.text.cached_input),
+            image_input: priced(has.image_input, reading.text.image_input),
+            output: priced(has.output, reading.text.output),
             ..Meter::default()
         };
         let (place, step) = match self.kind {

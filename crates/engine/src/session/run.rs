@@ -167,6 +167,13 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         };
         match verdict {
             Verdict::Relay => self.relay.park(Side::Upstream, message),
+            Verdict::Replace(text) => {
+                let message = match message {
+                    Message::Binary(_) => Message::binary(text),
+                    _ => Message::text(text),
+                };
+                self.relay.park(Side::Upstream, message);
+            }
             Verdict::Refuse { failure, event_id } => {
                 let frame = failure_frame(&failure, event_id.as_deref());
                 self.relay.reply(Message::text(frame));

@@ -27,6 +27,11 @@ const PARTS_MAX: usize = 4;
 /// The maximum number of media that are kept until the result of a tool ends. A result with more of them is text.
 pub(super) const RESULT_MEDIA_MAX: usize = 1_000;
 
+/// The estimated tokens of an image of this many bytes, or of one that a URL names.
+pub(crate) fn image_tokens(bytes: u64) -> u64 {
+    (IMAGE_TOKENS + bytes / IMAGE_BYTES_PER_TOKEN).min(IMAGE_TOKENS_MAX)
+}
+
 /// Follows a JSON value and finds the media in it.
 #[derive(Debug, Default)]
 pub(super) struct MediaFinder<'a> {
@@ -522,7 +527,7 @@ impl<'a> Medium<'a> {
             let bytes = decoded_bytes(text);
             match kind {
                 Kind::Text => 0,
-                Kind::Image => (IMAGE_TOKENS + bytes / IMAGE_BYTES_PER_TOKEN).min(IMAGE_TOKENS_MAX),
+                Kind::Image => image_tokens(bytes),
                 Kind::Audio if text.raw().starts_with(WAVEFORM_START) => {
                     bytes.div_ceil(WAVEFORM_BYTES_PER_TOKEN)
                 }

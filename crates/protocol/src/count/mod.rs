@@ -12,4 +12,5 @@ mod text;
 pub use json::InputCount;
 pub(crate) use json::{JsonCounter, MemberUse, count_value};
 pub use media::IMAGE_TOKENS;
+pub(crate) use media::image_tokens;
 pub use text::{Counter, tokens};

@@ -101,6 +101,7 @@ impl Request {
             withheld: None,
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
+                previewed: 0,
                 usd_ticks: reported.and_then(|reported| reported.usd_ticks),
                 reported: grade,
             })),

@@ -16,7 +16,7 @@ use super::usage;
 use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
 use crate::json::patch::{self, Edit};
-use crate::json::{Cursor, Raw, SyntaxError, utf8, write_string};
+use crate::json::{Cursor, Integer, Raw, SyntaxError, utf8, write_string};
 use crate::native::{AnswerSummary, KEEP_ALIVE, UnusableAnswer};
 use crate::rejection;
 use crate::scrub::Ids;
@@ -46,6 +46,8 @@ pub struct Rewriter {
     /// The member that holds the last image, for a final event that has no image.
     last: Option<Bytes>,
     completed: u64,
+    /// The number of pictures of which something was delivered, also if it was only a preview.
+    begun: u64,
     summary: AnswerSummary,
 }
 
@@ -58,6 +60,8 @@ struct Event<'a> {
     quality: Option<Raw<'a>>,
     resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
+    /// The position among the previews of its picture.
+    preview: Option<Raw<'a>>,
     given: SentImage<'a>,
     /// Edits that remove the upstream's identity.
     edits: Vec<Edit>,
@@ -80,6 +84,7 @@ impl Rewriter {
             splitter: Splitter::new(EVENT_BYTES_MAX),
             last: None,
             completed: 0,
+            begun: 0,
             summary: AnswerSummary {
                 pictures: Some(Box::default()),
                 ..AnswerSummary::default()
@@ -265,11 +270,7 @@ impl Rewriter {
         let is_result = completed || kind.ends_with(".partial_succeeded");
         if let Some(picture) = picture {
             self.summary.content = true;
-            if is_result && let Some(pictures) = self.summary.pictures.as_deref_mut() {
-                pictures.delivered += 1;
-                let grade = reported_grade(event.quality, event.resolution, event.size);
-                pictures.reported.merge(grade);
-            }
+            self.note_picture(event, is_result);
             if self.family == Family::Content && !completed {
                 self.last = Some(picture.member().into());
             }
@@ -282,6 +283,29 @@ impl Rewriter {
                 .expected
                 .is_some_and(|expected| self.completed >= expected);
         }
+    }
+
+    /// Records a picture or a preview of one. A preview without a position is not the first one.
+    fn note_picture(&mut self, event: &Event<'_>, is_result: bool) {
+        let Some(pictures) = self.summary.pictures.as_deref_mut() else {
+            return;
+        };
+        if is_result {
+            pictures.delivered += 1;
+        } else {
+            let is_first = event.preview.and_then(|it| it.integer()) == Some(Integer::Value(0));
+            // Previews of several pictures may be mixed, and their numbers may go on.
+            let begun = self.begun.saturating_add(u64::from(is_first));
+            self.begun = begun.max(pictures.delivered + 1);
+        }
+        // Nothing says to which picture a preview belongs, and an upstream may begin one twice.
+        let most = self.expected.map_or(u64::MAX, |expected| {
+            expected.saturating_sub(pictures.delivered)
+        });
+        let previewed = self.begun.saturating_sub(pictures.delivered);
+        pictures.previewed = previewed.min(most);
+        let grade = reported_grade(event.quality, event.resolution, event.size);
+        pictures.reported.merge(grade);
     }
 
     /// Records usage. In some families each result has its own report, and the reports are added up.
@@ -335,6 +359,7 @@ impl<'a> Event<'a> {
                 ("quality", &mut event.quality),
                 ("resolution", &mut event.resolution),
                 ("size", &mut event.size),
+                ("partial_image_index", &mut event.preview),
             ]
             .into_iter()
             .find(|(known, _)| name.is(known));

@@ -130,7 +130,7 @@ impl<'a> Members<'a> {
             return Err(MembersError::NotObject);
         }
         let inside = cursor.position().saturating_add(1);
-        let mut list = Vec::with_capacity(SHORT / 2);
+        let mut list = Vec::new();
         let mut name_bits = 0;
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
@@ -142,6 +142,10 @@ impl<'a> Members<'a> {
                 normalized_name,
             };
             name_bits |= name_bit(member.normalized_name().as_bytes(), 0);
+            // An empty object takes no memory, because a list may hold millions of them.
+            if list.is_empty() {
+                list.reserve(SHORT / 2);
+            }
             list.push(member);
             Ok::<(), MembersError>(())
         })?;

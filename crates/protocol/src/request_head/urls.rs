@@ -1,5 +1,7 @@
 //! Finds the URLs in a request that an upstream may fetch.
 
+use std::borrow::Cow;
+
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape};
@@ -52,6 +54,14 @@ pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Fail
     find(body, Places::OfText(dialect))
 }
 
+/// Whether an upstream may fetch from a URL in a text, which is read like a request.
+pub(crate) fn has_fetchable_url(dialect: Dialect, text: &str) -> Result<bool, Failure> {
+    let mut any = false;
+    let places = Places::OfText(dialect);
+    collect(places, &mut Cursor::new(text), "", &mut |_| any = true)?;
+    Ok(any)
+}
+
 /// All URLs that an upstream may fetch for a request for pictures, videos, speech or embeddings. These requests
 /// have many member names, and unknown members reach the upstream too. So a URL counts in every member, except
 /// in members for texts.
@@ -72,13 +82,27 @@ pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut found);
+    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut |url| {
+        found.push(url.into_owned());
+    });
     // A lenient server may still read invalid JSON. The whole text counts as a URL, and is refused because it
     // is not valid.
-    if read.is_err() && text.contains("://") {
+    if read.is_err() && may_name_url(text) {
         found.push(text.to_owned());
     }
     found
+}
+
+/// Whether a text that we cannot read as JSON may name a URL for a server that can: in quotes of any
+/// kind, and with escapes.
+pub(crate) fn may_name_url(text: &str) -> bool {
+    let is_in_quotes = |inside: &str| {
+        let inside = inside.replace("\\/", "/");
+        // Other escapes may stand for any character of a URL.
+        let is_coded = inside.contains("\\u") || inside.contains("\\x");
+        is_coded || inside.contains('\\') && inside.contains(':') || is_url(&inside)
+    };
+    text.contains("://") || text.split(['"', '\'', '`']).skip(1).any(is_in_quotes)
 }
 
 /// The places where upstreams look for URLs.
@@ -112,7 +136,9 @@ impl Places {
 fn find(body: &[u8], places: Places) -> Result<Vec<String>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
     let mut found = Vec::new();
-    collect(places, &mut Cursor::new(text), "", &mut found)?;
+    collect(places, &mut Cursor::new(text), "", &mut |url| {
+        found.push(url.into_owned());
+    })?;
     Ok(found)
 }
 
@@ -120,7 +146,7 @@ fn collect(
     places: Places,
     cursor: &mut Cursor<'_>,
     member: &str,
-    found: &mut Vec<String>,
+    found: &mut impl FnMut(Cow<'_, str>),
 ) -> Result<(), Failure> {
     match cursor.shape()? {
         Shape::Object => cursor.object(|cursor, name| {
@@ -134,7 +160,7 @@ fn collect(
         Shape::String => {
             let url = cursor.string()?.decode_lossy();
             if places.is_fetched(member, &url) {
-                found.push(url.into_owned());
+                found(url);
             }
             Ok(())
         }
@@ -286,6 +312,19 @@ mod tests {
                 "[{'server_url': 'http://a'}]",
                 &["[{'server_url': 'http://a'}]"],
             ),
+            (
+                "tools",
+                r#"[,{"server_url":"http:\/\/a"}]"#,
+                &[r#"[,{"server_url":"http:\/\/a"}]"#],
+            ),
+            (
+                "tools",
+                r#"[,{"server_url":"\u0068ttp:a"}]"#,
+                &[r#"[,{"server_url":"\u0068ttp:a"}]"#],
+            ),
+            ("tools", "[{'x': 'http:a'}]", &["[{'x': 'http:a'}]"]),
+            ("x_unknown", "[a boat: \"http\", a\\b 'it's: so']", &[]),
+            ("x_unknown", "[http: a boat]", &[]),
             ("x_unknown", "[a boat]", &[]),
             ("prompt", "https://no", &[]),
             ("prompt", r#"["https://no"]"#, &[]),
@@ -294,5 +333,9 @@ mod tests {
         ] {
             assert_eq!(fetchable_field(name, text), expected, "{name}: {text}");
         }
+        // Other parsers read what is nested deeper.
+        let nested = ["[".repeat(200), "]".repeat(200)].concat();
+        let deep = format!(r#"[{nested},{{"server_url":"http:\/\/a"}}]"#);
+        assert_eq!(fetchable_field("tools", &deep), [deep]);
     }
 }

@@ -14,6 +14,6 @@ pub use failure::read_failure;
 pub use speech::{Speech, read_renamed_speech, read_speech};
 pub use transcript::{Transcript, read_renamed_transcript, read_transcript};
 pub use watch::{
-    AudioEncoding, Frame, FrameReplacement, MeterReading, SessionRules, TextTokens, Verdict, Watch,
-    write_failure_frame,
+    AudioEncoding, Frame, FrameReplacement, MeterReading, NonAudioTokens, SessionRules, Verdict,
+    Watch, write_failure_frame,
 };

@@ -47,6 +47,8 @@ mod refusals;
 mod request_properties;
 mod requests;
 mod responses;
+#[cfg(target_os = "linux")]
+mod session_memory;
 #[path = "../../../../fuzz/src/sockets.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod sockets;

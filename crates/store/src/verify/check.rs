@@ -397,8 +397,8 @@ impl Check {
     }
 }
 
-/// Whether a meter contains only units that a session can use. Only sessions are booked in parts. Text tokens without
-/// realtime seconds are invalid: only realtime sessions use text tokens, and their seconds count from the beginning.
+/// Whether a meter contains only units that a session can use. Only sessions are booked in parts. Tokens without
+/// realtime seconds are invalid: only realtime sessions use tokens, and their seconds count from the beginning.
 fn is_of_session(meter: &Meter) -> bool {
     let mut rest = Meter {
         realtime_seconds: 0,
@@ -408,7 +408,7 @@ fn is_of_session(meter: &Meter) -> bool {
         ..meter.clone()
     };
     if meter.realtime_seconds > 0 {
-        (rest.input, rest.cached_input, rest.output) = (0, 0, 0);
+        (rest.input, rest.cached_input, rest.image_input, rest.output) = (0, 0, 0, 0);
     }
     rest.is_zero()
 }

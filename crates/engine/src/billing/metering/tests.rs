@@ -13,6 +13,7 @@ fn summary(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Answ
         usage,
         pictures: Some(Box::new(Pictures {
             delivered,
+            previewed: 0,
             usd_ticks,
             reported: PriceGrade {
                 size: Some("2048x2048".into()),
@@ -95,6 +96,35 @@ fn pictures_without_a_report_are_billed_as_delivered() {
             .image_output,
         0
     );
+}
+
+/// A client that leaves after a preview has seen the picture.
+#[test]
+fn previews_of_an_unfinished_picture_are_billed_like_the_picture() {
+    let tokens = r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#;
+    let previewed = |previewed, usage| {
+        let mut summary = summary(1, usage, None);
+        summary.pictures.as_mut().unwrap().previewed = previewed;
+        summary
+    };
+    let no_output = Usage {
+        input: 10,
+        ..Usage::default()
+    };
+    for (price, previews, usage, images) in [
+        (tokens, 0, None, 1),
+        (tokens, 1, None, 2),
+        (tokens, 1, Some(no_output), 2),
+        (r#"{"image":"0.04"}"#, 0, None, 1),
+        (r#"{"image":"0.04"}"#, 2, None, 3),
+    ] {
+        let (price, summary) = (card(price), previewed(previews, usage));
+        let metering = metering(None);
+        let meter = metering.reported(&summary, &price);
+        let meter = meter.unwrap_or_else(|| metering.counted(&summary, &price));
+        let billed = meter.images + meter.image_output / metering.image_tokens_max;
+        assert_eq!(billed, images, "{previews} {usage:?}");
+    }
 }
 
 #[test]

@@ -187,6 +187,54 @@ fn the_upstreams_cost_is_billed_and_not_shown() {
     );
 }
 
+/// Each picture of which a preview was delivered counts once, until it is delivered itself.
+#[test]
+fn previews_count_as_one_picture_until_it_comes() {
+    let preview = |index: &str| {
+        format!(
+            r#"{{"type":"image_generation.partial_image","b64_json":"QQ==","size":"1024x1024"{index}}}"#
+        )
+    };
+    let at = |index: u64| preview(&format!(r#","partial_image_index":{index}"#));
+    let result = || r#"{"type":"image_generation.completed","b64_json":"QUJD"}"#.to_owned();
+    let empty =
+        r#"{"type":"image_generation.partial_image","b64_json":"","partial_image_index":0}"#;
+    for (events, expected) in [
+        (vec![], (0, 0)),
+        (vec![empty.to_owned()], (0, 0)),
+        (vec![at(0)], (0, 1)),
+        (vec![preview("")], (0, 1)),
+        (vec![at(0), at(1), at(2)], (0, 1)),
+        (vec![at(0), at(1), result()], (1, 0)),
+        (vec![at(0), result(), at(0)], (1, 1)),
+        (vec![at(0), result(), at(1)], (1, 1)),
+        (vec![result(), at(0)], (1, 1)),
+        // Two pictures are mixed.
+        (vec![at(0), at(0)], (0, 2)),
+        (vec![at(0), at(0), result()], (1, 1)),
+        (vec![at(0), at(0), result(), result()], (2, 0)),
+        // The request asks for three.
+        (vec![at(0), at(0), at(0), at(0)], (0, 3)),
+        (vec![result(), result(), result(), at(0)], (3, 0)),
+    ] {
+        let stream = format!("data: {}\n\n", events.join("\n\ndata: "));
+        let asked = request(Operation::Generation, r#","n":3"#);
+        let (_, _, summary) = run_for(&asked, Family::Gpt, &stream, usize::MAX);
+        let pictures = summary.pictures.unwrap();
+        assert_eq!(
+            (pictures.delivered, pictures.previewed),
+            expected,
+            "{events:?}"
+        );
+        let sees_size = events.iter().any(|event| event.contains("1024"));
+        assert_eq!(
+            pictures.reported.size.is_some(),
+            sees_size && expected != (3, 0),
+            "{events:?}"
+        );
+    }
+}
+
 #[test]
 fn a_stream_without_a_result_is_broken() {
     let preview = GPT.split_inclusive("\n\n").next().unwrap();

@@ -19,6 +19,12 @@ fn members_know_their_spans() {
 }
 
 #[test]
+fn an_empty_object_takes_no_memory() {
+    assert_eq!(read("{}").unwrap().list.capacity(), 0);
+    assert!(read(r#"{"a":1}"#).unwrap().list.capacity() > 1);
+}
+
+#[test]
 fn doubles_are_refused_however_they_are_written() {
     for text in [
         r#"{"model":"a","model":"a"}"#,

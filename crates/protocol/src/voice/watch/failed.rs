@@ -33,8 +33,10 @@ pub(super) fn clean_unreadable(
     names: Names<'_>,
 ) -> Option<FrameReplacement> {
     let shown = match error {
-        EventError::NotAnEvent if text.len() > MESSAGE_BYTES_MAX => return None,
-        EventError::NotAnEvent => mask(text, names),
+        EventError::NotAnEvent | EventError::Unreadable(_) if text.len() > MESSAGE_BYTES_MAX => {
+            return None;
+        }
+        EventError::NotAnEvent | EventError::Unreadable(_) => mask(text, names),
         EventError::Ambiguous(_) => {
             write_failure_frame(&Failure::upstream_error(), UNREADABLE, None)
         }

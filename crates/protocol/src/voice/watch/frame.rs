@@ -1,6 +1,8 @@
 //! The input and output of a watch.
 
-use super::text_tokens::TextTokens;
+use std::ops::Range;
+
+use super::text_tokens::NonAudioTokens;
 use crate::failure::Failure;
 
 /// A message of a session.
@@ -17,7 +19,9 @@ pub enum Frame<'a> {
 pub enum Verdict {
     /// Relay the frame unchanged.
     Relay,
-    /// Refuse the frame and tell the client why. The session continues.
+    /// Relay this text in its place, in a message of the same kind.
+    Replace(String),
+    /// Refuse it and tell the client why. The session continues.
     Refuse {
         /// The reason.
         failure: Box<Failure>,
@@ -36,6 +40,13 @@ pub struct FrameReplacement {
 }
 
 impl Verdict {
+    /// The frame without the part at `dropped`.
+    pub(super) fn replace(text: &str, dropped: Range<usize>) -> Self {
+        let before = text.get(..dropped.start).unwrap_or_default();
+        let after = text.get(dropped.end..).unwrap_or_default();
+        Self::Replace([before, after].concat())
+    }
+
     pub(super) fn refuse(failure: Failure, event_id: Option<String>) -> Self {
         Self::Refuse {
             failure: Box::new(failure),
@@ -51,12 +62,11 @@ pub struct MeterReading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
-    /// Text tokens of the ended responses of a realtime session, as they reported them, otherwise by our
-    /// count.
-    pub text: TextTokens,
-    /// Text tokens of the current response by our count. The hold covers them until the response reports its
-    /// usage.
-    pub open_text: TextTokens,
+    /// Tokens of text and images of the responses of a realtime session that have ended: as they
+    /// reported them, otherwise by our count. Those of transcripts are included.
+    pub text: NonAudioTokens,
+    /// Tokens of the current response by our count. They are held until it reports its usage.
+    pub open_text: NonAudioTokens,
     /// Characters of streaming speech.
     pub characters: u64,
     /// Seconds of streaming transcription, rounded up.
@@ -69,7 +79,7 @@ impl MeterReading {
     pub fn ended(self) -> Self {
         Self {
             text: self.text.plus(self.open_text),
-            open_text: TextTokens::default(),
+            open_text: NonAudioTokens::default(),
             ..self
         }
     }

@@ -7,6 +7,7 @@ mod audio;
 mod event;
 mod failed;
 mod frame;
+mod prompt;
 mod realtime;
 mod rules;
 mod session;
@@ -18,7 +19,7 @@ mod transcript;
 
 pub use frame::{Frame, FrameReplacement, MeterReading, Verdict};
 pub use rules::SessionRules;
-pub use text_tokens::TextTokens;
+pub use text_tokens::NonAudioTokens;
 pub use transcript::AudioEncoding;
 
 use crate::failure::Failure;

@@ -1,11 +1,15 @@
 //! The meter of a realtime session.
 
+use std::ops::Range;
+
 use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
-use super::event::{Event, EventError, at, object_of, objects_of, text_of};
+use super::event::{Event, EventError, at, each_object, event_text, object_of, text_of};
 use super::failed;
 use super::frame::{Frame, FrameReplacement, MeterReading, Verdict};
+use super::prompt::Prompt;
 use super::session::{self, TurnMode};
 use super::text_tokens::TextMeter;
+use crate::count;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, write_string};
 use crate::scrub::Names;
@@ -53,8 +57,9 @@ impl RealtimeMeter {
 
     fn on_client_text(&mut self, text: &str) -> Verdict {
         match Event::read(text) {
-            Ok(event) => match self.take(&event) {
-                Ok(()) => Verdict::Relay,
+            Ok(event) => match self.take(text, &event) {
+                Ok(None) => Verdict::Relay,
+                Ok(Some(dropped)) => Verdict::replace(text, dropped),
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
             // A frame that cannot be read counts by its bytes (S7 in `docs/invariants.md`).
@@ -62,7 +67,9 @@ impl RealtimeMeter {
                 self.meter_audio(self.input.ticks_of_base64(text));
                 Verdict::Relay
             }
-            Err(EventError::Ambiguous(failure)) => Verdict::refuse(failure, None),
+            Err(EventError::Unreadable(failure) | EventError::Ambiguous(failure)) => {
+                Verdict::refuse(failure, None)
+            }
         }
     }
 
@@ -70,19 +77,19 @@ impl RealtimeMeter {
     /// checked as an event, and costs at least as much as audio.
     fn on_client_bytes(&mut self, bytes: &[u8]) -> Verdict {
         let before = self.ticks;
-        if let Some(text) = object_text(bytes) {
-            let verdict = self.on_client_text(text);
-            if !matches!(verdict, Verdict::Relay) {
-                return verdict;
-            }
+        let event = event_text(bytes);
+        let verdict = event.map_or(Verdict::Relay, |text| self.on_client_text(&text));
+        if matches!(verdict, Verdict::Refuse { .. }) {
+            return verdict;
         }
         let metered = self.ticks.saturating_sub(before);
         self.meter_audio(self.input.ticks(bytes).saturating_sub(metered));
-        Verdict::Relay
+        verdict
     }
 
-    /// Takes an event of the client. On an error, the event is refused and not metered.
-    fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+    /// Takes an event of the client. Returns the part of its text that is not passed on. If it
+    /// fails, the event is refused and not metered.
+    fn take(&mut self, text: &str, event: &Event<'_>) -> Result<Option<Range<usize>>, Failure> {
         match event.kind() {
             "input_audio_buffer.append" => {
                 if let Some(audio) = event.text("audio")? {
@@ -96,33 +103,43 @@ impl RealtimeMeter {
                 };
                 self.meter_audio(item.ticks);
                 self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
-                self.text.note_context(event.get("item")?);
+                self.text
+                    .note_context(Prompt::read(event.get("item")?, item.image_tokens));
             }
-            "session.update" => {
+            // The second one is for sessions that only transcribe.
+            "session.update" | "transcription_session.update" => {
+                let mut dropped = None;
                 if let Some(session) = event.object("session")? {
                     self.refuse_another_model(&session)?;
                     refuse_resumption(&session)?;
                     refuse_file_search(&session)?;
                     refuse_template(&session, "session.prompt")?;
+                    dropped = tracing_in(text, &session)?;
                 }
-                self.text.note_context(event.get("session")?);
+                self.text
+                    .note_context(Prompt::read(event.get("session")?, 0));
+                return Ok(dropped);
             }
             "response.create" => {
+                // Items that belong only to this response count too.
+                let (mut ticks, mut image_tokens) = (0u64, 0u64);
                 if let Some(response) = event.object("response")? {
                     refuse_file_search(&response)?;
                     refuse_template(&response, "response.prompt")?;
-                    // Audio in items that belong only to this response counts too.
-                    let mut ticks = 0u64;
-                    for item in objects_of(response.get("input")?, "response.input")? {
-                        ticks = ticks.saturating_add(Item::read(&item, self.input)?.ticks);
-                    }
-                    self.meter_audio(ticks);
+                    each_object(response.get("input")?, "response.input", |item| {
+                        let item = Item::read(item, self.input)?;
+                        ticks = ticks.saturating_add(item.ticks);
+                        image_tokens = image_tokens.saturating_add(item.image_tokens);
+                        Ok(())
+                    })?;
                 }
-                self.text.note_request(event.get("response")?, event.id());
+                self.meter_audio(ticks);
+                let prompt = Prompt::read(event.get("response")?, image_tokens);
+                self.text.note_request(prompt, event.id());
             }
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     pub(super) fn on_upstream(
@@ -226,18 +243,13 @@ impl RealtimeMeter {
     }
 }
 
-/// The text of a frame that begins like a JSON object.
-pub(super) fn object_text(bytes: &[u8]) -> Option<&str> {
-    let is_object = bytes.trim_ascii_start().starts_with(b"{");
-    is_object.then(|| std::str::from_utf8(bytes).ok())?
-}
-
 /// The properties of a conversation item that decide how it is metered.
 #[derive(Debug, Default)]
 struct Item {
     has_audio: bool,
     is_result: bool,
     ticks: u64,
+    image_tokens: u64,
 }
 
 impl Item {
@@ -250,10 +262,10 @@ impl Item {
             is_result: is(item.get("type")?, &["function_call_output"]),
             ..Self::default()
         };
-        for part in objects_of(item.get("content")?, "item.content")? {
-            // No upstream reads audio in a part that is text.
+        each_object(item.get("content")?, "item.content", |part| {
+            // No upstream reads audio or an image in a part that is text.
             if is(part.get("type")?, &TEXT_PARTS) {
-                continue;
+                return Ok(());
             }
             // In other parts, the bytes in `audio` count, regardless of the declared type.
             if let Some(audio) = part.get("audio")?.and_then(text_of) {
@@ -261,7 +273,12 @@ impl Item {
                 let ticks = format.ticks_of_base64(&audio);
                 read.ticks = read.ticks.saturating_add(ticks);
             }
-        }
+            if let Some(image) = part.get("image_url")? {
+                let tokens = count::image_tokens(base64_bytes(image.text()));
+                read.image_tokens = read.image_tokens.saturating_add(tokens);
+            }
+            Ok(())
+        })?;
         Ok(read)
     }
 
@@ -299,12 +316,23 @@ fn refuse_template(holder: &Members<'_>, path: &'static str) -> Result<(), Failu
 
 /// Refuses file search, because there are no stored files.
 fn refuse_file_search(holder: &Members<'_>) -> Result<(), Failure> {
-    for tool in objects_of(holder.get("tools")?, "session.tools")? {
+    each_object(holder.get("tools")?, "session.tools", |tool| {
         let kind = tool.get("type")?.and_then(text_of);
-        if let Some(kind) = kind.filter(|kind| Tool::of(kind) == Some(Tool::FileSearch)) {
-            let why = format!("The tool `{kind}` is not available.");
-            return Err(Failure::stateful_not_supported(why).param("session.tools"));
+        match kind.filter(|kind| Tool::of(kind) == Some(Tool::FileSearch)) {
+            Some(kind) => {
+                let why = format!("The tool `{kind}` is not available.");
+                Err(Failure::stateful_not_supported(why).param("session.tools"))
+            }
+            None => Ok(()),
         }
+    })
+}
+
+/// The setting by which an upstream stores a trace of the session in the operator's account, which
+/// all clients share. Some SDKs always send it, so it is dropped and not refused.
+fn tracing_in(text: &str, session: &Members<'_>) -> Result<Option<Range<usize>>, Failure> {
+    match session.get("tracing")? {
+        Some(_) => session.with_name(text.as_bytes(), "tracing"),
+        None => Ok(None),
     }
-    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Checks the frames of a client against the rules of the operator, which not every session has.
 
-use super::event::{Event, EventError};
+use std::borrow::Cow;
+
+use super::event::{Event, EventError, event_text};
 use super::frame::{Frame, Verdict};
-use super::realtime::object_text;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::request_head::fetchable_urls;
+use crate::request_head::{has_fetchable_url, may_name_url};
 use crate::tool::Tools;
 
 /// The members of events that hold settings with tools, and the paths of the tools.
@@ -28,26 +29,28 @@ impl SessionRules {
             return None;
         }
         let text = match frame {
-            Frame::Text(text) => text,
-            Frame::Binary(bytes) => object_text(bytes)?,
+            Frame::Text(text) => Cow::Borrowed(text),
+            Frame::Binary(bytes) => event_text(bytes)?,
         };
-        match Event::read(text) {
+        match Event::read(&text) {
             Ok(event) => {
-                let failure = self.check_event(text, &event).err()?;
+                let failure = self.check_event(&text, &event).err()?;
                 Some(Verdict::refuse(failure, event.id()))
             }
-            // A lenient upstream may still read the text.
-            Err(EventError::NotAnEvent) if self.refuses_urls && text.contains("://") => {
+            // A lenient upstream may still read it.
+            Err(EventError::NotAnEvent) if self.refuses_urls && may_name_url(&text) => {
                 Some(Verdict::refuse(no_urls(), None))
             }
             Err(EventError::NotAnEvent) => None,
-            Err(EventError::Ambiguous(failure)) => Some(Verdict::refuse(failure, None)),
+            Err(EventError::Unreadable(failure) | EventError::Ambiguous(failure)) => {
+                Some(Verdict::refuse(failure, None))
+            }
         }
     }
 
     fn check_event(self, text: &str, event: &Event<'_>) -> Result<(), Failure> {
         // Realtime events have the items of Responses.
-        if self.refuses_urls && !fetchable_urls(Dialect::Responses, text.as_bytes())?.is_empty() {
+        if self.refuses_urls && has_fetchable_url(Dialect::Responses, text)? {
             return Err(no_urls());
         }
         if !self.refuses_tools {
@@ -84,7 +87,7 @@ mod tests {
     fn refusal(rules: SessionRules, frame: Frame<'_>) -> Option<(String, Option<String>)> {
         match rules.check(frame)? {
             Verdict::Refuse { failure, event_id } => Some((failure.message.to_string(), event_id)),
-            Verdict::Relay => None,
+            Verdict::Relay | Verdict::Replace(_) => None,
         }
     }
 
@@ -97,11 +100,20 @@ mod tests {
         let image = r#"{"type":"conversation.item.create","event_id":"e1","item":{"type":"message","role":"user",
             "content":[{"type":"input_image","image_\u0075rl":"http://10.0.0.1/x"}]}}"#;
         let server = r#"{"type":"session.update","session":{"tools":[{"type":"mcp","server_url":"http://a.b"}]}}"#;
+        let nested = ["[".repeat(200), "]".repeat(200)].concat();
+        let deep = format!(r#"{{"item":{{"image_url":"http:\/\/a.b"}},"x":{nested}}}"#);
+        let not_utf_8 = [image.trim_end_matches('}').as_bytes(), b",\"x\":\"\xff\"}}"].concat();
         for frame in [
             Frame::Text(image),
             Frame::Binary(image.as_bytes()),
             Frame::Text(server),
             Frame::Text(r#"{"item":{"image_url":"http://a.b"},}"#),
+            Frame::Text(r#"{"item":{"image_url":"http:\/\/a.b"},}"#),
+            Frame::Text("{'item':{'image_url':'http:a.b'}}"),
+            Frame::Text(&deep),
+            Frame::Binary(deep.as_bytes()),
+            Frame::Binary(&not_utf_8),
+            Frame::Text(r#"["http:\/\/a.b"]"#),
         ] {
             assert!(refusal(rules, frame).is_some(), "{frame:?}");
             assert_eq!(refusal(SessionRules::default(), frame), None);

@@ -31,8 +31,8 @@ impl SpeechMeter {
                 }
             }
             Ok(_) => {}
-            // A text that cannot be read is counted as a whole (S7 in `docs/invariants.md`).
-            Err(EventError::NotAnEvent) => self.count(text),
+            // A text that cannot be read is counted as a whole (S7).
+            Err(EventError::NotAnEvent | EventError::Unreadable(_)) => self.count(text),
             Err(EventError::Ambiguous(failure)) => return Err(failure),
         }
         Ok(())

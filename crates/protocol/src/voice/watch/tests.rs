@@ -2,6 +2,9 @@
 
 use super::*;
 
+mod settings;
+mod unreadable;
+
 const NAMES: Names<'_> = Names::of_model("secret-1", "maker/voice");
 
 /// One step of a session: a frame of the client, or a frame of the upstream with its time. A frame
@@ -515,7 +518,7 @@ fn ambiguous_frames_are_refused_and_not_counted() {
                 assert_eq!(failure.code.as_str(), "invalid_request", "{event}");
                 assert_eq!(failure.param.as_deref(), param, "{event}");
             }
-            Verdict::Relay => panic!("{event}"),
+            Verdict::Relay | Verdict::Replace(_) => panic!("{event}"),
         }
         assert_eq!(watch.reading(0), MeterReading::default(), "{event}");
     }
@@ -636,11 +639,11 @@ fn text_tokens_are_those_that_responses_report() {
         let reading = run(Watch::realtime("maker/voice"), steps, 0);
         (reading.text, reading.open_text)
     };
-    let none = TextTokens::default();
-    let usage = TextTokens {
+    let none = NonAudioTokens::default();
+    let usage = NonAudioTokens {
         input: 70,
-        cached_input: 0,
         output: 9,
+        ..NonAudioTokens::default()
     };
     let mut steps = vec![Client(&instructions), Client(&create)];
     // The hold covers a response before it is requested from the upstream.

@@ -1,94 +1,107 @@
-//! Text tokens of a realtime session: those that responses report, and an estimate for the current
-//! response in case it never reports.
+//! Tokens of text and images in a realtime session: those that responses report, and an estimate for
+//! the current response in case it never reports.
 
 use std::collections::VecDeque;
 
 use super::event::{Event, at, text_of};
-use crate::answer_layout::count_written;
-use crate::count::{self, Counter};
+use super::prompt::Prompt;
+use crate::count::Counter;
 use crate::json::Raw;
 use crate::usage::{Usage, count};
 
-/// Members whose text the model reads.
-const PROMPT_MEMBERS: [&str; 6] = [
-    "instructions",
-    "text",
-    "transcript",
-    "output",
-    "arguments",
-    "description",
-];
-
-/// The maximum number of requests for responses that are kept separately. The tokens of further requests are
-/// added to the last one.
+/// The maximum number of requests for responses that are kept one by one. The tokens of any others
+/// are added to the last one.
 const REQUESTS_MAX: usize = 16;
 /// Longer ids of events are not kept. The protocol does not allow longer ids.
 const EVENT_ID_BYTES_MAX: usize = 512;
 
-/// Text tokens, by the classes that are priced.
+/// Tokens of text and images, by the classes that are priced. Audio is billed by its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TextTokens {
-    /// Fresh input.
+pub struct NonAudioTokens {
+    /// Fresh text.
     pub input: u64,
-    /// Input read from a cache.
+    /// Text and images read from a cache.
     pub cached_input: u64,
-    /// Output.
+    /// Fresh images.
+    pub image_input: u64,
+    /// Text that the model wrote.
     pub output: u64,
 }
 
-impl TextTokens {
+impl NonAudioTokens {
     /// The sum of both.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {
             input: self.input.saturating_add(more.input),
             cached_input: self.cached_input.saturating_add(more.cached_input),
+            image_input: self.image_input.saturating_add(more.image_input),
             output: self.output.saturating_add(more.output),
         }
     }
 
-    /// Reads the usage of a response. Audio is billed by its duration, so only tokens that are
-    /// reported as text, or not as audio, count.
+    /// Reads the usage of a response. Only tokens that are reported as text or as images, or not as
+    /// audio, count.
     fn read(usage: Raw<'_>) -> Option<Self> {
+        const INPUT: &str = "input_token_details";
+        const CACHED: &str = "cached_tokens_details";
         let number = |path: &[&str]| at(usage, path).and_then(count);
-        let text = |total: &str, details: &str| {
+        let text = |total: &str, details: &str, images: u64| {
             number(&[details, "text_tokens"]).or_else(|| {
                 let audio = number(&[details, "audio_tokens"])?;
-                Some(number(&[total])?.saturating_sub(audio))
+                let rest = number(&[total])?.saturating_sub(audio);
+                Some(rest.saturating_sub(images))
             })
         };
-        let input = text("input_tokens", "input_token_details")?;
-        let cached = [
-            "input_token_details",
-            "cached_tokens_details",
-            "text_tokens",
-        ];
-        let cached_input = number(&cached).unwrap_or(0).min(input);
-        let tokens = Self {
-            input: input - cached_input,
-            cached_input,
-            output: text("output_tokens", "output_token_details")?,
-        };
-        let believable = Usage {
-            input,
-            output: tokens.output,
+        let images = number(&[INPUT, "image_tokens"]).unwrap_or(0);
+        let input = text("input_tokens", INPUT, images)?;
+        let cached = |kind: &str, most: u64| number(&[INPUT, CACHED, kind]).unwrap_or(0).min(most);
+        let cached_text = cached("text_tokens", input);
+        let cached_images = cached("image_tokens", images);
+        Self {
+            input: input - cached_text,
+            cached_input: cached_text.saturating_add(cached_images),
+            image_input: images - cached_images,
+            output: text("output_tokens", "output_token_details", 0)?,
+        }
+        .believed()
+    }
+
+    /// Reads the usage of a transcript of the client's audio: the text that was written, and text
+    /// that the model read beside the audio. Without tokens, only seconds are reported.
+    fn of_transcript(usage: Raw<'_>) -> Option<Self> {
+        let number = |path: &[&str]| at(usage, path).and_then(count).unwrap_or(0);
+        Self {
+            input: number(&["input_token_details", "text_tokens"]),
+            output: number(&["output_tokens"]),
+            ..Self::default()
+        }
+        .believed()
+    }
+
+    /// The tokens, unless no response can use so many.
+    fn believed(self) -> Option<Self> {
+        let usage = Usage {
+            input: self.input,
+            cached_input: self.cached_input,
+            image_input: self.image_input,
+            output: self.output,
             ..Usage::default()
         };
-        believable.is_believable().then_some(tokens)
+        usage.is_believable().then_some(self)
     }
 }
 
 /// Counts the text tokens of one session.
 #[derive(Debug, Default)]
 pub(super) struct TextMeter {
-    reported: TextTokens,
-    /// Text of the client that every response reads: instructions and items.
-    context: u64,
+    reported: NonAudioTokens,
+    /// What every response reads: instructions and items of the client.
+    context: Prompt,
     /// The client's requests for responses that the upstream has not begun, oldest first.
     requests: VecDeque<ResponseRequest>,
-    /// The prompts of requests that an error seemed to refuse, the largest last. The hold does not cover
-    /// them.
-    refused_prompts: Vec<u64>,
+    /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
+    refused_prompts: Vec<Prompt>,
     open: Option<OpenResponse>,
 }
 
@@ -97,27 +110,26 @@ pub(super) struct TextMeter {
 struct ResponseRequest {
     /// The client's id of the event, if it has one.
     id: Option<String>,
-    /// Text for this response only.
-    prompt: u64,
+    /// What this response alone reads.
+    prompt: Prompt,
     /// Whether the upstream may begin the response at any moment, so that the hold must cover it.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
 struct OpenResponse {
-    input: u64,
+    input: Prompt,
     output: Counter,
 }
 
 impl TextMeter {
-    /// Adds text of the client that stays in the session.
-    pub(super) fn note_context(&mut self, value: Option<Raw<'_>>) {
-        self.context = self.context.saturating_add(tokens_in(value));
+    /// Adds what stays in the session.
+    pub(super) fn note_context(&mut self, more: Prompt) {
+        self.context = self.context.plus(more);
     }
 
-    /// Adds a request of the client for a response. `value` holds text for this response only.
-    pub(super) fn note_request(&mut self, value: Option<Raw<'_>>, id: Option<String>) {
-        let prompt = tokens_in(value);
+    /// Adds a request of the client for a response. `prompt` is for this response only.
+    pub(super) fn note_request(&mut self, prompt: Prompt, id: Option<String>) {
         if self.requests.len() >= REQUESTS_MAX
             && self.requests.front().is_some_and(|it| !it.is_awaited)
         {
@@ -130,8 +142,7 @@ impl TextMeter {
                 is_awaited: true,
             });
         } else if let Some(last) = self.requests.back_mut() {
-            let tokens = self.context.saturating_add(prompt);
-            last.prompt = last.prompt.saturating_add(tokens);
+            last.prompt = last.prompt.plus(self.context).plus(prompt);
         }
     }
 
@@ -146,14 +157,19 @@ impl TextMeter {
                 // prompt that it may have read.
                 let prompt = match request {
                     Some(request) => request.prompt,
-                    None => self.refused_prompts.pop().unwrap_or(0),
+                    None => self.refused_prompts.pop().unwrap_or_default(),
                 };
                 self.open = Some(OpenResponse {
-                    input: self.context.saturating_add(prompt),
+                    input: self.context.plus(prompt),
                     output: Counter::default(),
                 });
             }
             "error" => self.drop_refused(event),
+            "conversation.item.input_audio_transcription.completed" => {
+                let usage = event.get("usage").ok().flatten();
+                let written = usage.and_then(NonAudioTokens::of_transcript);
+                self.reported = self.reported.plus(written.unwrap_or_default());
+            }
             "response.output_text.delta"
             | "response.text.delta"
             | "response.function_call_arguments.delta" => {
@@ -167,9 +183,9 @@ impl TextMeter {
                 let usage = response.and_then(|response| at(response, &["usage"]));
                 let open = self.current();
                 // A usage of all zeros is not believed if there was output.
-                let reported = usage.and_then(TextTokens::read);
+                let reported = usage.and_then(NonAudioTokens::read);
                 let reported = reported
-                    .filter(|reported| *reported != TextTokens::default() || open.output == 0);
+                    .filter(|reported| *reported != NonAudioTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
                 self.open = None;
                 // The upstream has skipped older requests, or begins them later. If it begins one,
@@ -197,60 +213,55 @@ impl TextMeter {
         let requests = self.requests.iter().enumerate();
         let refused = requests
             .filter(|(_, request)| is_refused(request))
-            .min_by_key(|(_, request)| request.prompt);
+            .min_by_key(|(_, request)| request.prompt.total());
         let refused = refused.map(|(at, _)| at);
         let Some(request) = refused.and_then(|at| self.requests.remove(at)) else {
             return;
         };
         self.refused_prompts.push(request.prompt);
-        self.refused_prompts.sort_unstable();
+        self.refused_prompts
+            .sort_unstable_by_key(|prompt| prompt.total());
         if self.refused_prompts.len() > REQUESTS_MAX {
             self.refused_prompts.remove(0);
         }
     }
 
-    /// The text tokens of ended responses: as they reported them, otherwise by our count.
-    pub(super) fn reported(&self) -> TextTokens {
+    /// The tokens of ended responses and of transcripts: as they reported them, otherwise by our
+    /// count.
+    pub(super) fn reported(&self) -> NonAudioTokens {
         self.reported
     }
 
     /// Our count for the current response and for the responses that the client has requested. The hold must
     /// cover a request before the request is relayed. A request that the upstream has not answered when the
     /// session ends is charged like a response that never reports.
-    pub(super) fn open(&self) -> TextTokens {
+    pub(super) fn open(&self) -> NonAudioTokens {
         let awaited = self.requests.iter().filter(|request| request.is_awaited);
         let mut open = self.current();
         for request in awaited {
-            let tokens = self.context.saturating_add(request.prompt);
-            open.input = open.input.saturating_add(tokens);
+            open = open.plus(of_prompt(self.context.plus(request.prompt)));
         }
         open
     }
 
     /// Our count for the current response.
-    fn current(&self) -> TextTokens {
+    fn current(&self) -> NonAudioTokens {
         let Some(open) = &self.open else {
-            return TextTokens::default();
+            return NonAudioTokens::default();
         };
-        TextTokens {
-            input: open.input,
+        NonAudioTokens {
             output: open.output.tokens(),
-            ..TextTokens::default()
+            ..of_prompt(open.input)
         }
     }
 }
 
-fn tokens_in(value: Option<Raw<'_>>) -> u64 {
-    let Some(value) = value else {
-        return 0;
-    };
-    if let Some(text) = value.string() {
-        return count::tokens(text.raw().as_bytes());
+fn of_prompt(prompt: Prompt) -> NonAudioTokens {
+    NonAudioTokens {
+        input: prompt.text,
+        image_input: prompt.images,
+        ..NonAudioTokens::default()
     }
-    let mut counter = Counter::default();
-    // The caller has validated the JSON, so this cannot fail.
-    let _ = count_written(value, &PROMPT_MEMBERS, &mut counter);
-    counter.tokens()
 }
 
 #[cfg(test)]
@@ -259,12 +270,21 @@ mod tests {
     use crate::json::Cursor;
 
     #[test]
-    fn only_text_is_read_from_a_report() {
+    fn text_and_images_are_read_from_a_report() {
         let tokens = |input, cached_input, output| {
-            Some(TextTokens {
+            Some(NonAudioTokens {
                 input,
                 cached_input,
                 output,
+                ..NonAudioTokens::default()
+            })
+        };
+        let images = |input, cached_input, image_input| {
+            Some(NonAudioTokens {
+                input,
+                cached_input,
+                image_input,
+                output: 1,
             })
         };
         for (usage, expected) in [
@@ -293,11 +313,23 @@ mod tests {
                 r#"{"input_token_details":{"text_tokens":4611686018427387904},"output_token_details":{"text_tokens":1}}"#,
                 None,
             ),
+            (
+                r#"{"input_token_details":{"text_tokens":30,"image_tokens":800,"cached_tokens_details":{"image_tokens":300}},"output_token_details":{"text_tokens":1}}"#,
+                images(30, 300, 500),
+            ),
+            (
+                r#"{"input_tokens":900,"input_token_details":{"audio_tokens":60,"image_tokens":800},"output_token_details":{"text_tokens":1}}"#,
+                images(40, 0, 800),
+            ),
+            (
+                r#"{"input_token_details":{"text_tokens":3,"image_tokens":4611686018427387904},"output_token_details":{"text_tokens":1}}"#,
+                None,
+            ),
             ("null", None),
             ("{}", None),
         ] {
             let raw = Cursor::new(usage).value().unwrap();
-            assert_eq!(TextTokens::read(raw), expected, "{usage}");
+            assert_eq!(NonAudioTokens::read(raw), expected, "{usage}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::generations::{ENTRIES, gateway, generation};
 use crate::harness::pictures::{bytes_of, decoded};
 use crate::harness::{
     BodyEnd, Connection, Event, GatewayBuilder, Key, Streaming, TestGateway, assert_openai_error,
-    with,
+    eventually, with,
 };
 
 async fn stream(gateway: &TestGateway, key: &Key, body: &Value) -> Vec<Event> {
@@ -87,14 +87,15 @@ async fn single_results_pass_and_the_completion_carries_the_last() {
     gateway.verify().await;
 }
 
-/// S2: a stream that breaks ends with an error event that clients raise, and the delivered pictures are charged.
+/// S2: a stream that breaks ends with an error event that clients raise. The delivered pictures are charged, also one of
+/// which only previews were delivered.
 #[tokio::test]
 async fn a_broken_stream_ends_with_an_error_event() {
     let cases = [
-        ("a", "sim-paint+error-event=1", 0),
-        ("b", "sim-paint+cut=content", 0),
-        ("c", "sim-paint+no-finish", 0),
-        ("d", "sim-paint+garbage-event=1", 0),
+        ("a", "sim-paint+error-event=1", 100_000),
+        ("b", "sim-paint+cut=content", 100_000),
+        ("c", "sim-paint+no-finish", 100_000),
+        ("d", "sim-paint+garbage-event=1", 100_000),
         ("e", "sim-paint-content+error-event=1", 100_000),
     ];
     let entry = |(id, model, _): &(&str, &str, u64)| {
@@ -128,6 +129,54 @@ async fn a_broken_stream_ends_with_an_error_event() {
         assert_eq!(gateway.usage(&key).await, spent, "{script}");
     }
     assert_eq!(gateway.frozen(&key).await, 0);
+    gateway.verify().await;
+}
+
+/// B2: a caller who leaves after the previews of a picture pays for the picture, however it is priced.
+#[tokio::test]
+async fn leaving_after_a_preview_costs_the_picture() {
+    let entry = |id: &str, price: &str| {
+        format!(
+            "[[model]]\nid = \"maker/{id}\"\nkind = \"image\"\n\
+             routes = [{{ channel = \"main\", model = \"sim-paint\" }}]\n\
+             price = {{ {price} }}\nprofile = {{ base = \"gpt-image\", image_tokens_max = 1000 }}\n"
+        )
+    };
+    let entries = [
+        entry("pieces", r#"image = "0.1""#),
+        entry("tokens", r#"input = "0", image_output = "30""#),
+    ];
+    let (gateway, key) = GatewayBuilder::default()
+        .entries(&entries.concat())
+        .setting("timeouts", "client_gone_drain_ms = 100")
+        .funded()
+        .await;
+    let mut spent = 0;
+    for (model, charge) in [("maker/pieces", 100_000), ("maker/tokens", 30_000)] {
+        gateway
+            .sim
+            .queue_faults("sim-paint", "hang=content", 1)
+            .unwrap();
+        let body = with(
+            ask(model, &json!({ "partial_images": 3 })),
+            &json!({ "stream": true }),
+        );
+        let mut connection = Connection::open(gateway.address()).await;
+        connection.send(&generation(&key, &body)).await;
+        let head = connection.head().await.expect("an answer");
+        let mut stream = Streaming::new(head, connection);
+        let first = stream.next().await.expect("a preview");
+        assert_eq!(
+            first.name.as_deref(),
+            Some("image_generation.partial_image")
+        );
+        stream.leave();
+        spent += charge;
+        eventually("the charge", async || {
+            (gateway.usage(&key).await == spent).then_some(())
+        })
+        .await;
+    }
     gateway.verify().await;
 }
 

@@ -188,3 +188,33 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
         gateway.verify().await;
     }
 }
+
+/// A model reads its context again with the result of each tool, so a long run of tools reports more than its context.
+#[tokio::test]
+async fn a_long_run_of_tools_is_charged_by_its_report() {
+    for (searches, charge) in [(12, 2_000_010 * 2), (0, 100)] {
+        let answer = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "x",
+            "content": [{ "type": "text", "text": "done" }], "stop_reason": "end_turn", "stop_sequence": null,
+            "usage": { "input_tokens": 2_000_000, "output_tokens": 10,
+                "server_tool_use": { "web_search_requests": searches } } });
+        let canned = CannedUpstream::json(&answer.to_string()).await;
+        let profile = "{ context_tokens = 200000, max_output_tokens = 64000 }";
+        let entries = canned.entries_of("text", TEXT, profile);
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+        let body = json!({ "model": CANNED_MODEL, "max_tokens": 50,
+            "tools": [{ "type": "web_search_20250305", "name": "web_search" }],
+            "messages": [{ "role": "user", "content": "hello" }] });
+        let request = Request::post("/v1/messages")
+            .header("x-api-key", &key.secret)
+            .header("anthropic-version", "2023-06-01")
+            .json(&body);
+        gateway.send(&request).await.ok();
+        let charged = gateway.usage(&key).await;
+        let is_reported = charged == charge;
+        assert!(
+            is_reported || searches == 0 && charged <= charge,
+            "{searches}: {charged}"
+        );
+        gateway.verify().await;
+    }
+}

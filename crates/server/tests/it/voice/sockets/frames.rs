@@ -1,6 +1,7 @@
 //! Frames of a session: every byte is relayed, and nothing identifies the upstream.
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::http::HeaderName;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -68,6 +69,56 @@ async fn the_models_name_alone_is_changed() {
     let frame = within("a frame", socket.next()).await.unwrap().unwrap();
     let public = created.replace("echo-secret-1", "maker/echo");
     assert_eq!(frame, Message::text(public));
+}
+
+/// An upstream with other limits would read the settings, so they get an error frame, and the session continues.
+#[tokio::test]
+async fn settings_that_we_cannot_read_are_not_passed_on() {
+    let (_echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
+    let mut socket = connect(&gateway, &key, TARGET).await;
+    let settings = r#"{"type":"session.update","session":{"resumption":{"enabled":true},"#;
+    let deep = format!(
+        r#"{settings}"x":{}1{}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let comma = format!("{settings}}}}}");
+    for frame in [
+        Message::text(&deep),
+        Message::binary(deep.into_bytes()),
+        Message::text(comma),
+    ] {
+        socket.send(frame).await.unwrap();
+        let error = within("an error", socket.next()).await.unwrap().unwrap();
+        let error: Value = serde_json::from_str(error.to_text().unwrap()).unwrap();
+        assert_eq!(error["type"], "error", "{error}");
+        assert_eq!(error["error"]["type"], "invalid_request_error", "{error}");
+        assert_eq!(error["error"]["code"], "invalid_request", "{error}");
+    }
+    let next = Message::text(r#"{"type":"session.update","session":{"voice":"eve"}}"#);
+    socket.send(next.clone()).await.unwrap();
+    let echoed = within("a frame", socket.next()).await.unwrap().unwrap();
+    assert_eq!(echoed, next);
+}
+
+/// Traces are stored in the operator's account, which all callers share. Some SDKs always ask for them.
+#[tokio::test]
+async fn traces_are_not_asked_for() {
+    let (_echo, gateway, key) = gateway(SessionBehaviour::Echoes).await;
+    let mut socket = connect(&gateway, &key, TARGET).await;
+    let asked = r#"{"type":"session.update","session":{"voice":"eve","tracing":"auto","n":1.50}}"#;
+    let passed = asked.replace(r#","tracing":"auto""#, "");
+    for (frame, expected) in [
+        (Message::text(asked), Message::text(&passed)),
+        (
+            Message::binary(asked.as_bytes().to_vec()),
+            Message::binary(passed.as_bytes().to_vec()),
+        ),
+    ] {
+        socket.send(frame).await.unwrap();
+        let echoed = within("a frame", socket.next()).await.unwrap().unwrap();
+        assert_eq!(echoed, expected);
+    }
 }
 
 #[tokio::test]

@@ -131,6 +131,43 @@ async fn text_of_a_response_that_never_reports_is_counted() {
     gateway.verify().await;
 }
 
+/// Images cost what responses report of them: at the price of images, or at that of text.
+#[tokio::test]
+async fn images_of_a_session_are_charged() {
+    let usage = json!({"input_tokens": 870, "output_tokens": 0,
+        "input_token_details": {"text_tokens": 0, "audio_tokens": 70, "image_tokens": 800},
+        "output_token_details": {"text_tokens": 0, "audio_tokens": 0}});
+    for (price, per_token) in [
+        (r#"input = "1000", output = "1000""#, 1_000),
+        (
+            r#"input = "1000", output = "1000", image_input = "2000""#,
+            2_000,
+        ),
+    ] {
+        let echo = EchoUpstream::start(SessionBehaviour::Echoes).await;
+        let entries = echo.entries();
+        let entries = entries.replace("price = { ", &format!("price = {{ {price}, "));
+        let (gateway, key) = GatewayBuilder::default().entries(&entries).funded().await;
+        let mut socket = connect(&gateway, &key, "/v1/realtime?model=maker/echo").await;
+        let push_to_talk = json!({"type": "session.updated", "session": {"turn_detection": null}});
+        say(&mut socket, &push_to_talk).await;
+        // The upstream sends all events back, so the caller chooses the events of the response.
+        say(&mut socket, &json!({"type": "response.created"})).await;
+        let done = json!({"type": "response.done", "response": {"usage": usage}});
+        say(&mut socket, &done).await;
+        until(&mut socket, "response.done").await;
+        socket.close(None).await.unwrap();
+        let cost = settled(&gateway, &key).await;
+        let images = 800 * per_token;
+        // The session is billed by time until its first event.
+        assert!(
+            (images..images + 100_000).contains(&cost),
+            "{cost} at {price}"
+        );
+        gateway.verify().await;
+    }
+}
+
 #[tokio::test]
 async fn sessions_whose_text_has_no_price_are_named_and_can_be_refused() {
     let (gateway, key) = gateway_with_balance("1").await;

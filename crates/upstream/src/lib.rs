@@ -54,7 +54,7 @@ pub use guarded::{
     UrlRefusal,
 };
 pub use history::MinuteOfCalls;
-pub use network::Network;
+pub use network::{Network, client_network};
 pub use operator_endpoint::{OperatorEndpoint, PostAnswer};
 pub use preset::{AccountSetting, Preset, SettingNeed};
 pub use rendezvous::{hash_bytes, sticky_rank};

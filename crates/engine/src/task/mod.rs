@@ -14,6 +14,7 @@ mod claimed;
 mod copy_media;
 mod create;
 mod delete;
+mod delivery_slots;
 mod forget;
 mod list;
 mod lookup;

@@ -12,6 +12,7 @@ use ledger::{Bucket, UnixMs, Wait};
 use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
+use tokio::sync::Semaphore;
 
 use crate::callers::weak_value_map::WeakValueMap;
 use crate::memory_budget::MemoryBudget;
@@ -70,6 +71,11 @@ impl KeyUsage {
         &self.large_bodies
     }
 
+    /// The turn of the key's wallet to list its tasks.
+    pub(crate) fn task_lists(&self) -> &Semaphore {
+        &self.wallet.task_lists
+    }
+
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
@@ -80,6 +86,8 @@ pub(super) struct WalletUsage {
     small_bodies: MemoryBudget,
     large_bodies: MemoryBudget,
     uploads: MemoryBudget,
+    /// One permit: the wallet's lists of tasks are read one after the other.
+    task_lists: Semaphore,
     pub(super) funds_seen: Mutex<Option<Instant>>,
 }
 
@@ -146,6 +154,7 @@ impl Callers {
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
             uploads: MemoryBudget::of_caller(self.limits.wallet_uploads_bytes_max),
+            task_lists: Semaphore::new(1),
             funds_seen: Mutex::new(None),
         })
     }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     /// Many callbacks wait for one host, and each of its deliveries takes a fixed time.
-    struct Crowd {
+    struct WaitingCallbacks {
         slots: Arc<DeliverySlots>,
         wallet: WalletId,
         due: Vec<Instant>,
@@ -196,7 +196,7 @@ mod tests {
         pause_max: Duration,
     }
 
-    impl Crowd {
+    impl WaitingCallbacks {
         fn new(count: usize) -> Self {
             Self {
                 slots: Arc::default(),
@@ -234,25 +234,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn callbacks_to_a_host_that_never_answers_are_seldom_claimed_in_vain() {
-        let mut crowd = Crowd::new(2_000);
+        let mut waiting = WaitingCallbacks::new(2_000);
         let (minutes, timeout) = (Duration::from_secs(300), Duration::from_secs(10));
-        crowd.run(minutes, timeout).await;
-        let claims_each = crowd.claims_in_vain / crowd.due.len();
+        waiting.run(minutes, timeout).await;
+        let claims_each = waiting.claims_in_vain / waiting.due.len();
         assert!(claims_each < 20, "{claims_each} claims of each callback");
-        assert!(crowd.pause_max <= BUSY_PAUSE_MAX);
+        assert!(waiting.pause_max <= BUSY_PAUSE_MAX);
         // The host recovers: 40 deliveries a second are possible.
-        crowd
+        waiting
             .run(Duration::from_secs(90), Duration::from_millis(10))
             .await;
-        assert_eq!(crowd.due.len(), 0);
+        assert_eq!(waiting.due.len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_to_a_fast_host_waits_no_longer_than_before() {
-        let mut crowd = Crowd::new(100);
-        crowd
+        let mut waiting = WaitingCallbacks::new(100);
+        waiting
             .run(Duration::from_secs(30), Duration::from_millis(10))
             .await;
-        assert_eq!((crowd.due.len(), crowd.pause_max), (0, BUSY_PAUSE_MIN));
+        assert_eq!((waiting.due.len(), waiting.pause_max), (0, BUSY_PAUSE_MIN));
     }
 }

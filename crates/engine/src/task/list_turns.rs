@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn a_wallet_with_many_lists_delays_another_by_one() {
         let turns = ListTurns::default();
-        let [crowd, other] = [Semaphore::new(1), Semaphore::new(1)];
-        let mut lists: Vec<_> = (0..100).map(|_| Box::pin(turns.turn(&crowd))).collect();
+        let [busy, other] = [Semaphore::new(1), Semaphore::new(1)];
+        let mut lists: Vec<_> = (0..100).map(|_| Box::pin(turns.turn(&busy))).collect();
         let Poll::Ready(running) = poll(&mut lists.remove(0)) else {
             panic!("the first list does not wait");
         };

@@ -471,7 +471,7 @@ mod tests {
         let mut form = reader.finish().unwrap();
         assert_eq!(form.parts[0].len(), file.len());
         let pieces = form.drain("file");
-        assert!(pieces.len() <= file.len() / JOINED_FROM_BYTES + 1);
+        assert!(pieces.len() < 1_000, "{} pieces", pieces.len());
         assert_eq!(pieces.concat(), file);
         assert_eq!(form.parts[0].len(), file.len());
     }

@@ -56,14 +56,15 @@ fn read_drained(data: &[u8], size: usize) -> Result<Form, FormError> {
     let mut elsewhere = Vec::new();
     for piece in data.chunks(size) {
         reader.push(Bytes::copy_from_slice(piece))?;
-        elsewhere.extend(reader.drain("file").concat());
+        elsewhere.extend(reader.drain("file")?.concat());
     }
     let mut form = reader.finish()?;
     let files = form.parts.iter_mut().filter(|part| part.drained_bytes > 0);
     let mut elsewhere = Bytes::from(elsewhere);
     for file in files {
         assert!(file.drained_bytes <= elsewhere.len());
-        file.data.insert(0, elsewhere.split_to(file.drained_bytes));
+        let drained = elsewhere.split_to(file.drained_bytes);
+        file.data = Bytes::from([&drained[..], &file.data.concat()].concat()).into();
         file.drained_bytes = 0;
     }
     assert!(elsewhere.is_empty(), "bytes of no file");
@@ -73,7 +74,7 @@ fn read_drained(data: &[u8], size: usize) -> Result<Form, FormError> {
 /// Each part in one piece.
 fn joined(mut form: Form) -> Form {
     for part in &mut form.parts {
-        part.data = vec![part.data.concat().into()];
+        part.data = Bytes::from(part.data.concat()).into();
     }
     form
 }

@@ -10,16 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use protocol::canon::base64::Encoder;
 use protocol::canon::{ImageSource, Request, mime};
 use protocol::native::{self, Head};
 use protocol::{Dialect, Failure};
-use store::KeyHead;
+use store::{KeyHead, WalletId};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
+use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, LOOKUPS_OF_CALLER_MAX, Timeouts};
 
+use crate::callers::weak_value_map::WeakValueMap;
 use crate::engine::Engine;
-use crate::failures::no_memory_for;
 use crate::memory_budget::{LimitOwner, MemoryBudget, MemoryShare};
 
 /// The limits of the pictures that are fetched for one request. `count_max` and `within` also apply to URLs that are
@@ -69,7 +71,10 @@ pub(crate) enum Funds {
 
 #[derive(Debug)]
 pub(crate) struct CallerUrls {
-    guarded: Arc<Guarded>,
+    guarded: Guarded,
+    /// The DNS lookups that the keys of a wallet may run together. A lookup keeps the semaphore alive, because it can
+    /// outlive its request.
+    lookups: Mutex<WeakValueMap<WalletId, Semaphore>>,
     bounds: ImageFetchLimits,
 }
 
@@ -177,7 +182,7 @@ impl Engine {
             self.check_funds_of(key, &share).await?;
         }
         self.caller_urls
-            .fetch_all(places, share.large_bodies())
+            .fetch_all(key.wallet, places, share.large_bodies())
             .await
     }
 
@@ -196,7 +201,7 @@ impl Engine {
             let share = self.callers().share_of(key);
             self.check_funds_of(key, &share).await?;
         }
-        self.caller_urls.check(urls).await
+        self.caller_urls.check(key.wallet, urls).await
     }
 }
 
@@ -238,9 +243,19 @@ impl CallerUrls {
     /// media copy.
     pub(crate) fn new(guarded: &Guarded, bounds: ImageFetchLimits) -> Self {
         Self {
-            guarded: Arc::new(guarded.with_own_lookups()),
+            guarded: guarded.with_own_lookups(),
+            lookups: Mutex::default(),
             bounds,
         }
+    }
+
+    /// The client for requests of one wallet, so that unresponsive name servers of one caller do not delay others.
+    fn guarded_for(&self, wallet: WalletId) -> Arc<Guarded> {
+        let share = self
+            .lookups
+            .lock()
+            .get_or_insert(wallet, || Semaphore::new(LOOKUPS_OF_CALLER_MAX));
+        Arc::new(self.guarded.for_caller(share))
     }
 
     /// Refuses a request with too many pictures to fetch.
@@ -254,7 +269,7 @@ impl CallerUrls {
         Ok(())
     }
 
-    async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
+    async fn check(&self, wallet: WalletId, urls: Vec<String>) -> Result<(), Failure> {
         let urls: HashSet<_> = urls.into_iter().collect();
         if urls.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
@@ -263,9 +278,10 @@ impl CallerUrls {
             )));
         }
         let times = self.bounds.times();
+        let guarded = self.guarded_for(wallet);
         let mut checks = JoinSet::new();
         for url in urls {
-            let guarded = Arc::clone(&self.guarded);
+            let guarded = Arc::clone(&guarded);
             checks.spawn(async move { guarded.check(&url, times).await });
         }
         while let Some(checked) = checks.join_next().await {
@@ -280,15 +296,17 @@ impl CallerUrls {
     /// Fetches all pictures concurrently. The first failure cancels the others.
     async fn fetch_all(
         &self,
+        wallet: WalletId,
         places: HashMap<String, Places>,
         memory: &MemoryBudget,
     ) -> Result<HashMap<String, Picture>, Failure> {
         let left = Arc::new(AtomicU64::new(self.bounds.total_bytes_max));
+        let guarded = self.guarded_for(wallet);
         let mut fetches = JoinSet::new();
         for (url, Places { first, count }) in places {
             let fetch = Fetch {
                 copies: count,
-                guarded: Arc::clone(&self.guarded),
+                guarded: Arc::clone(&guarded),
                 memory: memory.clone(),
                 bounds: self.bounds,
                 left: Arc::clone(&left),
@@ -382,8 +400,7 @@ impl FetchFailure {
     /// The failure for the client. It may name the URL, because the caller chose it.
     fn failure(&self, path: String) -> Failure {
         let why = match self {
-            Self::NoMemory(LimitOwner::Node) => return no_memory_for("images"),
-            Self::NoMemory(owner @ LimitOwner::Caller) => return owner.failure(),
+            Self::NoMemory(owner) => return owner.failure_for("images"),
             Self::NotAPicture => "it is not a PNG, JPEG, GIF, WebP or HEIC file".to_owned(),
             Self::TotalTooLarge(bytes) => {
                 format!("all images of the request together are larger than {bytes} bytes")

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use protocol::Failure;
-use store::{Backlog, JournalRow, Media, Store};
+use store::{Backlog, JournalRow, KeyHead, Media, Store};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ use crate::media::{COPIES_MAX, MediaReads, StorageWatch};
 use crate::memory_budget::MemoryBudget;
 use crate::metrics::registry::Metrics;
 use crate::settings::Settings;
+use crate::task::ListTurns;
 use crate::telemetry::{FinishedCall, Telemetry, TraceContext, Traceparent};
 
 /// The memory for bodies divided by this is reserved for small bodies.
@@ -40,6 +41,7 @@ pub struct Engine {
     pub(crate) copies: Semaphore,
     pub(crate) media_reads: Arc<MediaReads>,
     pub(crate) storage_watch: StorageWatch,
+    pub(crate) task_lists: ListTurns,
     /// Our own address. It is used if the settings do not define a public URL.
     address_url: OnceLock<String>,
     pub(crate) settings: Settings,
@@ -88,6 +90,7 @@ impl Engine {
             copies: Semaphore::new(COPIES_MAX),
             media_reads: Arc::default(),
             storage_watch: StorageWatch::default(),
+            task_lists: ListTurns::default(),
             address_url: OnceLock::new(),
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),
@@ -154,6 +157,11 @@ impl Engine {
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// The memory that large answers to a key may take.
+    pub(crate) fn large_answers_of(&self, key: &KeyHead) -> MemoryBudget {
+        self.callers().share_of(key).large_answers().clone()
     }
 
     pub(crate) fn callers(&self) -> &Callers {

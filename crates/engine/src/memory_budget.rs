@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use protocol::{Code, Failure};
 
+use crate::failures::no_memory_for;
+
 /// A budget of bytes that bodies may take.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<BudgetState>);
@@ -36,10 +38,20 @@ impl LimitOwner {
             }
             Self::Caller => Failure::new(
                 Code::ConcurrencyLimitExceeded,
-                "The requests of this key or wallet already take all the memory they may.",
+                "The requests and answers of this key or wallet already take all the memory they may.",
             ),
         }
         .retry_soon()
+    }
+}
+
+impl LimitOwner {
+    /// The failure of a call that has no memory for `what`.
+    pub(crate) fn failure_for(self, what: &str) -> Failure {
+        match self {
+            Self::Node => no_memory_for(what),
+            Self::Caller => self.failure(),
+        }
     }
 }
 

@@ -90,7 +90,9 @@ impl InProcess {
         let streams = Arc::<OpenStreams>::default();
         let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let limits = &self.state.limits;
-        let slot = self.open.enter(address, &timers, &streams, limits)?;
+        let slot = self
+            .open
+            .enter(address, &timers, &streams, limits.connections_from(address))?;
         Some(Connection {
             listener: Arc::clone(&self.state),
             tally: Arc::clone(&self.tally),

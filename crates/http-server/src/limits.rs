@@ -44,7 +44,7 @@ pub struct Limits {
     pub ping_answer: Duration,
     /// Connections of the node.
     pub connections_max: usize,
-    /// Connections of one address.
+    /// Connections of one IPv4 address, or of one /64 prefix of IPv6 addresses.
     pub connections_per_address_max: usize,
     /// Whether to serve paths that only SDKs use.
     pub sdk_aliases: bool,
@@ -58,6 +58,14 @@ pub struct Limits {
     pub trusted_proxies: Vec<Network>,
     /// Peers whose `traceparent` is honoured.
     pub trusted_callers: Vec<Network>,
+}
+
+/// How many connections may be open when one more arrives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) node_max: usize,
+    /// Of the client's network.
+    pub(crate) network_max: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,10 +99,13 @@ impl Limits {
         trusted.any(|network| network.contains(address))
     }
 
-    pub(crate) fn connections_max_of(&self, address: IpAddr) -> usize {
-        match self.limited_address(address) {
-            Some(_) => self.connections_per_address_max,
-            None => usize::MAX,
+    pub(crate) fn connections_from(&self, address: IpAddr) -> ConnectionLimits {
+        ConnectionLimits {
+            node_max: self.connections_max,
+            network_max: match self.limited_address(address) {
+                Some(_) => self.connections_per_address_max,
+                None => usize::MAX,
+            },
         }
     }
 }

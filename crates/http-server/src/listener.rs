@@ -125,9 +125,12 @@ impl PublicListener {
     fn assign(&self, socket: TcpStream, peer: SocketAddr) {
         let timers = Arc::new(ConnectionTimers::new(Arc::clone(&self.clock)));
         let streams = Arc::<OpenStreams>::default();
-        let slot = self
-            .open
-            .enter(peer.ip(), &timers, &streams, &self.state.limits);
+        let slot = self.open.enter(
+            peer.ip(),
+            &timers,
+            &streams,
+            self.state.limits.connections_from(peer.ip()),
+        );
         let Some(slot) = slot else { return };
         // We already write each answer in one piece, so Nagle's algorithm would only delay it by 40 ms.
         let _ = socket.set_nodelay(true);

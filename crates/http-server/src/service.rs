@@ -84,7 +84,7 @@ fn begin(
         trace: OnceLock::new(),
         caller: OnceLock::new(),
         call_slot,
-        _serving: connection.timers.begin_request(),
+        serving: connection.timers.begin_request(),
         connection,
     });
     if let Some(refused) = context.connection.refused.next() {

@@ -50,11 +50,11 @@ pub use credential::{Account, TokenError};
 pub use endpoint::Endpoint;
 pub use error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
 pub use guarded::{
-    AddressPolicy, BoundedBody, ExternalUrl, FetchError, FetchLimits, FetchResponse, Guarded, Post,
-    UrlRefusal,
+    AddressPolicy, BoundedBody, ExternalUrl, FetchError, FetchLimits, FetchResponse, Guarded,
+    LOOKUPS_OF_CALLER_MAX, Post, UrlRefusal,
 };
 pub use history::MinuteOfCalls;
-pub use network::Network;
+pub use network::{Network, client_network};
 pub use operator_endpoint::{OperatorEndpoint, PostAnswer};
 pub use preset::{AccountSetting, Preset, SettingNeed};
 pub use rendezvous::{hash_bytes, sticky_rank};

@@ -48,6 +48,18 @@ impl Network {
     }
 }
 
+/// The network for which connections, readers and wrong guesses of one client are counted: an IPv4 address, or the /64
+/// prefix of an IPv6 subscriber, who has all of its addresses.
+pub fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 impl FromStr for Network {
     type Err = String;
 
@@ -104,6 +116,18 @@ mod tests {
                 !network.contains(outside.parse().unwrap()),
                 "{network} {outside}"
             );
+        }
+    }
+
+    #[test]
+    fn an_ipv6_subscriber_is_one_network() {
+        for (address, network) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(client_network(address), network.parse::<IpAddr>().unwrap());
         }
     }
 

@@ -3,4 +3,4 @@
 mod caller;
 pub(crate) mod keyring;
 pub(crate) mod limits;
-mod weak_value_map;
+pub(crate) mod weak_value_map;

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use protocol::Failure;
+use upstream::client_network;
 
 use crate::failures::try_again_soon;
 
-/// One address may take the number of reader slots divided by this, and at least one slot.
+/// One client network may take the number of reader slots divided by this, and at least one slot.
 const ADDRESS_SHARE: usize = 4;
 
 #[derive(Debug, Default)]
@@ -22,13 +23,14 @@ pub(crate) struct MediaReads(Mutex<Readers>);
 #[derive(Debug, Default)]
 struct Readers {
     count: usize,
-    by_address: HashMap<IpAddr, usize>,
+    by_network: HashMap<IpAddr, usize>,
 }
 
 /// The slot of one reader. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct MediaRead {
     reads: Arc<MediaReads>,
+    /// The network of the reader, if readers of its address are counted.
     from: Option<IpAddr>,
     until: Instant,
 }
@@ -45,8 +47,9 @@ impl MediaReads {
             let message = "This node serves as many files as it may.";
             return Err(try_again_soon(message));
         }
-        if let Some(address) = from {
-            let count = readers.by_address.entry(address).or_default();
+        let from = from.map(client_network);
+        if let Some(network) = from {
+            let count = readers.by_network.entry(network).or_default();
             if *count >= (reads_max / ADDRESS_SHARE).max(1) {
                 let message = "Too many files are read from this address at once.";
                 return Err(Failure::rate_limit_exceeded(message).retry_soon());
@@ -73,11 +76,11 @@ impl Drop for MediaRead {
     fn drop(&mut self) {
         let mut readers = self.reads.0.lock();
         readers.count = readers.count.saturating_sub(1);
-        let Some(address) = self.from else { return };
-        if let Some(count) = readers.by_address.get_mut(&address) {
+        let Some(network) = self.from else { return };
+        if let Some(count) = readers.by_network.get_mut(&network) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                readers.by_address.remove(&address);
+                readers.by_network.remove(&network);
             }
         }
     }
@@ -115,7 +118,16 @@ mod tests {
         inside.push(enter(Some(address(1))).unwrap());
         inside.clear();
         let readers = reads.0.lock();
-        assert_eq!((readers.count, readers.by_address.len()), (0, 0));
+        assert_eq!((readers.count, readers.by_network.len()), (0, 0));
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_subscriber_share_their_places() {
+        let reads = Arc::default();
+        let enter = |address: &str| MediaReads::enter(&reads, address.parse().ok(), 8, WITHIN);
+        let _inside = ["2001:db8::1", "2001:db8::2"].map(|address| enter(address).unwrap());
+        assert_eq!(enter("2001:db8::3").unwrap_err().status(), 429);
+        assert!(enter("2001:db8:0:1::1").is_ok());
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! Lists the caller's own content tasks.
 
+use std::time::Duration;
+
 use protocol::Failure;
 use protocol::video::content_task;
 use store::{KeyHead, TaskId, TaskQuery};
+use tokio::time::timeout;
 use upstream::Protocol;
 
 use super::lookup::unavailable;
 use crate::engine::Engine;
+use crate::failures::try_again_soon;
 
 /// The maximum page size, and the page size if the request sets none.
 const PAGE_SIZE_MAX: u32 = 500;
 const PAGE_SIZE: u32 = 10;
 const PAGE_MAX: u32 = 500;
+/// How long a list waits for the lists of others.
+const TURN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The filters of a list request, in the protocol's own parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +42,11 @@ impl Engine {
         if !is_any && query.ids.is_empty() {
             return Ok(content_task::write_list([], 0));
         }
+        let usage = self.callers().share_of(key);
+        let turn = self.task_lists.turn(usage.task_lists());
+        let waited = timeout(TURN_WITHIN, turn).await;
+        let _turn =
+            waited.map_err(|_| try_again_soon("Too many lists of tasks are being read."))?;
         let listed = self.store.tasks(query).await;
         let page = listed.map_err(|error| unavailable(&error))?;
         let snapshots = page.tasks.iter().map(|task| &*task.snapshot);

@@ -14,8 +14,10 @@ mod claimed;
 mod copy_media;
 mod create;
 mod delete;
+mod delivery_slots;
 mod forget;
 mod list;
+mod list_turns;
 mod lookup;
 mod poll;
 mod poll_answer;
@@ -25,5 +27,6 @@ mod settings;
 
 pub use create::VideoCall;
 pub use list::ListQuery;
+pub(crate) use list_turns::ListTurns;
 pub use protocols::{VideoEndpoint, video_protocols};
 pub use settings::TaskSettings;

@@ -20,7 +20,8 @@ impl PollAnswer {
         bytes_max: usize,
         budget: &MemoryBudget,
     ) -> Result<Self, CollectError> {
-        Self::charged(collect_body(body, bytes_max, budget).await?, budget)
+        let whole = collect_body(body, bytes_max, || budget.clone()).await?;
+        Self::charged(whole.into_charged(), budget)
     }
 
     fn charged(body: Bytes, budget: &MemoryBudget) -> Result<Self, CollectError> {
@@ -29,7 +30,8 @@ impl PollAnswer {
         } else {
             0
         };
-        let copies = budget.take(bytes).ok_or(CollectError::NoMemory)?;
+        let mut copies = budget.share();
+        copies.try_grow(bytes).map_err(CollectError::NoMemory)?;
         Ok(Self { body, copies })
     }
 
@@ -84,7 +86,7 @@ mod tests {
     fn an_answer_that_cannot_be_read_within_the_memory_is_not_read() {
         let budget = MemoryBudget::new(LARGE - 1);
         let answer = PollAnswer::charged(Bytes::from(vec![b'A'; LARGE]), &budget);
-        assert!(matches!(answer, Err(CollectError::NoMemory)));
+        assert!(matches!(answer, Err(CollectError::NoMemory(_))));
         assert!(PollAnswer::charged(Bytes::from(vec![b'A'; FREE_BYTES]), &budget).is_ok());
         assert!(budget.take(LARGE - 1).is_some());
     }

@@ -1,4 +1,4 @@
-//! Registers open connections, limits their number in total and per address, and signals them to close.
+//! Registers open connections, limits their number in total and per client network, and signals them to close.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use upstream::client_network;
 
 use super::http2_streams::OpenStreams;
 use super::timers::{ConnectionTimers, WaitLimits};
-use crate::limits::Limits;
+use crate::limits::ConnectionLimits;
 
 /// All open connections of the public listener.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub(crate) struct OpenConnections {
 #[derive(Debug, Default)]
 struct Entries {
     by_id: HashMap<u64, Entry>,
-    count_by_address: HashMap<IpAddr, usize>,
+    count_by_network: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug)]
@@ -33,20 +34,21 @@ struct Entry {
 }
 
 impl OpenConnections {
-    /// Registers a connection, unless the node or this address has reached its limit.
+    /// Registers a connection, unless the node or the network of this address has reached its limit.
     pub(crate) fn enter(
         self: &Arc<Self>,
         address: IpAddr,
         timers: &Arc<ConnectionTimers>,
         streams: &Arc<OpenStreams>,
-        limits: &Limits,
+        limits: ConnectionLimits,
     ) -> Option<ConnectionSlot> {
         let mut entries = self.open.lock();
-        if entries.by_id.len() >= limits.connections_max {
+        if entries.by_id.len() >= limits.node_max {
             return None;
         }
-        let count = entries.count_by_address.entry(address).or_default();
-        if *count >= limits.connections_max_of(address) {
+        let network = client_network(address);
+        let count = entries.count_by_network.entry(network).or_default();
+        if *count >= limits.network_max {
             return None;
         }
         *count += 1;
@@ -139,11 +141,41 @@ impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut entries = self.registry.open.lock();
         entries.by_id.remove(&self.id);
-        if let Some(count) = entries.count_by_address.get_mut(&self.address) {
+        let network = client_network(self.address);
+        if let Some(count) = entries.count_by_network.get_mut(&network) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                entries.count_by_address.remove(&self.address);
+                entries.count_by_network.remove(&network);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::coarse_clock::CoarseClock;
+
+    #[test]
+    fn addresses_of_one_ipv6_subscriber_are_counted_together() {
+        let connections = Arc::new(OpenConnections::default());
+        let timers = Arc::new(ConnectionTimers::new(Arc::new(CoarseClock::new())));
+        let limits = ConnectionLimits {
+            node_max: 10,
+            network_max: 2,
+        };
+        let enter = |address: &str| {
+            let address = address.parse().unwrap();
+            connections.enter(address, &timers, &Arc::default(), limits)
+        };
+        let slots: Vec<_> = ["2001:db8::1", "2001:db8::2"].map(enter).into();
+        assert!(slots.iter().all(Option::is_some));
+        assert!(enter("2001:db8::3").is_none());
+        assert!(enter("2001:db8:0:1::1").is_some());
+        let of_ipv4 = ["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"].map(enter);
+        assert!(of_ipv4.iter().all(Option::is_some));
+        assert!(enter("::ffff:192.0.2.1").is_none());
+        drop(slots);
+        assert!(enter("2001:db8::3").is_some());
     }
 }

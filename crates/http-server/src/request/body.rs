@@ -72,7 +72,7 @@ pub(crate) async fn read(
     Ok(charge.into_share().charge(whole))
 }
 
-/// Reads a form into memory. Its files stay in the pieces in which they arrived.
+/// Reads a form into memory. Its files stay in the pieces in which they arrived, unless these are small.
 pub(crate) async fn read_form(
     mut body: Incoming,
     mut reader: multipart::Reader,
@@ -127,7 +127,7 @@ pub(crate) async fn read_spooled_form(
                 Some(open) => open,
                 None => media.upload().await.map_err(spool_failed)?,
             };
-            let written = open.write(reader.drain(name)).await;
+            let written = open.write(reader.drain(name)?).await;
             upload = Some(written.map_err(spool_failed)?);
         }
         let spooled = upload.as_ref().map_or(0, Upload::bytes);
@@ -136,17 +136,19 @@ pub(crate) async fn read_spooled_form(
         charge.cover(held).await?;
         charge.release_beyond(held);
     }
+    let mut form = reader.finish()?;
     let upload = match upload {
         Some(open) => {
-            charge_disk(&mut disk, reader.file_bytes(name))?;
-            let whole = open.write(reader.drain(name)).await.map_err(spool_failed)?;
+            let rest = form.drain(name);
+            charge_disk(&mut disk, rest.iter().map(Bytes::len).sum())?;
+            let whole = open.write(rest).await.map_err(spool_failed)?;
             let bytes = whole.bytes();
             let file = SpoolFile::new(whole.into_file(), bytes);
             Some(engine::Upload { file, share: disk })
         }
         None => None,
     };
-    Ok((reader.finish()?, upload, charge.into_share()))
+    Ok((form, upload, charge.into_share()))
 }
 
 fn charge_disk(disk: &mut MemoryShare, bytes: usize) -> Result<(), Failure> {

@@ -78,9 +78,9 @@ pub(super) fn rewrite(
         if BOOLEANS.contains(&part.name.as_str())
             && let Ok(truth) = part.boolean()
         {
-            part.data = vec![Bytes::from_static(if truth { b"true" } else { b"false" })];
+            part.data = Bytes::from_static(if truth { b"true" } else { b"false" }).into();
         } else if part.name == "model" {
-            part.data = vec![Bytes::copy_from_slice(upstream_model.as_bytes())];
+            part.data = Bytes::copy_from_slice(upstream_model.as_bytes()).into();
         } else if is_source(&part.name) {
             let name = if several { "image[]" } else { "image" };
             name.clone_into(&mut part.name);
@@ -196,7 +196,7 @@ fn write_picture(part: &Part, family: Family, text: &mut Vec<u8>, out: &mut Vec<
         text.extend_from_slice(format!("\"data:{media_type};base64,").as_bytes());
         out.push(std::mem::take(text).into());
         let mut encoder = base64::Encoder::default();
-        for piece in &part.data {
+        for piece in part.data.iter() {
             encoder.push(piece);
         }
         out.push(encoder.finish().into());
@@ -252,7 +252,7 @@ mod tests {
             name: name.to_owned(),
             file_name: Some("a".to_owned()),
             content_type: Some("application/octet-stream".to_owned()),
-            data: vec![Bytes::from_static(data)],
+            data: Bytes::from_static(data).into(),
             drained_bytes: 0,
         };
         Form {

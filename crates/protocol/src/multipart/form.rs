@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 
+use super::pieces::Pieces;
 use crate::failure::Failure;
 use crate::json::Integer;
 
@@ -17,8 +18,8 @@ pub struct Part {
     pub file_name: Option<String>,
     /// The media type that the part declares.
     pub content_type: Option<String>,
-    /// The bytes, in the pieces in which they arrived.
-    pub data: Vec<Bytes>,
+    /// Its bytes.
+    pub data: Pieces,
     /// The number of bytes that were moved elsewhere ([`super::Reader::drain`]).
     pub drained_bytes: usize,
 }
@@ -28,20 +29,29 @@ impl Part {
     pub fn field(name: impl Into<String>, value: impl Into<Bytes>) -> Self {
         Self {
             name: name.into(),
-            data: vec![value.into()],
+            data: Pieces::from(value.into()),
             ..Self::default()
         }
     }
 
     /// The number of bytes, including those that were moved elsewhere.
     pub fn len(&self) -> usize {
-        let here: usize = self.data.iter().map(Bytes::len).sum();
-        here + self.drained_bytes
+        self.data.bytes() + self.drained_bytes
+    }
+
+    /// Takes the bytes, to move them elsewhere.
+    pub(super) fn drain(&mut self) -> Vec<Bytes> {
+        self.drained_bytes = self.len();
+        std::mem::take(&mut self.data).into_vec()
+    }
+
+    pub(super) fn is_file(&self, name: &str) -> bool {
+        self.name == name && self.file_name.is_some()
     }
 
     /// Whether the part has no bytes, not even any that were moved elsewhere.
     pub fn is_empty(&self) -> bool {
-        self.drained_bytes == 0 && self.data.iter().all(Bytes::is_empty)
+        self.len() == 0
     }
 
     /// The first bytes, by which the type of a file can be detected.
@@ -52,7 +62,7 @@ impl Part {
 
     /// The text of a field. Invalid UTF-8 is replaced.
     pub fn text(&self) -> Cow<'_, str> {
-        match self.data.as_slice() {
+        match &*self.data {
             [whole] => String::from_utf8_lossy(whole),
             pieces => Cow::Owned(String::from_utf8_lossy(&pieces.concat()).into_owned()),
         }
@@ -118,6 +128,16 @@ impl Form {
             return Err(Failure::invalid(message).param(name.to_owned()));
         }
         Ok(first)
+    }
+
+    /// Takes the bytes of the file with this name, to move them elsewhere.
+    pub fn drain(&mut self, name: &str) -> Vec<Bytes> {
+        self.files(name).flat_map(Part::drain).collect()
+    }
+
+    pub(super) fn files(&mut self, name: &str) -> impl Iterator<Item = &mut Part> {
+        let parts = self.parts.iter_mut();
+        parts.filter(move |part| part.is_file(name))
     }
 
     /// The form for the journal: fields as text, files by their type and size.

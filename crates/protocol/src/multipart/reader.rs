@@ -7,6 +7,10 @@ use super::disposition::parameter;
 use super::form::{Form, Part, list_name};
 use crate::failure::Failure;
 
+/// Smaller pieces of a body are joined before they are read. Each piece of a form costs a handle, keeps the whole buffer
+/// that it is a part of, and is scanned for the start of a delimiter: far more than the few bytes for which a caller is
+/// charged.
+const JOINED_FROM_BYTES: usize = 4 << 10;
 const BOUNDARY_BYTES_MAX: usize = 70;
 const PARTS_MAX: usize = 64;
 const HEADERS_BYTES_MAX: usize = 8 << 10;
@@ -85,11 +89,12 @@ pub struct Reader {
     at: State,
     /// A line end, two hyphens and the boundary.
     delimiter: Finder<'static>,
-    /// Bytes that cannot be interpreted before more arrive: at most headers or a delimiter.
-    held: Bytes,
+    /// Bytes that cannot be interpreted before more arrive (at most headers or a delimiter), and then the small pieces
+    /// that have not been read.
+    held: BytesMut,
+    /// The number of bytes of small pieces in `held`.
+    unread_bytes: usize,
     part: Part,
-    /// The number of bytes of `part` so far.
-    part_bytes: usize,
     form: Form,
 }
 
@@ -101,23 +106,43 @@ impl Reader {
             at: State::Preamble,
             delimiter: Finder::new(delimiter.as_bytes()).into_owned(),
             // The delimiter starts with a line end, which a boundary at the start of the body lacks.
-            held: Bytes::from_static(b"\r\n"),
+            held: BytesMut::from(&b"\r\n"[..]),
+            unread_bytes: 0,
             part: Part::default(),
-            part_bytes: 0,
             form: Form::default(),
         }
     }
 
-    /// Takes the next piece.
+    /// Takes the next piece. An error in a small piece may be reported with a later one.
     pub fn push(&mut self, piece: Bytes) -> Result<(), FormError> {
-        let mut rest = if self.held.is_empty() {
-            piece
-        } else {
-            let mut joined = BytesMut::from(&self.held[..]);
-            joined.extend_from_slice(&piece);
-            joined.freeze()
-        };
-        self.held = Bytes::new();
+        if piece.len() < JOINED_FROM_BYTES {
+            self.held.extend_from_slice(&piece);
+            self.unread_bytes += piece.len();
+            return match self.unread_bytes {
+                0..JOINED_FROM_BYTES => Ok(()),
+                _ => self.read_small_pieces(),
+            };
+        }
+        self.read_small_pieces()?;
+        if self.held.is_empty() {
+            return self.read(piece);
+        }
+        self.held.extend_from_slice(&piece);
+        let joined = std::mem::take(&mut self.held);
+        self.read(joined.freeze())
+    }
+
+    fn read_small_pieces(&mut self) -> Result<(), FormError> {
+        if self.unread_bytes == 0 {
+            return Ok(());
+        }
+        self.unread_bytes = 0;
+        let joined = std::mem::take(&mut self.held);
+        self.read(joined.freeze())
+    }
+
+    /// Reads as much as can be interpreted, and holds the rest.
+    fn read(&mut self, mut rest: Bytes) -> Result<(), FormError> {
         loop {
             let went_on = match self.at {
                 State::Preamble => self.skip_preamble(&mut rest),
@@ -127,35 +152,34 @@ impl Reader {
                 State::Epilogue => return Ok(()),
             };
             if !went_on {
-                self.held = rest;
+                self.held.extend_from_slice(&rest);
                 return Ok(());
             }
         }
     }
 
-    /// The number of bytes that are in memory for the file with this name.
+    /// The number of bytes that are in memory for the file with this name, without small pieces that have just arrived.
     pub fn file_bytes(&mut self, name: &str) -> usize {
-        let files = self.files(name);
-        files.map(|file| file.len() - file.drained_bytes).sum()
+        self.files(name).map(|file| file.data.bytes()).sum()
     }
 
     /// Takes the bytes of the file with this name that have arrived, to move them elsewhere.
-    pub fn drain(&mut self, name: &str) -> Vec<Bytes> {
-        let mut pieces = Vec::new();
-        for file in self.files(name) {
-            file.drained_bytes = file.len();
-            pieces.append(&mut file.data);
-        }
-        pieces
+    pub fn drain(&mut self, name: &str) -> Result<Vec<Bytes>, FormError> {
+        self.read_small_pieces()?;
+        Ok(self.files(name).flat_map(Part::drain).collect())
     }
 
     fn files(&mut self, name: &str) -> impl Iterator<Item = &mut Part> {
-        let parts = self.form.parts.iter_mut().chain([&mut self.part]);
-        parts.filter(move |part| part.name == name && part.file_name.is_some())
+        self.form.files(name).chain(
+            [&mut self.part]
+                .into_iter()
+                .filter(move |part| part.is_file(name)),
+        )
     }
 
     /// The form, when the body has ended.
-    pub fn finish(self) -> Result<Form, FormError> {
+    pub fn finish(mut self) -> Result<Form, FormError> {
+        self.read_small_pieces()?;
         match self.at {
             State::Epilogue => Ok(self.form),
             // Two hyphens are the end. Some clients leave out the line end after them.
@@ -212,7 +236,6 @@ impl Reader {
         let head = rest.split_to(end + 4);
         let head = std::str::from_utf8(&head).map_err(|_| FormError::Headers)?;
         self.part = part_of(head)?;
-        self.part_bytes = 0;
         self.at = State::Data;
         Ok(true)
     }
@@ -236,11 +259,11 @@ impl Reader {
         if data.is_empty() {
             return Ok(());
         }
-        self.part_bytes = self.part_bytes.saturating_add(data.len());
-        if self.part.file_name.is_none() && self.part_bytes > field_bytes_max(&self.part.name) {
-            return Err(FormError::Field(self.part.name.clone()));
-        }
         self.part.data.push(data);
+        let Part { name, data, .. } = &self.part;
+        if self.part.file_name.is_none() && data.bytes() > field_bytes_max(name) {
+            return Err(FormError::Field(name.clone()));
+        }
         Ok(())
     }
 
@@ -278,8 +301,7 @@ fn part_of(head: &str) -> Result<Part, FormError> {
         name: name.ok_or(FormError::Name)?,
         file_name,
         content_type: header("content-type").map(str::to_owned),
-        data: Vec::new(),
-        drained_bytes: 0,
+        ..Part::default()
     })
 }
 
@@ -288,6 +310,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::multipart::Pieces;
 
     fn read(body: &[u8], piece_bytes: usize) -> Result<Form, FormError> {
         let mut reader = Reader::new("xyz");
@@ -316,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn large_files_are_not_copied() {
+    fn large_pieces_are_not_copied() {
         let mut reader = Reader::new("xyz");
         reader
             .push(Bytes::from_static(
@@ -395,7 +418,7 @@ mod tests {
                     name,
                     file_name,
                     content_type: None,
-                    data: vec![data.into()],
+                    data: Pieces::from(Bytes::from(data)),
                     drained_bytes: 0,
                 }).collect(),
             };
@@ -423,6 +446,36 @@ mod tests {
         }
     }
 
+    /// If each byte kept a piece of its own, or were counted again at every later one, this test would take hours.
+    #[test]
+    fn a_file_in_pieces_of_one_byte_is_joined_and_counted_once() {
+        let head =
+            "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\nx-padding: ";
+        let padding = "x".repeat(HEADERS_BYTES_MAX - 200);
+        let file = vec![7; 1 << 20];
+        let body = [
+            head.as_bytes(),
+            padding.as_bytes(),
+            b"\r\n\r\n",
+            &file,
+            b"\r\n--b--",
+        ]
+        .concat();
+        let body = Bytes::from(body);
+        let mut reader = Reader::new("b");
+        for at in 0..body.len() {
+            reader.push(body.slice(at..=at)).unwrap();
+            let unread = (at + 1).saturating_sub(reader.file_bytes("file"));
+            assert!(unread < 2 * HEADERS_BYTES_MAX, "at {at}");
+        }
+        let mut form = reader.finish().unwrap();
+        assert_eq!(form.parts[0].len(), file.len());
+        let pieces = form.drain("file");
+        assert!(pieces.len() < 1_000, "{} pieces", pieces.len());
+        assert_eq!(pieces.concat(), file);
+        assert_eq!(form.parts[0].len(), file.len());
+    }
+
     #[test]
     fn a_file_can_be_moved_elsewhere_as_it_arrives() {
         let body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n0123456789\r\n\
@@ -431,7 +484,7 @@ mod tests {
         let mut elsewhere = Vec::new();
         for piece in body.as_bytes().chunks(7) {
             reader.push(Bytes::copy_from_slice(piece)).unwrap();
-            elsewhere.extend(reader.drain("file").concat());
+            elsewhere.extend(reader.drain("file").unwrap().concat());
             assert_eq!(reader.file_bytes("file"), 0);
         }
         assert_eq!(elsewhere, b"0123456789");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::BoundedBody;
@@ -29,6 +30,8 @@ const ANSWER_BYTES_READ: u64 = 4 * 1024;
 const ANSWER_READ_WITHIN: Duration = Duration::from_secs(1);
 /// The maximum number of concurrent DNS lookups.
 const LOOKUPS_MAX: usize = 64;
+/// The part of them that one caller may have.
+pub const LOOKUPS_OF_CALLER_MAX: usize = LOOKUPS_MAX / 4;
 
 /// The client for URLs that clients and upstreams name.
 ///
@@ -73,6 +76,16 @@ impl Guarded {
             policy: self.policy.clone(),
             listeners: Arc::clone(&self.listeners),
             lookups: Lookups::new(LOOKUPS_MAX),
+        }
+    }
+
+    /// The same client for one caller, who may run at most as many DNS lookups at the same time as `share` has permits.
+    #[must_use]
+    pub fn for_caller(&self, share: Arc<Semaphore>) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            listeners: Arc::clone(&self.listeners),
+            lookups: self.lookups.of_caller(share),
         }
     }
 

@@ -13,7 +13,7 @@ mod policy;
 mod request;
 
 pub use body::BoundedBody;
-pub use client::{FetchResponse, Guarded};
+pub use client::{FetchResponse, Guarded, LOOKUPS_OF_CALLER_MAX};
 pub use error::{FetchError, UrlRefusal};
 pub use external_url::ExternalUrl;
 pub use policy::AddressPolicy;

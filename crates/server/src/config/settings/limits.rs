@@ -61,7 +61,7 @@ settings! {
         pub media_reads: usize = positive("media_reads", 512),
         /// Open connections in all.
         pub connections: usize = positive("connections", 16_384),
-        /// Open connections from one address.
+        /// Open connections from one IPv4 address, or from one /64 prefix of IPv6 addresses.
         pub connections_per_address: usize = positive("connections_per_address", 2_048),
         /// Calls of this node that are not settled yet.
         pub requests_in_flight: usize = positive("requests_in_flight", 10_000),

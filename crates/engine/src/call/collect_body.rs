@@ -3,10 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use upstream::{Body, CallError};
 
-use crate::memory_budget::MemoryBudget;
-
-/// Answers, and events of streams, up to this size are not charged to the memory budget.
-pub(crate) const FREE_BYTES: usize = 256 << 10;
+use crate::memory_budget::{FREE_BYTES, MemoryBudget};
 
 #[derive(Debug)]
 pub(crate) enum CollectError {

@@ -11,5 +11,5 @@ mod urls;
 pub use head::Head;
 pub(crate) use stored::{is_stored_address, refuse as refuse_stored};
 pub(crate) use strings::{PromptMembers, read_members};
-pub(crate) use urls::fetchable_field;
+pub(crate) use urls::fetchable_fields;
 pub use urls::{fetchable_media_urls, fetchable_urls};

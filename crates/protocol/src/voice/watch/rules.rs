@@ -46,7 +46,8 @@ impl SessionRules {
 
     fn check_event(self, text: &str, event: &Event<'_>) -> Result<(), Failure> {
         // Realtime events have the items of Responses.
-        if self.refuses_urls && !fetchable_urls(Dialect::Responses, text.as_bytes())?.is_empty() {
+        let has_urls = || fetchable_urls(Dialect::Responses, text.as_bytes(), 0);
+        if self.refuses_urls && !has_urls()?.is_empty() {
             return Err(no_urls());
         }
         if !self.refuses_tools {

@@ -8,7 +8,7 @@ mod stored;
 mod strings;
 mod urls;
 
-pub use head::Head;
+pub use head::{Head, LongCache};
 pub(crate) use stored::{is_stored_address, refuse as refuse_stored};
 pub(crate) use strings::{PromptMembers, read_members};
 pub(crate) use urls::fetchable_fields;

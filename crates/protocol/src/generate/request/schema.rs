@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn deep_nullable_schemas_are_converted_at_the_cost_of_flat_ones() {
-        let filler = r#"{"type":"STRING"},"#.repeat(100_000);
+        let filler = r#"{"type":"STRING"},"#.repeat(20_000);
         for (before, after) in [
             (r#"{"nullable":true,"anyOf":["#, "]}"),
             (r#"{"items":"#, r#","title":"t","nullable":true}"#),
@@ -456,7 +456,7 @@ mod tests {
             let flat = format!(r#"{{"anyOf":[{filler}1]}}"#);
             assert!(converted(&schema).len() <= bound(&schema), "{before}");
             let [deep, flat] = [&schema, &flat].map(|schema| cpu_time(|| drop(converted(schema))));
-            let most = flat * 8 + Duration::from_millis(50);
+            let most = flat * 8 + Duration::from_millis(20);
             assert!(
                 deep < most,
                 "{before}: {deep:?}, and {flat:?} for a flat one"
@@ -491,7 +491,7 @@ mod tests {
             "[]",
             "{}",
             r#"["null"]"#,
-            r#"[null]"#,
+            "[null]",
             r#"{"type":"null"}"#,
             r#"{"nullable":true}"#,
         ]);

@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn deep_schemas_are_written_at_the_cost_of_flat_ones() {
-        let filler = r#"{"type":"object"},"#.repeat(100_000);
+        let filler = r#"{"type":"object"},"#.repeat(20_000);
         for (before, after) in [
             (r#"{"oneOf":[{"x":"#, r#"}],"anyOf":0}"#),
             (r#"{"oneOf":["#, "]}"),
@@ -403,7 +403,7 @@ mod tests {
             let flat = format!(r#"{{"anyOf":[{filler}1]}}"#);
             assert!(subset(&schema).len() <= bound(&schema), "{before}");
             let [deep, flat] = [&schema, &flat].map(|schema| cpu_time(|| drop(subset(schema))));
-            let most = flat * 8 + Duration::from_millis(50);
+            let most = flat * 8 + Duration::from_millis(20);
             assert!(
                 deep < most,
                 "{before}: {deep:?}, and {flat:?} for a flat one"
@@ -448,8 +448,9 @@ mod tests {
                     let members = members.iter().map(|(name, value)| format!("{name:?}:{value}"));
                     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
                 }),
-                1 => prop::collection::vec(inner, 0..4)
+                1 => prop::collection::vec(inner.clone(), 0..4)
                     .prop_map(|items| format!("[{}]", items.join(","))),
+                1 => inner.prop_map(|inner| format!(r#"{{"oneOf":[{inner}],"anyOf":[1]}}"#)),
             ]
         })
     }

@@ -195,7 +195,7 @@ fn decisions(body: &Bytes) -> Vec<String> {
             let sent = serde_json::from_slice::<Value>(&sent);
             let sent = sent.ok().map(|sent| sent["model"].clone());
             format!(
-                "{} {} {} {:?} {} {:?} {:?} {} {} {sent:?}",
+                "{} {} {} {:?} {} {:?} {:?} {} {:?} {sent:?}",
                 head.model,
                 head.stream,
                 head.include_usage,

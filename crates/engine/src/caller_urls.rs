@@ -102,6 +102,11 @@ enum FetchFailure {
 }
 
 impl Engine {
+    /// The maximum number of different URLs in a request. To collect more of them is useless.
+    pub(crate) fn caller_urls_max(&self) -> usize {
+        self.caller_urls.bounds.count_max
+    }
+
     /// Fetches every picture for whose URL `must_be_inline` is true, and puts it into the request. The memory shares
     /// must live as long as the request. Nothing is fetched for a caller without credits, and the pictures take memory
     /// from the share of the key.
@@ -142,19 +147,18 @@ impl Engine {
         head: &Head,
         must_be_inline: impl Fn(&str) -> bool,
     ) -> Result<Option<InlinedBody>, Failure> {
-        let mut named = native::named_pictures(dialect, body)?;
-        named.retain(|picture| must_be_inline(&picture.url));
+        let named = native::named_pictures(dialect, body, must_be_inline, self.caller_urls_max())?;
         if named.is_empty() {
             return Ok(None);
         }
-        let mut places = HashMap::new();
-        for picture in &named {
-            let path = || picture.path.clone();
-            note_place(&mut places, &picture.url, path);
-        }
+        let places = named.iter().map(|(url, named)| {
+            let (first, count) = (named.path.clone(), named.count());
+            (url.clone(), Places { first, count })
+        });
+        let places = places.collect();
         let pictures = Box::pin(self.fetch_pictures(key, funds, places)).await?;
-        let fetched = named.iter().filter_map(|named| {
-            let picture = pictures.get(&named.url)?;
+        let fetched = named.iter().filter_map(|(url, named)| {
+            let picture = pictures.get(url)?;
             Some((named, picture.mime, picture.data.as_str()))
         });
         let (body, head) = native::with_pictures(dialect, body, head, fetched)?;
@@ -192,7 +196,7 @@ impl Engine {
         &self,
         key: &KeyHead,
         funds: Funds,
-        urls: Vec<String>,
+        urls: HashSet<String>,
     ) -> Result<(), Failure> {
         if urls.is_empty() {
             return Ok(());
@@ -213,26 +217,22 @@ struct Places {
     count: usize,
 }
 
-fn note_place(places: &mut HashMap<String, Places>, url: &str, path: impl FnOnce() -> String) {
-    if let Some(known) = places.get_mut(url) {
-        known.count += 1;
-    } else {
-        let first = path();
-        places.insert(url.to_owned(), Places { first, count: 1 });
-    }
-}
-
 /// Collects the pictures to fetch by URL, with their places in the request.
 fn places_of(
     request: &mut Request,
     must_be_inline: impl Fn(&str) -> bool,
 ) -> HashMap<String, Places> {
-    let mut places = HashMap::new();
+    let mut places: HashMap<String, Places> = HashMap::new();
     for (path, image) in request.images_mut() {
         if let ImageSource::Url(url) = &image.source
             && must_be_inline(url)
         {
-            note_place(&mut places, url, || path.to_string());
+            if let Some(known) = places.get_mut(url) {
+                known.count += 1;
+            } else {
+                let first = path.to_string();
+                places.insert(url.clone(), Places { first, count: 1 });
+            }
         }
     }
     places
@@ -269,8 +269,7 @@ impl CallerUrls {
         Ok(())
     }
 
-    async fn check(&self, wallet: WalletId, urls: Vec<String>) -> Result<(), Failure> {
-        let urls: HashSet<_> = urls.into_iter().collect();
+    async fn check(&self, wallet: WalletId, urls: HashSet<String>) -> Result<(), Failure> {
         if urls.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
                 "At most {} URLs can be given to this model.",

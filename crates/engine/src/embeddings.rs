@@ -20,6 +20,7 @@ use crate::call::route_plan::RoutePlan;
 use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 
 /// The model, for calls whose path names it: `:embedContent` or `:batchEmbedContents`.
@@ -70,12 +71,14 @@ fn prepare(
             model.id
         )));
     }
+    let memory = charge_conversion(engine, &call.arrival.key, model, &request)?;
     let plan = plan_routes(model, &request)?;
     let estimate = Estimate::input_only(&request.input, &model.profile);
     let kind = Embeddings {
         model: Arc::clone(&model.id),
         key: call.arrival.key.clone(),
         request,
+        _memory: memory,
     };
     Ok(Box::new(Prepared {
         fallbacks: VecDeque::new(),
@@ -84,6 +87,28 @@ fn prepare(
         plan,
         estimate,
     }))
+}
+
+/// Charges the memory for the many small inputs of a request that may be written in another form.
+fn charge_conversion(
+    engine: &Engine,
+    key: &KeyHead,
+    model: &Model,
+    request: &Request,
+) -> Result<Option<MemoryShare>, Failure> {
+    let is_converted = |route: &Arc<Route>| !sends_own_form(route, request.form);
+    if !model.routes.iter().any(is_converted) {
+        return Ok(None);
+    }
+    match request.conversion_memory() {
+        Ok(weight) => engine
+            .callers()
+            .share_of(key)
+            .large_bodies()
+            .take_for_parts(weight),
+        // Only a route that needs no conversion can take the request.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Plans the routes that can express the request. If there is none, encoding for the first route fails with the reason.
@@ -104,16 +129,21 @@ fn plan_routes(model: &Arc<Model>, request: &Request) -> Result<RoutePlan, Failu
 
 /// Whether a route can express the request. Some routes accept only texts, or only one input per call.
 fn expresses(route: &Route, request: &Request) -> bool {
-    let preset = route.channel.spec().preset;
-    if !preset.embeds_instances() && is_native(&route.channel, request.form) {
+    if sends_own_form(route, request.form) {
         return true;
     }
+    let preset = route.channel.spec().preset;
     let Ok(Some(encoded)) = encode(route, request) else {
         return false;
     };
     let inputs_max = preset.instances_max(&route.model);
     let is_too_long = |max| request.inputs().is_ok_and(|inputs| inputs > max);
     encoded.form != Form::Instances || !inputs_max.is_some_and(is_too_long)
+}
+
+/// Whether a route gets the request in the form in which the caller sent it.
+fn sends_own_form(route: &Route, form: Form) -> bool {
+    !route.channel.spec().preset.embeds_instances() && is_native(&route.channel, form)
 }
 
 /// Whether a channel speaks the caller's own request format.
@@ -153,6 +183,8 @@ struct Embeddings {
     request: Request,
     key: KeyHead,
     model: Arc<str>,
+    /// The memory that is charged for the inputs.
+    _memory: Option<MemoryShare>,
 }
 
 impl CallKind for Embeddings {
@@ -168,7 +200,7 @@ impl CallKind for Embeddings {
         funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
-            let links = self.request.fetchable_urls()?;
+            let links = self.request.fetchable_urls(engine.caller_urls_max())?;
             engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let encoded = encode(route, &self.request)?.ok_or_else(|| model.unreachable())?;

@@ -148,7 +148,7 @@ impl CallKind for Images {
         funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
-            let links = self.request.fetchable_urls()?;
+            let links = self.request.fetchable_urls(engine.caller_urls_max())?;
             engine.check_caller_urls(&self.key, funds, links).await?;
         }
         // Random, so that it does not occur in any of the files.

@@ -8,6 +8,9 @@ use protocol::{Code, Failure};
 
 use crate::failures::no_memory_for;
 
+/// Answers, events of streams and the parts of rewritten requests are not charged to the memory budget up to this size.
+pub(crate) const FREE_BYTES: usize = 256 << 10;
+
 /// A budget of bytes that bodies may take.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<BudgetState>);
@@ -110,6 +113,16 @@ impl MemoryBudget {
     pub fn take(&self, bytes: usize) -> Option<MemoryShare> {
         let mut share = self.share();
         share.grow(bytes).then_some(share)
+    }
+
+    /// Takes the memory for the many small parts of a request that is rewritten, unless it is little.
+    pub(crate) fn take_for_parts(&self, bytes: usize) -> Result<Option<MemoryShare>, Failure> {
+        if bytes <= FREE_BYTES {
+            return Ok(None);
+        }
+        let mut share = self.share();
+        share.try_grow(bytes).map_err(LimitOwner::failure)?;
+        Ok(Some(share))
     }
 
     fn try_take(&self, bytes: usize) -> Result<(), LimitOwner> {

@@ -12,6 +12,8 @@ pub mod canon;
 pub mod chat;
 pub mod convert;
 pub mod count;
+#[cfg(test)]
+mod cpu_time;
 mod dialect;
 pub mod embeddings;
 pub mod event_stream;

@@ -3,7 +3,7 @@
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey, Reservation, TextBound};
 use protocol::count::InputCount;
 use protocol::images::PriceGrade;
-use protocol::native::Head;
+use protocol::native::{Head, LongCache};
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
 use crate::billing::metering::{Metering, PictureMetering};
@@ -63,7 +63,7 @@ impl Estimate {
             },
         };
         let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
-        if head.long_cache {
+        if head.long_cache != LongCache::No {
             // The whole input may be written to the cache, which has the highest price.
             reserved.cache_write_1h = std::mem::take(&mut reserved.input);
         }
@@ -101,7 +101,7 @@ impl Estimate {
             tokens_possible: possible_input(most, profile),
             metering: Metering::Tokens {
                 input_tokens,
-                long_cache: false,
+                long_cache: LongCache::No,
             },
             ..Self::default()
         }

@@ -2,7 +2,7 @@
 
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Pictures, PriceGrade};
-use protocol::native::AnswerSummary;
+use protocol::native::{AnswerSummary, LongCache};
 use protocol::{ToolCalls, Usage};
 
 use crate::billing::picture_tier;
@@ -14,7 +14,7 @@ pub(crate) enum Metering {
         /// The input tokens as counted at admission.
         input_tokens: u64,
         /// Whether the request asks for the input to be cached for an hour.
-        long_cache: bool,
+        long_cache: LongCache,
     },
     Pictures(Box<PictureMetering>),
     /// Speech. The usage follows from the request.
@@ -29,7 +29,7 @@ impl Default for Metering {
     fn default() -> Self {
         Self::Tokens {
             input_tokens: 0,
-            long_cache: false,
+            long_cache: LongCache::No,
         }
     }
 }
@@ -43,9 +43,15 @@ impl Metering {
     /// The usage that an answer reports, if it can be billed.
     pub(crate) fn reported(&self, summary: &AnswerSummary, price: &PriceCard) -> Option<Meter> {
         match self {
-            Self::Tokens { input_tokens, .. } => {
+            Self::Tokens {
+                input_tokens,
+                long_cache,
+            } => {
                 let usage = summary.completed_report(*input_tokens)?;
-                Some(meter_of(&usage, &summary.tools))
+                Some(meter_of(
+                    &with_long_cache(usage, *long_cache),
+                    &summary.tools,
+                ))
             }
             Self::Pictures(metering) => metering.reported(summary, price),
             Self::Speech(meter) => Some(Meter::clone(meter)),
@@ -72,11 +78,12 @@ impl Metering {
                 input_tokens,
                 long_cache,
             } => {
-                let counted = meter_of(&summary.counted(*input_tokens), &summary.tools);
-                if *long_cache {
-                    dearest_input(counted, price)
-                } else {
+                let usage = with_long_cache(summary.counted(*input_tokens), *long_cache);
+                let counted = meter_of(&usage, &summary.tools);
+                if *long_cache == LongCache::No {
                     counted
+                } else {
+                    dearest_input(counted, price)
                 }
             }
             Self::Pictures(metering) => metering.counted(summary, price),
@@ -227,6 +234,18 @@ impl PictureMetering {
             image_output: images.saturating_mul(self.image_tokens_max),
             ..text
         }
+    }
+}
+
+/// Counts all writes as writes to the one-hour cache if the upstream does not count these apart.
+fn with_long_cache(usage: Usage, long_cache: LongCache) -> Usage {
+    if long_cache != LongCache::CountedTogether {
+        return usage;
+    }
+    Usage {
+        cache_write: 0,
+        cache_write_1h: usage.cache_write.saturating_add(usage.cache_write_1h),
+        ..usage
     }
 }
 

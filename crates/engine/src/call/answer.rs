@@ -9,12 +9,11 @@ use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::ByteQueue;
 
-use crate::call::collect_body::FREE_BYTES;
 use crate::call::stream::StreamRelay;
 use crate::call::waiting_stream::WaitingStream;
 use crate::failures::Aborted;
 use crate::media::MediaStream;
-use crate::memory_budget::MemoryShare;
+use crate::memory_budget::{FREE_BYTES, MemoryShare};
 
 /// The answer to an admitted call.
 #[derive(Debug)]

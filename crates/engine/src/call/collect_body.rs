@@ -6,10 +6,8 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, sleep};
 use upstream::{Body, CallError};
 
-use crate::memory_budget::{LimitOwner, MemoryBudget, MemoryShare};
+use crate::memory_budget::{FREE_BYTES, LimitOwner, MemoryBudget, MemoryShare};
 
-/// Answers, and events of streams, up to this size are not charged to the memory budget.
-pub(crate) const FREE_BYTES: usize = 256 << 10;
 /// How long an answer waits until its caller has taken enough of its other answers.
 const ROOM_WITHIN: Duration = Duration::from_secs(60);
 const ROOM_LOOK_EVERY: Duration = Duration::from_millis(50);

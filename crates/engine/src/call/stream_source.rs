@@ -7,8 +7,7 @@ use protocol::{ByteQueue, Translator};
 use store::AdmitError;
 use upstream::{Body, Channel};
 
-use crate::call::collect_body::FREE_BYTES;
-use crate::memory_budget::{MemoryBudget, MemoryShare};
+use crate::memory_budget::{FREE_BYTES, MemoryBudget, MemoryShare};
 
 /// A pending request to the ledger to extend the hold of a stream.
 pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;

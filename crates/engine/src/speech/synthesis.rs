@@ -109,7 +109,7 @@ impl CallKind for SpeechRequest {
         funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
-            let links = native::fetchable_media_urls(&self.speech.body)?;
+            let links = native::fetchable_media_urls(&self.speech.body, engine.caller_urls_max())?;
             engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let body = vec![self.speech.body.clone()];

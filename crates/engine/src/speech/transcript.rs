@@ -109,7 +109,7 @@ impl CallKind for TranscriptRequest {
         funds: Funds,
     ) -> Result<Encoded, Failure> {
         if route.channel.spec().private_network {
-            let links = self.transcript.fetchable_urls();
+            let links = self.transcript.fetchable_urls(engine.caller_urls_max());
             engine.check_caller_urls(&self.key, funds, links).await?;
         }
         let boundary: String = ids::fresh("form-");

@@ -162,7 +162,7 @@ async fn prepare(
         .iter()
         .any(|route| carries(route) && is_private(route))
     {
-        let links = native::fetchable_media_urls(&call.body)?;
+        let links = native::fetchable_media_urls(&call.body, engine.caller_urls_max())?;
         engine
             .check_caller_urls(&call.arrival.key, Funds::Unknown, links)
             .await?;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use protocol::video::{Delivery, Source};
 use upstream::Body;
 
-use crate::call::collect_body::{CollectError, FREE_BYTES, collect_body};
-use crate::memory_budget::{MemoryBudget, MemoryShare};
+use crate::call::collect_body::{CollectError, collect_body};
+use crate::memory_budget::{FREE_BYTES, MemoryBudget, MemoryShare};
 
 /// A whole answer. Parsing it copies its strings, including a video in base64, so a large answer is charged twice.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use protocol::Failure;
-use protocol::native::Head;
+use protocol::native::{Head, LongCache};
 
 use crate::billing::estimate::Estimate;
 use crate::call::answer::Answer;
@@ -96,10 +96,11 @@ fn prepare_for(
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let plan = RoutePlan::new(model, |route| dialect_for(route).is_some())?;
     capability_check::refuse_unpriced_long_cache(model, &head, dialect_for)?;
-    // A converted request asks for one choice, so the hold is for one.
+    // A converted request asks for one choice and for no cache, so nothing more is held.
     let is_native = |route: &Arc<Route>| dialect_for(route) == Some(call.dialect);
     if !model.routes.iter().any(is_native) {
         head.choices = 1;
+        head.long_cache = LongCache::No;
     }
     let reserve_tokens = engine.settings.output_reserve_tokens;
     let keeps_output_limit = model.keeps_output_limit;

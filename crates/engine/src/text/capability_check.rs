@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::native::Head;
+use protocol::native::{Head, LongCache};
 use protocol::{BuiltInProfile, Dialect, Failure, Kind, Tool, Tools};
 
 use crate::catalog::{Model, Route};
@@ -40,15 +40,15 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a request for the one-hour cache if only the cheaper short cache has a price. Only Messages upstreams write
-/// to a one-hour cache.
+/// Refuses a request for the one-hour cache if only the cheaper short cache has a price. Requests of chat are not
+/// refused: most of its upstreams ignore `cache_control`.
 pub(crate) fn refuse_unpriced_long_cache(
     model: &Model,
     head: &Head,
     dialect_for: impl Fn(&Route) -> Option<Dialect>,
 ) -> Result<(), Failure> {
     let keeps_cache = |route: &Arc<Route>| dialect_for(route) == Some(Dialect::Messages);
-    if head.long_cache
+    if head.long_cache == LongCache::CountedApart
         && model.routes.iter().any(keeps_cache)
         && model.price.underprices_long_cache_writes()
     {

@@ -15,7 +15,6 @@ use store::KeyHead;
 use upstream::{Endpoint, UpstreamRequest, hash_bytes};
 
 use crate::call::arrival::Arrival;
-use crate::call::collect_body::FREE_BYTES;
 use crate::call::kind::{CallKind, Encoded, StreamPolicy};
 use crate::call::yield_to_ready::yield_to_ready;
 use crate::caller_urls::Funds;
@@ -23,7 +22,7 @@ use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
 use crate::ids;
-use crate::memory_budget::{LimitOwner, MemoryShare};
+use crate::memory_budget::MemoryShare;
 use crate::settings::Settings;
 use crate::text::capability_check::refuse_unpriced_tools;
 
@@ -128,7 +127,7 @@ impl TextRequest {
         let is_private = route.channel.spec().private_network;
         // Converse has no member for picture URLs, so its pictures are fetched into the common form.
         self.is_converted = dialect != self.dialect
-            || is_converse && !native::fetchable_urls(self.dialect, &self.body)?.is_empty();
+            || is_converse && !native::fetchable_urls(self.dialect, &self.body, 0)?.is_empty();
         if !self.is_converted {
             if is_converse && self.memory.is_empty() {
                 self.charge_weight(engine)?;
@@ -136,7 +135,8 @@ impl TextRequest {
                 self.inline_pictures(engine, model, route, funds).await?;
             }
             if is_private && !is_converse {
-                let links = native::fetchable_urls(self.dialect, self.native_request().0)?;
+                let (body, _) = self.native_request();
+                let links = native::fetchable_urls(self.dialect, body, engine.caller_urls_max())?;
                 engine.check_caller_urls(&self.key, funds, links).await?;
             }
             return Ok(());
@@ -211,11 +211,12 @@ impl TextRequest {
     /// Charges the memory for the many small parts that exist while a request is rewritten.
     fn charge_weight(&mut self, engine: &Engine) -> Result<(), Failure> {
         let weight = convert::estimate_memory(&self.body)?;
-        if weight > FREE_BYTES {
-            let mut share = engine.callers().share_of(&self.key).large_bodies().share();
-            share.try_grow(weight).map_err(LimitOwner::failure)?;
-            self.memory.push(share);
-        }
+        let share = engine
+            .callers()
+            .share_of(&self.key)
+            .large_bodies()
+            .take_for_parts(weight)?;
+        self.memory.extend(share);
         Ok(())
     }
 

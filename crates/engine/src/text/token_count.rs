@@ -87,7 +87,8 @@ async fn count(
     let plan = RoutePlan::new(model, counts).ok();
     if let Some(route) = plan.as_ref().and_then(RoutePlan::first) {
         if route.channel.spec().private_network {
-            let links = native::fetchable_urls(call.dialect, &counted.body)?;
+            let links =
+                native::fetchable_urls(call.dialect, &counted.body, engine.caller_urls_max())?;
             engine
                 .check_caller_urls(&call.arrival.key, Funds::Unknown, links)
                 .await?;

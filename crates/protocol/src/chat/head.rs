@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Integer, Members, Shape, Spelling, Text};
-use crate::request_head::Head;
+use crate::request_head::{Head, LongCache};
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::{Tool, Tools};
 
@@ -62,7 +62,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
         input: passing.input(tools),
-        long_cache: false,
+        long_cache: passing.long_cache(LongCache::CountedTogether),
         compacts: false,
         tools,
         sampling: Vec::new(),

@@ -27,7 +27,7 @@ pub fn estimate_memory(body: &[u8]) -> Result<usize, Failure> {
     count(&mut Cursor::new(text), &mut items)?;
     if items > ITEMS_MAX {
         return Err(Failure::invalid(format!(
-            "The request has more than {ITEMS_MAX} messages, parts and tools."
+            "The request has more than {ITEMS_MAX} messages, parts, tools and inputs."
         )));
     }
     Ok(items.saturating_mul(ITEM_BYTES))

@@ -1,7 +1,10 @@
 //! An embedding request in the form of the client.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
+use crate::convert;
 use crate::count::InputCount;
 use crate::failure::Failure;
 use crate::request_head;
@@ -47,9 +50,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// All URLs that an upstream may fetch for this request.
-    pub fn fetchable_urls(&self) -> Result<Vec<String>, Failure> {
-        request_head::fetchable_media_urls(&self.body)
+    /// The URLs that an upstream may fetch for this request, at most one more than `accepted`.
+    pub fn fetchable_urls(&self, accepted: usize) -> Result<HashSet<String>, Failure> {
+        request_head::fetchable_media_urls(&self.body, accepted)
+    }
+
+    /// The memory that the inputs take while the request is written in another form. Fails if there are too many.
+    pub fn conversion_memory(&self) -> Result<usize, Failure> {
+        convert::estimate_memory(&self.body)
     }
 }
 

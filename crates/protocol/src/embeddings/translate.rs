@@ -32,8 +32,7 @@ impl Request {
             write_string(&mut name, upstream_model);
             return Ok(self.patched(&name));
         }
-        let mut dropped = Dropped::new(Dialect::Generate);
-        let contents = content::contents(self, &mut dropped)?;
+        let (contents, dropped) = self.contents()?;
         Ok(EncodedRequest {
             form: Form::List,
             pieces: vec![list::write(&contents, upstream_model).into()],
@@ -48,8 +47,7 @@ impl Request {
             write_string(&mut name, &format!("models/{upstream_model}"));
             return Ok(self.patched(&name));
         }
-        let mut dropped = Dropped::new(Dialect::Chat);
-        let contents = list::contents(self, &mut dropped)?;
+        let (contents, dropped) = self.contents()?;
         let (form, body) = content::write(&contents, upstream_model);
         Ok(EncodedRequest {
             form,
@@ -86,6 +84,7 @@ impl Request {
 
     /// The part of the request that every form can express. The rest is reported as dropped.
     fn contents(&self) -> Result<(Contents, Dropped), Failure> {
+        self.conversion_memory()?;
         if self.form == Form::List {
             let mut dropped = Dropped::new(Dialect::Chat);
             return Ok((list::contents(self, &mut dropped)?, dropped));
@@ -131,6 +130,25 @@ impl Request {
             (Form::List, _) => answer::list_of_contents(body, &expected),
             (form, Form::List) => answer::contents_of_list(body, form, &expected),
             (_, _) => answer::pass_contents(body, &expected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_inputs_are_written_in_another_form() {
+        for (inputs, is_accepted) in [(100_000, true), (100_001, false)] {
+            let list = vec!["\"a\""; inputs].join(",");
+            let list = Bytes::from(format!(r#"{{"model":"m/x","input":[{list}]}}"#));
+            let request = read_request(&list).unwrap();
+            // The own form passes as it is.
+            assert!(request.write_list("x").is_ok());
+            assert_eq!(request.write_contents("x").is_ok(), is_accepted);
+            assert_eq!(request.write_instances().is_ok(), is_accepted);
+            assert_eq!(request.inputs().is_ok(), is_accepted);
         }
     }
 }

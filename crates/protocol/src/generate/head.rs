@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
-use crate::request_head::Head;
+use crate::request_head::{Head, LongCache};
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::Tools;
 
@@ -74,7 +74,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
         input: passing.input(tools),
-        long_cache: false,
+        long_cache: LongCache::No,
         compacts: false,
         tools,
         sampling: Vec::new(),

@@ -1,6 +1,8 @@
 //! Passes on edits that arrive as forms, or converts them to JSON for upstreams that accept only
 //! JSON.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::family::Family;
@@ -39,11 +41,10 @@ pub(super) fn has_source_urls(form: &Form) -> bool {
 }
 
 /// All web URLs in text fields that an upstream may fetch.
-pub(super) fn fetchable_urls(form: &Form) -> Vec<String> {
+pub(super) fn fetchable_urls(form: &Form, accepted: usize) -> HashSet<String> {
     let texts = form.parts.iter().filter(|part| part.file_name.is_none());
-    texts
-        .flat_map(|part| request_head::fetchable_field(&part.name, &part.text()))
-        .collect()
+    let fields = texts.map(|part| (&*part.name, part.text()));
+    request_head::fetchable_fields(fields, accepted)
 }
 
 /// The URL or data URI in a field where other clients send a file.

@@ -1,5 +1,7 @@
 //! Reads requests for images, and makes the checks that do not depend on the model.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::family::Family;
@@ -103,7 +105,7 @@ pub fn read_json(operation: Operation, body: &Bytes) -> Result<Request, Failure>
     let sources = match (operation, members.get("layer_decomposition")?) {
         // In a plain generation, the form of `image` depends on the model.
         (Operation::Generation, None) => count_sources(&members)?,
-        _ => sources::read(&members)?.len() as u64,
+        _ => sources::count(&members)?,
     };
     let fields = Fields::Json(members);
     read(operation, &fields, sources, Body::Json(body.clone()))
@@ -248,11 +250,11 @@ impl Request {
         check::check(self, profile)
     }
 
-    /// All web URLs that an upstream may fetch for this request.
-    pub fn fetchable_urls(&self) -> Result<Vec<String>, Failure> {
+    /// The web URLs that an upstream may fetch for this request, at most one more than `accepted`.
+    pub fn fetchable_urls(&self, accepted: usize) -> Result<HashSet<String>, Failure> {
         match &self.body {
-            Body::Json(body) => request_head::fetchable_media_urls(body),
-            Body::Form(form) => Ok(form::fetchable_urls(form)),
+            Body::Json(body) => request_head::fetchable_media_urls(body, accepted),
+            Body::Form(form) => Ok(form::fetchable_urls(form, accepted)),
         }
     }
 

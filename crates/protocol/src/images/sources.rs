@@ -5,6 +5,9 @@ use std::ops::Range;
 use crate::failure::Failure;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 
+/// The maximum number of source images. Vendors take a few dozen.
+const SOURCES_MAX: usize = 10_000;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) kind: Kind,
@@ -36,21 +39,44 @@ pub(super) enum Notation {
 /// All source images of a request, first those of `image`, then those of `images`.
 pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
+    each(members, |source| sources.push(source))?;
+    Ok(sources)
+}
+
+/// The number of source images. Each of them must be valid.
+pub(super) fn count(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut count = 0;
+    each(members, |_| count += 1)?;
+    Ok(count)
+}
+
+/// Calls a function with each source image, in the order of [`read`].
+pub(super) fn each(
+    members: &Members<'_>,
+    mut use_source: impl FnMut(Source),
+) -> Result<(), Failure> {
+    let mut count = 0;
+    let mut take = |value: Raw<'_>, name| {
+        count += 1;
+        if count > SOURCES_MAX {
+            let message = format!("The request has more than {SOURCES_MAX} source images.");
+            return Err(Failure::invalid(message).param(name));
+        }
+        use_source(read_source(value, name)?);
+        Ok(())
+    };
     for name in ["image", "images"] {
         let Some(value) = members.get(name)? else {
             continue;
         };
         if value.shape() != Shape::Array {
-            sources.push(read_source(value, name)?);
+            take(value, name)?;
             continue;
         }
         let offset = value.span().start;
-        Cursor::new(value.text()).array(|cursor| {
-            sources.push(read_source(cursor.value()?.moved(offset), name)?);
-            Ok::<(), Failure>(())
-        })?;
+        Cursor::new(value.text()).array(|cursor| take(cursor.value()?.moved(offset), name))?;
     }
-    Ok(sources)
+    Ok(())
 }
 
 /// One picture: `mask`, a single `image`, or an item of a list.
@@ -86,4 +112,24 @@ pub(super) fn read_source(value: Raw<'_>, name: &'static str) -> Result<Source, 
     }
     let message = format!("`{name}` must name a picture by `url`, `image_url` or `file_id`.");
     Err(Failure::invalid(message).param(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_source_images_are_read_and_no_more() {
+        for (count_of_images, is_accepted) in [(SOURCES_MAX - 1, true), (SOURCES_MAX, false)] {
+            let images = vec!["\"a\""; count_of_images].join(",");
+            let body = format!(r#"{{"image":"a","images":[{images}]}}"#);
+            let members = Members::read(body.as_bytes(), Spelling::One).unwrap();
+            let counted = count(&members);
+            assert_eq!(counted.is_ok(), is_accepted);
+            assert_eq!(read(&members).is_ok(), is_accepted);
+            if let Ok(counted) = counted {
+                assert_eq!(counted, SOURCES_MAX as u64);
+            }
+        }
+    }
 }

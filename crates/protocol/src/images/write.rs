@@ -12,7 +12,7 @@ use crate::canon::Dropped;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::patch::{self, Edit};
-use crate::json::{Members, Shape, Spelling, write_string};
+use crate::json::{Members, Raw, Shape, Spelling, write_string};
 
 /// A request to be sent to an upstream.
 #[derive(Debug)]
@@ -186,19 +186,25 @@ fn is_native(members: &Members<'_>, family: Family) -> Result<bool, Failure> {
     if image.is_none() && images.is_none() {
         return Ok(true);
     }
-    let sources = sources::read(members)?;
-    let all = |shape: Notation| sources.iter().all(|source| source.shape == shape);
-    let is_list = |shape: Shape| shape == Shape::Array;
-    Ok(match family {
-        Family::Gpt => image.is_none() && all(Notation::Named),
-        Family::VideoA => {
-            let one = image.is_some_and(|image| image.shape() == Shape::Object) && images.is_none();
-            let several = image.is_none() && images.is_some_and(|it| is_list(it.shape()));
-            (one || several) && all(Notation::Url)
-        }
-        Family::Content => images.is_none() && all(Notation::Bare),
-        Family::Unknown => true,
-    })
+    let wanted = match family {
+        Family::Gpt => Notation::Named,
+        Family::VideoA => Notation::Url,
+        Family::Content => Notation::Bare,
+        Family::Unknown => return Ok(true),
+    };
+    let mut all = true;
+    sources::each(members, |source| all &= source.shape == wanted)?;
+    let is_list = |images: Raw<'_>| images.shape() == Shape::Array;
+    Ok(all
+        && match family {
+            Family::Gpt => image.is_none(),
+            Family::VideoA if images.is_none() => {
+                image.is_some_and(|image| image.shape() == Shape::Object)
+            }
+            Family::VideoA => image.is_none() && images.is_some_and(is_list),
+            Family::Content => images.is_none(),
+            Family::Unknown => true,
+        })
 }
 
 fn write_sources(

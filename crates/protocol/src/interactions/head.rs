@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
-use crate::request_head::Head;
+use crate::request_head::{Head, LongCache};
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::Tools;
 
@@ -74,7 +74,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: guard::output_limit(limit),
         choices: 1,
         input: passing.input(tools),
-        long_cache: false,
+        long_cache: LongCache::No,
         compacts: false,
         tools,
         sampling: Vec::new(),

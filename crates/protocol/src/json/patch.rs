@@ -49,26 +49,34 @@ pub(crate) fn drop_inner_edits(edits: &mut Vec<Edit>) {
     });
 }
 
-/// The spans, including commas, to remove from a list so that only its `kept` items remain.
-pub(crate) fn spans_to_remove(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
-    let mut gaps = Vec::new();
-    let mut before: Option<usize> = None;
-    let mut gap: Option<Range<usize>> = None;
-    for (span, kept) in spans.iter().zip(kept) {
-        if !kept {
-            let start = gap.map_or(span.start, |gap| gap.start);
-            gap = Some(start..span.end);
-            continue;
+/// Removes items of a list, with commas, so that only the others remain. Takes the items in their order and keeps
+/// none of them, because a caller may send very many.
+#[derive(Debug, Default)]
+pub(crate) struct ItemCutter {
+    /// The end of the last item that is kept.
+    before: Option<usize>,
+    /// The items to remove since then.
+    gap: Option<Range<usize>>,
+}
+
+impl ItemCutter {
+    pub(crate) fn item(&mut self, span: Range<usize>, is_kept: bool, edits: &mut Vec<Edit>) {
+        let gap = self.gap.take();
+        if !is_kept {
+            self.gap = Some(gap.map_or(span.start, |gap| gap.start)..span.end);
+            return;
         }
-        if let Some(gap) = gap.take() {
-            gaps.push(gap.start..span.start);
+        if let Some(gap) = gap {
+            edits.push(Edit::remove(gap.start..span.start));
         }
-        before = Some(span.end);
+        self.before = Some(span.end);
     }
-    if let Some(gap) = gap {
-        gaps.push(before.unwrap_or(gap.start)..gap.end);
+
+    pub(crate) fn end(self, edits: &mut Vec<Edit>) {
+        if let Some(gap) = self.gap {
+            edits.push(Edit::remove(self.before.unwrap_or(gap.start)..gap.end));
+        }
     }
-    gaps
 }
 
 /// Removes the members that `cut` selects from an object, each with a comma. Members named in
@@ -223,6 +231,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_items_that_are_kept_remain(kept in prop::collection::vec(any::<bool>(), 0..9)) {
+            let mut text = "[".to_owned();
+            let mut cutter = ItemCutter::default();
+            let mut edits = Vec::new();
+            for (at, is_kept) in kept.iter().enumerate() {
+                text.push_str(if at == 0 { " " } else { " , " });
+                let start = text.len();
+                text.push_str(&at.to_string());
+                cutter.item(start..text.len(), *is_kept, &mut edits);
+            }
+            cutter.end(&mut edits);
+            text.push(']');
+            let left = apply(&text.into(), edits);
+            let left: Vec<usize> = serde_json::from_slice(&left).unwrap();
+            let expected: Vec<usize> = (0..kept.len()).filter(|at| kept[*at]).collect();
+            prop_assert_eq!(left, expected);
+        }
+
         #[test]
         fn only_the_spans_change(
             body in prop::collection::vec(any::<u8>(), 0..20_000),

@@ -186,6 +186,12 @@ pub(crate) fn array<'a, E: From<ValueError> + From<SyntaxError>>(
 /// The text of a value without white space between its tokens.
 pub(crate) fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
+    compact_to(json, &mut out);
+    out
+}
+
+/// Appends the text of a value without white space between its tokens.
+pub(crate) fn compact_to(json: &str, out: &mut String) {
     let mut rest = json;
     while let Some(quote) = rest.find('"') {
         let (between, string) = rest.split_at(quote);
@@ -199,7 +205,6 @@ pub(crate) fn compact(json: &str) -> String {
         rest = after;
     }
     out.extend(rest.split_ascii_whitespace());
-    out
 }
 
 #[cfg(test)]

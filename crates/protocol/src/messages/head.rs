@@ -7,7 +7,7 @@ use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::patch::drop_inner_edits;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
-use crate::request_head::Head;
+use crate::request_head::{Head, LongCache};
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::{Tool, Tools};
 
@@ -77,7 +77,7 @@ fn read(body: &[u8], limit: MaxTokensRule) -> Result<Head, Failure> {
         output_tokens_max,
         choices: 1,
         input: passing.input(tools),
-        long_cache: passing.has_long_cache(),
+        long_cache: passing.long_cache(LongCache::CountedApart),
         compacts: members.get("context_management")?.is_some(),
         tools,
         sampling: sampling(&members)?,

@@ -22,7 +22,7 @@ mod token_count;
 
 pub use crate::answer_layout::Identity;
 pub use crate::answer_summary::AnswerSummary;
-pub use crate::request_head::{Head, fetchable_media_urls, fetchable_urls};
+pub use crate::request_head::{Head, LongCache, fetchable_media_urls, fetchable_urls};
 pub use crate::unusable_answer::UnusableAnswer;
 pub use answer::{Answer, rewrite_answer};
 pub(crate) use event_checks::{ToolCallCounter, is_end_mark, reports_unbillable_usage};

@@ -3,6 +3,7 @@
 //! This is for upstreams that speak the caller's dialect but fetch no URLs. All other bytes stay the caller's.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -36,10 +37,10 @@ const INNER: [&str; 10] = [
 /// A picture that a request names by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPicture {
-    pub url: String,
-    /// The place in the request, such as `messages[0].content[1]`.
+    /// The first place in the request, such as `messages[0].content[1]`.
     pub path: String,
-    place: Place,
+    /// All places where the request has it.
+    places: Vec<Place>,
 }
 
 /// The bytes that the picture replaces.
@@ -59,10 +60,17 @@ enum Place {
 }
 
 impl NamedPicture {
-    /// The edits that replace the URL by a picture in base64.
+    /// The number of places where the request has the picture.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+}
+
+impl Place {
+    /// The changes that put a picture in base64 here.
     fn edits(&self, mime: &str, data: &str) -> Vec<Edit> {
         let mut out = Vec::with_capacity(data.len() + 64);
-        let span = match &self.place {
+        let span = match self {
             Place::Address(span) => {
                 write_string(&mut out, &data_uri::join(mime, data));
                 span
@@ -101,8 +109,14 @@ impl NamedPicture {
     }
 }
 
-/// The pictures that the conversation of a request names by a web URL, in its order.
-pub fn named_pictures(dialect: Dialect, body: &[u8]) -> Result<Vec<NamedPicture>, Failure> {
+/// The pictures that the conversation of a request names by a web URL for which `is_wanted` is true. At most one more
+/// than `accepted` are returned, because a caller may name millions.
+pub fn named_pictures(
+    dialect: Dialect,
+    body: &[u8],
+    is_wanted: impl Fn(&str) -> bool,
+    accepted: usize,
+) -> Result<HashMap<String, NamedPicture>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
     let conversation = match dialect {
         Dialect::Chat | Dialect::Messages => "messages",
@@ -112,7 +126,9 @@ pub fn named_pictures(dialect: Dialect, body: &[u8]) -> Result<Vec<NamedPicture>
     let mut finder = Finder {
         dialect,
         path: conversation.to_owned(),
-        found: Vec::new(),
+        is_wanted,
+        accepted,
+        found: HashMap::new(),
     };
     Cursor::new(text).object(|cursor, name| {
         if name.is(conversation) {
@@ -132,9 +148,10 @@ pub fn with_pictures<'p>(
     head: &Head,
     pictures: impl IntoIterator<Item = (&'p NamedPicture, &'p str, &'p str)>,
 ) -> Result<(Bytes, Head), Failure> {
-    let edits = pictures
-        .into_iter()
-        .flat_map(|(picture, mime, data)| picture.edits(mime, data));
+    let edits = pictures.into_iter().flat_map(|(picture, mime, data)| {
+        let places = picture.places.iter();
+        places.flat_map(move |place| place.edits(mime, data))
+    });
     let body = patch::apply(body, edits.collect());
     // The positions of all other edits have changed, so the head is read again.
     let head = match dialect {
@@ -165,13 +182,16 @@ struct Inner<'a> {
     member: Range<usize>,
 }
 
-struct Finder {
+struct Finder<W> {
     dialect: Dialect,
     path: String,
-    found: Vec<NamedPicture>,
+    is_wanted: W,
+    /// The maximum number of pictures to return, less one.
+    accepted: usize,
+    found: HashMap<String, NamedPicture>,
 }
 
-impl Finder {
+impl<W: Fn(&str) -> bool> Finder<W> {
     /// Searches a value. Returns the strings of an object.
     fn value<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Strings<'a>, SyntaxError> {
         match cursor.shape()? {
@@ -241,14 +261,23 @@ impl Finder {
         })?;
         if let Some((url, place)) = self.place(&own, inner.as_ref())
             && is_web_url(url)
+            && (self.is_wanted)(url)
         {
-            self.found.push(NamedPicture {
-                url: url.to_owned(),
-                path: self.path.clone(),
-                place,
-            });
+            self.note(url, place);
         }
         Ok(own)
+    }
+
+    fn note(&mut self, url: &str, place: Place) {
+        if let Some(known) = self.found.get_mut(url) {
+            known.places.push(place);
+        } else if self.found.len() <= self.accepted {
+            let picture = NamedPicture {
+                path: self.path.clone(),
+                places: vec![place],
+            };
+            self.found.insert(url.to_owned(), picture);
+        }
     }
 
     /// The URL and the place of the picture, if the object is a picture.
@@ -320,11 +349,27 @@ mod tests {
             Dialect::Generate => read_named_head(&body, "a/b", false),
             _ => read_head(dialect, &body),
         };
-        let found = named_pictures(dialect, &body).unwrap();
-        let pictures = found.iter().map(|it| (it, "image/gif", "QUJD"));
+        let found = named_pictures(dialect, &body, |_| true, 20).unwrap();
+        let pictures = found.values().map(|it| (it, "image/gif", "QUJD"));
         let (body, _) = with_pictures(dialect, &body, &head.unwrap(), pictures).unwrap();
-        let paths = found.into_iter().map(|it| it.path).collect();
+        let mut paths: Vec<_> = found.into_values().map(|it| it.path).collect();
+        paths.sort();
         (String::from_utf8(body.to_vec()).unwrap(), paths)
+    }
+
+    #[test]
+    fn one_picture_more_than_accepted_is_collected() {
+        let part = |number| format!(r#"{{"type":"image_url","image_url":"http://a.b/{number}"}}"#);
+        let parts: Vec<String> = (0..1_000).map(|number| part(number % 50)).collect();
+        let body = format!(r#"{{"messages":[{{"content":[{}]}}]}}"#, parts.join(","));
+        for (wanted, accepted, collected) in [("/", 49, 50), ("/", 20, 21), ("/7", 20, 1)] {
+            let is_wanted =
+                |url: &str| url.contains("b/") && (wanted == "/" || url.ends_with(wanted));
+            let found = named_pictures(Dialect::Chat, body.as_bytes(), is_wanted, accepted);
+            let found = found.unwrap();
+            assert_eq!(found.len(), collected, "{wanted} {accepted}");
+            assert!(found.values().all(|picture| picture.count() == 20));
+        }
     }
 
     #[test]

@@ -6,12 +6,19 @@ use crate::count::InputCount;
 use crate::json::patch::Edit;
 use crate::tool::Tools;
 
+/// Whether a request writes input to a cache that is kept for an hour, which costs more than the usual cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LongCache {
+    #[default]
+    No,
+    /// It does, and the upstream counts these writes apart from the others (Messages).
+    CountedApart,
+    /// It does, and the upstream has one count for all writes (chat).
+    CountedTogether,
+}
+
 /// The parts of a request that the gateway must know, and their positions.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is so or not, by itself"
-)]
 pub struct Head {
     /// The public model id.
     pub model: String,
@@ -25,11 +32,10 @@ pub struct Head {
     pub choices: u32,
     /// The input tokens, by our count.
     pub input: InputCount,
-    /// Whether the request writes input to a cache that is kept for an hour. Only Messages has
-    /// this.
-    pub long_cache: bool,
-    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only Messages
-    /// reports and bills the first reading apart from the answer.
+    /// Whether the request writes input to a cache that is kept for an hour.
+    pub long_cache: LongCache,
+    /// Whether the upstream may shorten the conversation first, and so read the input twice. Only
+    /// Messages reports and bills that apart from the answer.
     pub compacts: bool,
     /// The built-in tools that the request offers.
     pub tools: Tools,

@@ -8,8 +8,8 @@ mod stored;
 mod strings;
 mod urls;
 
-pub use head::Head;
+pub use head::{Head, LongCache};
 pub(crate) use stored::{is_stored_address, refuse as refuse_stored};
 pub(crate) use strings::{PromptMembers, read_members};
-pub(crate) use urls::{fetchable_field, has_fetchable_url, may_name_url};
+pub(crate) use urls::{fetchable_fields, may_name_url};
 pub use urls::{fetchable_media_urls, fetchable_urls};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::head::LongCache;
 use super::stored;
 use crate::canon::carrier;
 use crate::count::{InputCount, JsonCounter, MemberUse};
@@ -95,9 +96,14 @@ impl RequestStrings<'_> {
         self.counter.begin(member_use);
     }
 
-    /// Whether a `cache_control` asks for a cache that is kept longer than the usual five minutes.
-    pub(crate) fn has_long_cache(&self) -> bool {
-        self.has_long_cache
+    /// Whether a `cache_control` asks for a cache that is kept longer than the usual five minutes, for an upstream that
+    /// counts the writes to it in this way.
+    pub(crate) fn long_cache(&self, counted: LongCache) -> LongCache {
+        if self.has_long_cache {
+            counted
+        } else {
+            LongCache::No
+        }
     }
 
     pub(crate) fn refuse_stored(

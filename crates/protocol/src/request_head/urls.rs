@@ -1,6 +1,10 @@
 //! Finds the URLs in a request that an upstream may fetch.
+//!
+//! Only so many different URLs are collected as the gateway accepts, and one more, which shows that there are too many.
+//! A caller may send millions of them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -49,48 +53,34 @@ const LABELS: [&str; 2] = ["labels", "metadata"];
 const SCHEME_BYTES: usize = 16;
 
 /// All URLs of a text request in places that an upstream may fetch from: images, files, tool
-/// servers. Data URIs are left out. The rest need not be valid URLs.
-pub fn fetchable_urls(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, Failure> {
-    find(body, Places::OfText(dialect))
-}
-
-/// Whether an upstream may fetch from a URL in a text, which is read like a request.
-pub(crate) fn has_fetchable_url(dialect: Dialect, text: &str) -> Result<bool, Failure> {
-    let mut any = false;
-    let places = Places::OfText(dialect);
-    collect(places, &mut Cursor::new(text), "", &mut |_| any = true)?;
-    Ok(any)
+/// servers. Data URIs are left out. The rest need not be valid URLs. At most one more than `accepted`
+/// are returned.
+pub fn fetchable_urls(
+    dialect: Dialect,
+    body: &[u8],
+    accepted: usize,
+) -> Result<HashSet<String>, Failure> {
+    find(body, Places::OfText(dialect), accepted)
 }
 
 /// All URLs that an upstream may fetch for a request for pictures, videos, speech or embeddings. These requests
 /// have many member names, and unknown members reach the upstream too. So a URL counts in every member, except
-/// in members for texts.
-pub fn fetchable_media_urls(body: &[u8]) -> Result<Vec<String>, Failure> {
-    find(body, Places::OfMedia)
+/// in members for texts. At most one more than `accepted` are returned.
+pub fn fetchable_media_urls(body: &[u8], accepted: usize) -> Result<HashSet<String>, Failure> {
+    find(body, Places::OfMedia, accepted)
 }
 
-/// The URLs in a form field that an upstream may fetch. The field may hold JSON.
-pub(crate) fn fetchable_field(name: &str, text: &str) -> Vec<String> {
-    let text = text.trim();
-    if Places::OfMedia.excludes(name) {
-        return Vec::new();
+/// The URLs that an upstream may fetch from for the fields of a form: names and texts. A field may
+/// hold JSON. At most one more than `accepted` are returned.
+pub(crate) fn fetchable_fields<'f>(
+    fields: impl Iterator<Item = (&'f str, Cow<'f, str>)>,
+    accepted: usize,
+) -> HashSet<String> {
+    let mut finder = Finder::new(Places::OfMedia, accepted);
+    for (name, text) in fields {
+        finder.field(name, text.trim());
     }
-    if Places::OfMedia.is_fetched(name, text) {
-        return vec![text.to_owned()];
-    }
-    if !text.starts_with(['{', '[']) {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    let read = collect(Places::OfMedia, &mut Cursor::new(text), name, &mut |url| {
-        found.push(url.into_owned());
-    });
-    // A lenient server may still read invalid JSON. The whole text counts as a URL, and is refused because it
-    // is not valid.
-    if read.is_err() && may_name_url(text) {
-        found.push(text.to_owned());
-    }
-    found
+    finder.found
 }
 
 /// Whether a text that we cannot read as JSON may name a URL for a server that can: in quotes of any
@@ -133,38 +123,69 @@ impl Places {
     }
 }
 
-fn find(body: &[u8], places: Places) -> Result<Vec<String>, Failure> {
+fn find(body: &[u8], places: Places, accepted: usize) -> Result<HashSet<String>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::invalid("The body is not UTF-8."))?;
-    let mut found = Vec::new();
-    collect(places, &mut Cursor::new(text), "", &mut |url| {
-        found.push(url.into_owned());
-    })?;
-    Ok(found)
+    let mut finder = Finder::new(places, accepted);
+    finder.value(&mut Cursor::new(text), "")?;
+    Ok(finder.found)
 }
 
-fn collect(
+struct Finder {
     places: Places,
-    cursor: &mut Cursor<'_>,
-    member: &str,
-    found: &mut impl FnMut(Cow<'_, str>),
-) -> Result<(), Failure> {
-    match cursor.shape()? {
-        Shape::Object => cursor.object(|cursor, name| {
-            let name = name.decode_lossy();
-            if places.excludes(&name) {
-                return cursor.value().map(drop).map_err(Failure::from);
-            }
-            collect(places, cursor, &name, found)
-        }),
-        Shape::Array => cursor.array(|cursor| collect(places, cursor, member, found)),
-        Shape::String => {
-            let url = cursor.string()?.decode_lossy();
-            if places.is_fetched(member, &url) {
-                found(url);
-            }
-            Ok(())
+    accepted: usize,
+    found: HashSet<String>,
+}
+
+impl Finder {
+    fn new(places: Places, accepted: usize) -> Self {
+        Self {
+            places,
+            accepted,
+            found: HashSet::new(),
         }
-        _ => cursor.value().map(drop).map_err(Failure::from),
+    }
+
+    fn note(&mut self, url: Cow<'_, str>) {
+        if self.found.len() <= self.accepted {
+            self.found.insert(url.into_owned());
+        }
+    }
+
+    fn value(&mut self, cursor: &mut Cursor<'_>, member: &str) -> Result<(), Failure> {
+        match cursor.shape()? {
+            Shape::Object => cursor.object(|cursor, name| {
+                let name = name.decode_lossy();
+                if self.places.excludes(&name) {
+                    return cursor.value().map(drop).map_err(Failure::from);
+                }
+                self.value(cursor, &name)
+            }),
+            Shape::Array => cursor.array(|cursor| self.value(cursor, member)),
+            Shape::String => {
+                let url = cursor.string()?.decode_lossy();
+                if self.places.is_fetched(member, &url) {
+                    self.note(url);
+                }
+                Ok(())
+            }
+            _ => cursor.value().map(drop).map_err(Failure::from),
+        }
+    }
+
+    fn field(&mut self, name: &str, text: &str) {
+        if self.places.excludes(name) {
+            return;
+        }
+        if self.places.is_fetched(name, text) {
+            self.note(text.into());
+        } else if text.starts_with(['{', '[']) {
+            let read = self.value(&mut Cursor::new(text), name);
+            // A lenient server may still read invalid JSON. The whole text counts as a URL, and is refused because
+            // it is not valid.
+            if read.is_err() && may_name_url(text) {
+                self.note(text.into());
+            }
+        }
     }
 }
 
@@ -213,6 +234,28 @@ fn scheme(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn set(urls: &[&str]) -> HashSet<String> {
+        urls.iter().map(|url| (*url).to_owned()).collect()
+    }
+
+    #[test]
+    fn one_url_more_than_accepted_is_collected() {
+        for (different, accepted, collected) in [(1, 0, 1), (3, 3, 3), (4, 3, 4), (1_000, 3, 4)] {
+            let urls: Vec<String> = (0..1_000)
+                .map(|number| format!("\"http://a.b/{}\"", number % different))
+                .collect();
+            let urls = urls.join(",");
+            let text = format!(r#"{{"input":[{{"image_url":[{urls}]}}]}}"#);
+            let found = fetchable_urls(Dialect::Responses, text.as_bytes(), accepted).unwrap();
+            assert_eq!(found.len(), collected);
+            let media = format!(r#"{{"images":[{urls}]}}"#);
+            let found = fetchable_media_urls(media.as_bytes(), accepted).unwrap();
+            assert_eq!(found.len(), collected);
+            let field = std::iter::once(("images", format!("[{urls}]").into()));
+            assert_eq!(fetchable_fields(field, accepted).len(), collected);
+        }
+    }
+
     #[test]
     fn addresses_are_found_where_upstreams_look_for_them() {
         use Dialect::{Chat, Generate, Interactions, Messages, Responses};
@@ -252,11 +295,8 @@ mod tests {
                 &["https://a.b/1", "ht\tp://a.b/2", "/etc/hosts"],
             ),
         ] {
-            assert_eq!(
-                fetchable_urls(dialect, body.as_bytes()).unwrap(),
-                expected,
-                "{dialect}"
-            );
+            let found = fetchable_urls(dialect, body.as_bytes(), 20).unwrap();
+            assert_eq!(found, set(expected), "{dialect}");
         }
     }
 
@@ -296,7 +336,8 @@ mod tests {
                 &["https://a.b/1"],
             ),
         ] {
-            assert_eq!(fetchable_media_urls(body.as_bytes()).unwrap(), expected);
+            let found = fetchable_media_urls(body.as_bytes(), 20).unwrap();
+            assert_eq!(found, set(expected));
         }
         for (name, text, expected) in [
             ("image", "https://a.b/1\n", &["https://a.b/1"][..]),
@@ -331,11 +372,13 @@ mod tests {
             ("metadata", r#"{"link":"https://no"}"#, &[]),
             ("size", "1024x1024", &[]),
         ] {
-            assert_eq!(fetchable_field(name, text), expected, "{name}: {text}");
+            let found = fetchable_fields(std::iter::once((name, text.into())), 20);
+            assert_eq!(found, set(expected), "{name}: {text}");
         }
         // Other parsers read what is nested deeper.
         let nested = ["[".repeat(200), "]".repeat(200)].concat();
         let deep = format!(r#"[{nested},{{"server_url":"http:\/\/a"}}]"#);
-        assert_eq!(fetchable_field("tools", &deep), [deep]);
+        let field = std::iter::once(("tools", deep.as_str().into()));
+        assert_eq!(fetchable_fields(field, 20), set(&[&deep]));
     }
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::{Edit, drop_inner_edits};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
-use crate::request_head::Head;
+use crate::request_head::{Head, LongCache};
 use crate::request_head::{PromptMembers, read_members};
 use crate::tool::Tools;
 
@@ -62,7 +62,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         tools,
         sampling: Vec::new(),
         input: passing.input(tools),
-        long_cache: false,
+        long_cache: LongCache::No,
         compacts: false,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),

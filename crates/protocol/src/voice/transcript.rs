@@ -1,5 +1,7 @@
 //! Reads transcript requests: the forms of `POST /v1/stt` and of `POST /v1/audio/transcriptions`.
 
+use std::collections::HashSet;
+
 use super::watch::AudioEncoding;
 use crate::failure::Failure;
 use crate::guard;
@@ -55,12 +57,11 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// All URLs that an upstream may fetch for this request.
-    pub fn fetchable_urls(&self) -> Vec<String> {
+    /// The URLs that an upstream may fetch for this request, at most one more than `accepted`.
+    pub fn fetchable_urls(&self, accepted: usize) -> HashSet<String> {
         let texts = self.parts.iter().filter(|part| part.name != FILE);
-        texts
-            .flat_map(|part| request_head::fetchable_field(&part.name, &part.text()))
-            .collect()
+        let fields = texts.map(|part| (&*part.name, part.text()));
+        request_head::fetchable_fields(fields, accepted)
     }
 
     /// The form for an upstream that uses this name for the model.

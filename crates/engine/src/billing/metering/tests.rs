@@ -1,6 +1,7 @@
 //! Tests of the usage that each kind of metering computes.
 
 use protocol::Compaction;
+use protocol::native::LongCache;
 
 use super::*;
 
@@ -192,7 +193,7 @@ fn a_cost_of_nothing_is_not_told() {
 fn shortening_the_conversation_is_billed_with_the_answer() {
     let metering = Metering::Tokens {
         input_tokens: 100,
-        long_cache: false,
+        long_cache: LongCache::No,
     };
     let usage = Usage {
         input: 1_000,
@@ -224,11 +225,11 @@ fn shortening_the_conversation_is_billed_with_the_answer() {
 fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
     let metering = Metering::Tokens {
         input_tokens: 100,
-        long_cache: true,
+        long_cache: LongCache::CountedApart,
     };
     let usual = Metering::Tokens {
         input_tokens: 100,
-        long_cache: false,
+        long_cache: LongCache::No,
     };
     let summary = AnswerSummary {
         output_tokens_counted: 10,
@@ -328,7 +329,7 @@ fn pictures_beside_text_are_held_for_and_grow() {
 fn half_a_report_is_completed_and_stays_a_report() {
     let metering = Metering::Tokens {
         input_tokens: 40,
-        long_cache: false,
+        long_cache: LongCache::No,
     };
     let price = card(r#"{"input":"1","output":"2"}"#);
     for ((input, output), expected) in [((0, 30_500), (40, 30_500)), ((90, 0), (90, 500))] {
@@ -345,4 +346,34 @@ fn half_a_report_is_completed_and_stays_a_report() {
         assert_eq!((meter.input, meter.output), expected);
     }
     assert_eq!(metering.reported(&AnswerSummary::default(), &price), None);
+}
+
+/// A chat report has one count for all writes to caches.
+#[test]
+fn writes_that_are_counted_together_belong_to_the_long_cache_if_it_was_asked_for() {
+    let usage = Usage {
+        input: 100,
+        cache_write: 1_000,
+        output: 10,
+        ..Usage::default()
+    };
+    let summary = AnswerSummary {
+        usage: Some(usage),
+        output_tokens_counted: 10,
+        ..AnswerSummary::default()
+    };
+    let price = card(r#"{"input":"1","cache_write":"2","cache_write_1h":"3","output":"10"}"#);
+    for (long_cache, write) in [
+        (LongCache::No, 2),
+        (LongCache::CountedApart, 2),
+        (LongCache::CountedTogether, 3),
+    ] {
+        let metering = Metering::Tokens {
+            input_tokens: 100,
+            long_cache,
+        };
+        let meter = metering.reported(&summary, &price).unwrap();
+        let charge = 100 + 1_000 * write + 100;
+        assert_eq!(price.price(&meter).unwrap().get(), charge, "{long_cache:?}");
+    }
 }

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::native::{AnswerSummary, Identity, Rewriter};
+use protocol::native::{AnswerSummary, Identity, LongCache, Rewriter};
 use protocol::{Dialect, Translator};
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::sync::oneshot;
@@ -34,7 +34,7 @@ fn estimate() -> Estimate {
         output_bound: MOST,
         metering: Metering::Tokens {
             input_tokens: USED,
-            long_cache: false,
+            long_cache: LongCache::No,
         },
         ..Estimate::default()
     }

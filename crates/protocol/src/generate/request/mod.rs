@@ -1,5 +1,6 @@
 //! Converts Generate Content requests from and to the common form.
 
+mod draft;
 mod read;
 mod read_parts;
 mod read_turns;

@@ -3,6 +3,9 @@
 //! Types may be in upper case, names in snake case and bounds in strings, and `nullable` replaces a
 //! `null` type. JSON Schema passes unchanged.
 
+use std::ops::Range;
+
+use super::draft::Draft;
 use crate::canon::Json;
 use crate::failure::Failure;
 use crate::json::members::camel;
@@ -12,136 +15,205 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, write_stri
 use serde_json::value::RawValue;
 
 pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
-    let mut out = Vec::new();
-    write(cursor, &mut out)?;
-    let text = String::from_utf8(out).unwrap_or_default();
+    let mut draft = Draft::default();
+    write(cursor, &mut draft)?;
+    let text = String::from_utf8(draft.finish()).unwrap_or_default();
     RawValue::from_string(text).map_err(|_| Failure::invalid("A schema is not valid JSON."))
 }
 
-struct Member<'a> {
-    name: String,
-    value: MemberValue<'a>,
+const NULL_SCHEMA: &str = r#"{"type":"null"}"#;
+
+/// An object being written. Whether it allows `null` may be known only after its last member.
+struct OpenObject {
+    /// The position after its brace.
+    begin: usize,
+    is_nullable: bool,
+    /// The values to which `null` can be added.
+    null_places: Vec<NullPlace>,
+    /// The definitions, without commas.
+    definitions: Vec<Range<usize>>,
+    /// The position of the first member that is not a definition.
+    first_other: Option<usize>,
 }
 
-enum MemberValue<'a> {
-    /// A value without schemas in it.
-    Raw(Raw<'a>),
-    /// Schemas, already converted.
-    Written(Vec<u8>),
+/// A value to which `null` can be added.
+enum NullPlace {
+    /// The name of a type.
+    Type(Range<usize>),
+    /// A list, by its end.
+    List(usize, MissingNull),
 }
 
-const NULL_SCHEMA: &[u8] = br#"{"type":"null"}"#;
+/// What to add to a list for `null`: a comma, if the list has items, and the item, unless the list has it.
+type MissingNull = [&'static str; 2];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nullable {
-    No,
-    Yes,
+/// The form in which a member holds schemas.
+#[derive(Clone, Copy)]
+enum Schemas {
+    One,
+    Named,
+    Listed,
 }
 
-fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+impl Schemas {
+    /// `None` for a member without schemas in it.
+    fn of(name: &str, shape: Shape) -> Option<Self> {
+        match (name, shape) {
+            ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
+                Some(Self::Named)
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Shape::Array) => {
+                Some(Self::Listed)
+            }
+            ("items" | "additionalProperties" | "not", Shape::Object) => Some(Self::One),
+            _ => None,
+        }
+    }
+}
+
+fn write(cursor: &mut Cursor<'_>, draft: &mut Draft) -> Result<(), ValueError> {
     if cursor.shape()? != Shape::Object {
-        out.extend_from_slice(compact(cursor.value()?.text()).as_bytes());
+        let value = compact(cursor.value()?.text());
+        draft.text.extend_from_slice(value.as_bytes());
         return Ok(());
     }
-    let mut members = Vec::new();
-    let mut null = Nullable::No;
+    draft.text.push(b'{');
+    let mut object = OpenObject {
+        begin: draft.text.len(),
+        is_nullable: false,
+        null_places: Vec::new(),
+        definitions: Vec::new(),
+        first_other: None,
+    };
     cursor.object(|cursor, name| {
         let name = camel(&name.decode_lossy()).into_owned();
-        let value = read_value(cursor, &name)?;
-        if let ("nullable", MemberValue::Raw(value)) = (name.as_str(), &value)
-            && value.boolean() == Some(true)
-        {
-            null = Nullable::Yes;
-        }
-        members.push(Member { name, value });
-        Ok::<(), ValueError>(())
+        object.write_member(&name, cursor, draft)
     })?;
-    members.retain(is_kept);
-    if null == Nullable::Yes && !members.iter().any(can_take_null) {
-        let (defs, rest) = members.into_iter().partition(is_definitions);
-        write_alternative_to_null(defs, rest, out);
-    } else {
-        out.push(b'{');
-        write_members(members, null, out);
-        out.push(b'}');
+    if object.is_nullable {
+        object.allow_null(draft);
     }
+    draft.text.push(b'}');
     Ok(())
 }
 
-/// Writes members without the braces around them.
-fn write_members(members: Vec<Member<'_>>, null: Nullable, out: &mut Vec<u8>) {
-    for (at, member) in members.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
+impl OpenObject {
+    fn write_member(
+        &mut self,
+        name: &str,
+        cursor: &mut Cursor<'_>,
+        draft: &mut Draft,
+    ) -> Result<(), ValueError> {
+        let Some(schemas) = Schemas::of(name, cursor.shape()?) else {
+            self.write_plain(name, cursor.value()?, draft);
+            return Ok(());
+        };
+        let start = self.begin_member(name, draft);
+        match schemas {
+            Schemas::One => write(cursor, draft)?,
+            Schemas::Named => each(cursor, draft)?,
+            Schemas::Listed => {
+                let null = list(cursor, draft)?;
+                if matches!(name, "anyOf" | "oneOf") {
+                    let place = NullPlace::List(draft.text.len(), null);
+                    self.null_places.push(place);
+                }
+            }
         }
-        write_string(out, json_name(&member.name));
-        out.push(b':');
-        write_member(member, null, out);
+        self.end_member(name, start..draft.text.len());
+        Ok(())
     }
-}
 
-/// Writes a nullable schema that has no member to which `null` can be added. References point to the
-/// definitions from the root, so the definitions stay in their place. An empty schema accepts `null`
-/// already.
-fn write_alternative_to_null(
-    definitions: Vec<Member<'_>>,
-    rest: Vec<Member<'_>>,
-    out: &mut Vec<u8>,
-) {
-    out.push(b'{');
-    let is_first = definitions.is_empty();
-    write_members(definitions, Nullable::No, out);
-    if !rest.is_empty() {
-        if !is_first {
-            out.push(b',');
+    /// Writes a member without schemas in it, if JSON Schema has this member.
+    fn write_plain(&mut self, name: &str, value: Raw<'_>, draft: &mut Draft) {
+        self.is_nullable |= name == "nullable" && value.boolean() == Some(true);
+        if !is_kept(name, value) {
+            return;
         }
-        out.extend_from_slice(b"\"anyOf\":[{");
-        write_members(rest, Nullable::No, out);
-        out.extend_from_slice(b"},");
-        out.extend_from_slice(NULL_SCHEMA);
-        out.push(b']');
+        let start = self.begin_member(name, draft);
+        let begin = draft.text.len();
+        write_value(name, value, &mut draft.text);
+        let end = draft.text.len();
+        match (name, value.shape()) {
+            ("type", Shape::String) => self.null_places.push(NullPlace::Type(begin..end)),
+            ("type", Shape::Array) => {
+                let null = missing_null(value, "\"null\"");
+                self.null_places.push(NullPlace::List(end, null));
+            }
+            ("enum", Shape::Array) => {
+                let null = missing_null(value, "null");
+                self.null_places.push(NullPlace::List(end, null));
+            }
+            _ => {}
+        }
+        self.end_member(name, start..end);
     }
-    out.push(b'}');
-}
 
-/// Whether `null` can be added to the values that this member allows.
-fn can_take_null(member: &Member<'_>) -> bool {
-    match (member.name.as_str(), &member.value) {
-        ("type", MemberValue::Raw(value)) => {
-            matches!(value.shape(), Shape::String | Shape::Array)
+    /// Writes the name of a member and returns its position.
+    fn begin_member(&self, name: &str, draft: &mut Draft) -> usize {
+        if draft.text.len() > self.begin {
+            draft.text.push(b',');
         }
-        ("enum", MemberValue::Raw(value)) => value.shape() == Shape::Array,
-        ("anyOf" | "oneOf", MemberValue::Written(_)) => true,
-        _ => false,
+        let start = draft.text.len();
+        write_string(&mut draft.text, json_name(name));
+        draft.text.push(b':');
+        start
     }
-}
 
-fn is_definitions(member: &Member<'_>) -> bool {
-    matches!(member.name.as_str(), "defs" | "$defs")
-}
-
-fn read_value<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<MemberValue<'a>, ValueError> {
-    let mut written = Vec::new();
-    match (name, cursor.shape()?) {
-        ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
-            each(cursor, &mut written)?;
+    fn end_member(&mut self, name: &str, span: Range<usize>) {
+        if matches!(name, "defs" | "$defs") {
+            self.definitions.push(span);
+        } else {
+            self.first_other.get_or_insert(span.start);
         }
-        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Shape::Array) => {
-            list(cursor, &mut written)?;
-        }
-        ("items" | "additionalProperties" | "not", Shape::Object) => write(cursor, &mut written)?,
-        _ => return Ok(MemberValue::Raw(cursor.value()?)),
     }
-    Ok(MemberValue::Written(written))
+
+    /// Adds `null` to the values that the written members allow.
+    fn allow_null(self, draft: &mut Draft) {
+        if self.null_places.is_empty() {
+            self.allow_null_beside(draft);
+        }
+        for place in self.null_places {
+            match place {
+                NullPlace::Type(name) => {
+                    draft.insert(name.start, "[");
+                    draft.insert(name.end, ",\"null\"]");
+                }
+                NullPlace::List(end, missing) => {
+                    for text in missing {
+                        draft.insert(end.saturating_sub(1), text);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds `null` as an alternative to a schema that has no member to which it can be added.
+    /// References point to the definitions from the root, so the definitions stay outside. An empty
+    /// schema accepts `null` already.
+    fn allow_null_beside(&self, draft: &mut Draft) {
+        let Some(first_other) = self.first_other else {
+            return;
+        };
+        for definition in &self.definitions {
+            draft.copy(self.begin, definition.clone());
+            draft.insert(self.begin, ",");
+        }
+        draft.insert(self.begin, "\"anyOf\":[{");
+        for definition in &self.definitions {
+            let comma = usize::from(definition.start > self.begin);
+            draft.skip(definition.start.saturating_sub(comma)..definition.end);
+        }
+        if first_other > self.begin {
+            draft.skip(first_other.saturating_sub(1)..first_other);
+        }
+        draft.insert(draft.text.len(), "},{\"type\":\"null\"}]");
+    }
 }
 
 /// Whether JSON Schema has this member.
-fn is_kept(member: &Member<'_>) -> bool {
-    let MemberValue::Raw(value) = &member.value else {
-        return true;
-    };
+fn is_kept(name: &str, value: Raw<'_>) -> bool {
     let says = |text: &str| value.string().is_some_and(|value| value.is(text));
-    match member.name.as_str() {
+    match name {
         "nullable" | "propertyOrdering" | "example" => false,
         "format" => !says("enum"),
         "type" => !says("TYPE_UNSPECIFIED"),
@@ -157,29 +229,11 @@ fn json_name(name: &str) -> &str {
     }
 }
 
-fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
-    let is_nullable = null == Nullable::Yes;
-    let value = match member.value {
-        MemberValue::Raw(value) => value,
-        MemberValue::Written(written) => {
-            let is_choice = matches!(member.name.as_str(), "anyOf" | "oneOf");
-            if is_nullable && is_choice {
-                write_extended(&written, NULL_SCHEMA, out);
-            } else {
-                out.extend_from_slice(&written);
-            }
-            return;
-        }
-    };
-    match (member.name.as_str(), value.shape()) {
-        ("type", Shape::String) => write_type(value, null, out),
-        ("type" | "enum", Shape::Array) if is_nullable => {
-            let null: &[u8] = if member.name == "type" {
-                b"\"null\""
-            } else {
-                b"null"
-            };
-            write_extended(compact(value.text()).as_bytes(), null, out);
+fn write_value(name: &str, value: Raw<'_>, out: &mut Vec<u8>) {
+    match (name, value.shape()) {
+        ("type", Shape::String) => {
+            let text = value.string().map(|text| text.decode_lossy());
+            write_string(out, &text.unwrap_or_default().to_ascii_lowercase());
         }
         ("ref" | "$ref", Shape::String) => write_reference(value, out),
         (name, Shape::String) if is_bound(name) => {
@@ -192,32 +246,23 @@ fn write_member(member: Member<'_>, null: Nullable, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a list, with `item` at the end unless the list contains it. Lists have no white space.
-fn write_extended(list: &[u8], item: &[u8], out: &mut Vec<u8>) {
-    let inside = list.strip_prefix(b"[").unwrap_or(list);
-    let inside = inside.strip_suffix(b"]").unwrap_or(inside);
-    out.push(b'[');
-    out.extend_from_slice(inside);
-    if !has_item(list, item) {
-        if !inside.is_empty() {
-            out.push(b',');
-        }
-        out.extend_from_slice(item);
-    }
-    out.push(b']');
-}
-
-fn has_item(list: &[u8], item: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(list) else {
-        return false;
-    };
+/// What a list without schemas lacks for `null`.
+fn missing_null(list: Raw<'_>, null: &'static str) -> MissingNull {
     let mut is_found = false;
-    // Parsing cannot fail, because the list is JSON that was read or written here.
-    let _ = Cursor::new(text).array(|cursor| {
-        is_found |= cursor.value()?.text().as_bytes() == item;
+    // The list has been validated.
+    let _ = Cursor::new(list.text()).array(|cursor| {
+        is_found |= cursor.value()?.text() == null;
         Ok::<(), SyntaxError>(())
     });
-    is_found
+    missing_from(is_found, list.is_empty(), null)
+}
+
+fn missing_from(has_null: bool, is_empty: bool, null: &'static str) -> MissingNull {
+    match (has_null, is_empty) {
+        (true, _) => ["", ""],
+        (false, true) => ["", null],
+        (false, false) => [",", null],
+    }
 }
 
 /// Writes a reference. `defs` becomes `$defs`, so references to its members change too.
@@ -227,20 +272,6 @@ fn write_reference(value: Raw<'_>, out: &mut Vec<u8>) {
     match target.strip_prefix("#/defs/") {
         Some(name) => write_string(out, &format!("#/$defs/{name}")),
         None => write_string(out, &target),
-    }
-}
-
-fn write_type(value: Raw<'_>, null: Nullable, out: &mut Vec<u8>) {
-    let text = value
-        .string()
-        .map(|text| text.decode_lossy().to_ascii_lowercase());
-    let text = text.unwrap_or_default();
-    if null == Nullable::Yes {
-        out.push(b'[');
-        write_string(out, &text);
-        out.extend_from_slice(b",\"null\"]");
-    } else {
-        write_string(out, &text);
     }
 }
 
@@ -260,33 +291,38 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// Converts an object whose members are schemas.
-fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    out.push(b'{');
+fn each(cursor: &mut Cursor<'_>, draft: &mut Draft) -> Result<(), ValueError> {
+    draft.text.push(b'{');
     let mut first = true;
     cursor.object(|cursor, name| {
         if !std::mem::take(&mut first) {
-            out.push(b',');
+            draft.text.push(b',');
         }
-        write_string(out, &name.decode_lossy());
-        out.push(b':');
-        write(cursor, out)
+        write_string(&mut draft.text, &name.decode_lossy());
+        draft.text.push(b':');
+        write(cursor, draft)
     })?;
-    out.push(b'}');
+    draft.text.push(b'}');
     Ok(())
 }
 
-/// Converts an array of schemas.
-fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    out.push(b'[');
-    let mut first = true;
+/// Converts an array of schemas. Returns what it lacks for `null`.
+fn list(cursor: &mut Cursor<'_>, draft: &mut Draft) -> Result<MissingNull, ValueError> {
+    draft.text.push(b'[');
+    let mut is_empty = true;
+    let mut has_null = false;
     cursor.array(|cursor| {
-        if !std::mem::take(&mut first) {
-            out.push(b',');
+        if !std::mem::take(&mut is_empty) {
+            draft.text.push(b',');
         }
-        write(cursor, out)
+        let (begin, changes) = (draft.text.len(), draft.changes());
+        write(cursor, draft)?;
+        let written = draft.text.get(begin..).unwrap_or_default();
+        has_null |= written == NULL_SCHEMA.as_bytes() && draft.changes() == changes;
+        Ok::<(), ValueError>(())
     })?;
-    out.push(b']');
-    Ok(())
+    draft.text.push(b']');
+    Ok(missing_from(has_null, is_empty, NULL_SCHEMA))
 }
 
 /// Writes a schema without `$schema`, which this dialect does not have.
@@ -312,7 +348,12 @@ pub(in crate::generate) fn write_schema(out: &mut Vec<u8>, schema: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::cpu_time::cpu_time;
 
     #[test]
     fn schemas_become_json_schemas() {
@@ -355,6 +396,18 @@ mod tests {
                 r##"{"$defs":{"a":{"type":"string"}},"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}"##,
             ),
             (
+                r##"{"defs":{"a":{"nullable":true,"title":"t","defs":{"b":{"nullable":true,"ref":"x"}}}},"title":"u","$defs":{},"nullable":true,"ref":"#/defs/a"}"##,
+                r##"{"$defs":{"a":{"$defs":{"b":{"anyOf":[{"$ref":"x"},{"type":"null"}]}},"anyOf":[{"title":"t"},{"type":"null"}]}},"$defs":{},"anyOf":[{"title":"u","$ref":"#/$defs/a"},{"type":"null"}]}"##,
+            ),
+            (
+                r#"{"nullable":true,"defs":{"a":{"type":"STRING","nullable":true}}}"#,
+                r#"{"$defs":{"a":{"type":["string","null"]}}}"#,
+            ),
+            (
+                r#"{"anyOf":[{"type":"NULL","nullable":true}],"type":"NUMBER","enum":[null,1],"nullable":true}"#,
+                r#"{"anyOf":[{"type":["null","null"]},{"type":"null"}],"type":["number","null"],"enum":[null,1]}"#,
+            ),
+            (
                 r#"{"type":["string","integer"],"nullable":true}"#,
                 r#"{"type":["string","integer","null"]}"#,
             ),
@@ -372,6 +425,96 @@ mod tests {
         ] {
             let found = to_json_schema(&mut Cursor::new(schema)).unwrap();
             assert_eq!(found.get(), expected);
+        }
+    }
+
+    fn converted(schema: &str) -> String {
+        let found = to_json_schema(&mut Cursor::new(schema)).unwrap();
+        found.get().to_owned()
+    }
+
+    /// The most by which a schema grows: a nullable one gets an alternative.
+    fn bound(schema: &str) -> usize {
+        4 * schema.len() + 64
+    }
+
+    #[test]
+    fn deep_nullable_schemas_are_converted_at_the_cost_of_flat_ones() {
+        let filler = r#"{"type":"STRING"},"#.repeat(20_000);
+        for (before, after) in [
+            (r#"{"nullable":true,"anyOf":["#, "]}"),
+            (r#"{"items":"#, r#","title":"t","nullable":true}"#),
+            (r#"{"title":"t","defs":{"a":"#, r#"},"nullable":true}"#),
+            (r#"{"title":"t","defs":{},"items":"#, r#","nullable":true}"#),
+        ] {
+            let depth = 55;
+            let schema = format!(
+                r#"{}{{"anyOf":[{filler}1]}}{}"#,
+                before.repeat(depth),
+                after.repeat(depth)
+            );
+            let flat = format!(r#"{{"anyOf":[{filler}1]}}"#);
+            assert!(converted(&schema).len() <= bound(&schema), "{before}");
+            let [deep, flat] = [&schema, &flat].map(|schema| cpu_time(|| drop(converted(schema))));
+            let most = flat * 8 + Duration::from_millis(20);
+            assert!(
+                deep < most,
+                "{before}: {deep:?}, and {flat:?} for a flat one"
+            );
+        }
+    }
+
+    /// Schemas with the keywords that decide where `null` is added, nested in one another.
+    fn any_schema() -> impl Strategy<Value = String> {
+        let name = prop::sample::select(vec![
+            "nullable",
+            "type",
+            "enum",
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "items",
+            "properties",
+            "defs",
+            "$defs",
+            "not",
+            "ref",
+            "title",
+            "min_items",
+        ]);
+        let value = prop::sample::select(vec![
+            "true",
+            "null",
+            r#""STRING""#,
+            r#""NULL""#,
+            r#""1""#,
+            "[]",
+            "{}",
+            r#"["null"]"#,
+            "[null]",
+            r#"{"type":"null"}"#,
+            r#"{"nullable":true}"#,
+        ]);
+        value.prop_map(str::to_owned).prop_recursive(12, 200, 4, move |inner| {
+            let member = (name.clone(), inner.clone());
+            prop_oneof![
+                3 => (prop::collection::vec(member, 0..5), any::<bool>()).prop_map(|(members, null)| {
+                    let null = null.then(|| r#""nullable":true"#.to_owned());
+                    let members = members.iter().map(|(name, value)| format!("{name:?}:{value}"));
+                    format!("{{{}}}", members.chain(null).collect::<Vec<_>>().join(","))
+                }),
+                1 => prop::collection::vec(inner, 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_schema_grows_in_proportion_to_itself(schema in any_schema()) {
+            // It is valid JSON too.
+            let found = converted(&schema);
+            prop_assert!(found.len() <= bound(&schema), "{} -> {}", schema, found);
         }
     }
 }

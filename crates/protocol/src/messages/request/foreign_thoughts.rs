@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use crate::canon::Opaque;
-use crate::json::patch::{Edit, spans_to_remove};
+use crate::json::patch::{Edit, ItemCutter};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::needle::Needle;
 
@@ -22,8 +22,9 @@ use crate::needle::Needle;
 static THINKING: Needle = Needle::new("\"thinking\"");
 
 /// The edits that remove the thoughts from `messages`. A message that would be empty is removed
-/// too, because upstreams refuse it. A history without thoughts costs one search. `thinking` is the
-/// member of the request with this name.
+/// too, because upstreams refuse it. A history without thoughts costs one search. Items are not
+/// collected, because a caller may send millions of them before its credits are looked up.
+/// `thinking` is the member of the request with this name.
 pub(in crate::messages) fn remove_thoughts(
     messages: Raw<'_>,
     thinking: Option<Raw<'_>>,
@@ -32,85 +33,74 @@ pub(in crate::messages) fn remove_thoughts(
     if !THINKING.is_in(messages.text().as_bytes()) {
         return edits;
     }
-    let mut list = List::default();
-    let mut history = Vec::new();
-    // The caller has validated the JSON. If `messages` is not a list, there is nothing to remove.
-    let _ = each_item(messages, |message| {
-        let [role, content] = members(message, ["role", "content"])?;
-        let content = content.filter(|content| content.shape() == Shape::Array);
-        history.push((message, role, content));
-        Ok(())
-    });
-    let last_words = history.iter().rposition(|(_, role, content)| {
-        is_text(*role, "user") && !content.is_some_and(has_results)
-    });
+    let last_words = last_words(messages);
     let is_enabled = thinking.is_some_and(is_enabled);
-    for (at, (message, role, content)) in history.into_iter().enumerate() {
+    let mut cutter = ItemCutter::default();
+    let mut at = 0;
+    each_item(messages, ["role", "content"], |message, [role, content]| {
         let is_finished = last_words.is_some_and(|last| at < last);
+        at += 1;
         let removes_unsigned = (is_finished || !is_enabled) && is_text(role, "assistant");
-        let blocks = content
-            .and_then(|content| blocks(content, removes_unsigned).ok())
-            .unwrap_or_default();
-        let says_something = blocks.kept.is_empty() || blocks.kept.contains(&true);
-        if says_something {
-            edits.extend(blocks.edits());
-        }
-        list.push(message, says_something);
-    }
-    edits.extend(list.edits());
+        let says_something =
+            content.is_none_or(|content| remove_blocks(content, removes_unsigned, &mut edits));
+        cutter.item(message, says_something, &mut edits);
+    });
+    cutter.end(&mut edits);
     edits
+}
+
+/// The index of the last message of the user that answers no calls of tools.
+fn last_words(messages: Raw<'_>) -> Option<usize> {
+    let mut last = None;
+    let mut at = 0;
+    each_item(messages, ["role", "content"], |_, [role, content]| {
+        if is_text(role, "user") && !content.is_some_and(has_results) {
+            last = Some(at);
+        }
+        at += 1;
+    });
+    last
 }
 
 /// Whether `thinking` turns thinking on. Vendors add types, and only `disabled` turns thinking off.
 fn is_enabled(thinking: Raw<'_>) -> bool {
     // The caller has validated the JSON.
-    let kind = members(thinking, ["type"]).map_or(None, |[kind]| kind);
+    let kind = members(&mut Cursor::new(thinking.text()), ["type"]).map_or(None, |[kind]| kind);
     kind.is_some_and(|kind| kind.string().is_some() && !is_text(Some(kind), "disabled"))
 }
 
 /// Whether a message answers calls of tools. Clients may add texts of their own, such as reminders.
 fn has_results(content: Raw<'_>) -> bool {
     let mut any = false;
-    // The caller has validated the JSON.
-    let _ = each_item(content, |block| {
-        let [kind] = members(block, ["type"])?;
+    each_item(content, ["type"], |_, [kind]| {
         any |= is_text(kind, "tool_result");
-        Ok(())
     });
     any
 }
 
-/// The items of a list, and which of them are kept.
-#[derive(Default)]
-struct List {
-    spans: Vec<Range<usize>>,
-    kept: Vec<bool>,
-}
-
-impl List {
-    fn push(&mut self, item: Raw<'_>, kept: bool) {
-        self.spans.push(item.span());
-        self.kept.push(kept);
+/// Removes thoughts from one message's content. Returns whether anything is left of it. If not, there are no edits,
+/// because the message itself is removed.
+fn remove_blocks(content: Raw<'_>, removes_unsigned: bool, edits: &mut Vec<Edit>) -> bool {
+    let earlier = edits.len();
+    let mut cutter = ItemCutter::default();
+    let mut is_emptied = false;
+    let mut has_kept = false;
+    each_item(
+        content,
+        ["type", "signature"],
+        |block, [kind, signature]| {
+            let is_removed = is_text(kind, "thinking")
+                && (is_foreign(signature) || removes_unsigned && is_missing(signature));
+            has_kept |= !is_removed;
+            is_emptied = !has_kept;
+            cutter.item(block, !is_removed, edits);
+        },
+    );
+    cutter.end(edits);
+    if is_emptied {
+        edits.truncate(earlier);
     }
-
-    fn edits(&self) -> impl Iterator<Item = Edit> {
-        spans_to_remove(&self.spans, &self.kept)
-            .into_iter()
-            .map(Edit::remove)
-    }
-}
-
-/// The blocks of one message's content.
-fn blocks(content: Raw<'_>, removes_unsigned: bool) -> Result<List, SyntaxError> {
-    let mut list = List::default();
-    each_item(content, |block| {
-        let [kind, signature] = members(block, ["type", "signature"])?;
-        let is_removed = is_text(kind, "thinking")
-            && (is_foreign(signature) || removes_unsigned && is_missing(signature));
-        list.push(block, !is_removed);
-        Ok(())
-    })?;
-    Ok(list)
+    !is_emptied
 }
 
 /// Whether the gateway wrapped the signature.
@@ -129,30 +119,45 @@ fn is_text(value: Option<Raw<'_>>, wanted: &str) -> bool {
     text.is_some_and(|text| text.is(wanted))
 }
 
-/// The wanted members of an object. None are found if the value is not an object.
+/// The wanted members of the value at the cursor. None are found if it is not an object.
 fn members<'a, const COUNT: usize>(
-    object: Raw<'a>,
+    cursor: &mut Cursor<'a>,
     wanted: [&str; COUNT],
 ) -> Result<[Option<Raw<'a>>; COUNT], SyntaxError> {
     let mut found = [None; COUNT];
-    if object.shape() == Shape::Object {
-        Cursor::new(object.text()).object(|cursor, name| {
-            let value = cursor.value()?;
-            for (found, wanted) in found.iter_mut().zip(wanted) {
-                if name.is(wanted) {
-                    *found = Some(value.moved(object.span().start));
-                }
-            }
-            Ok::<(), SyntaxError>(())
-        })?;
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(|_| found);
     }
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        for (found, wanted) in found.iter_mut().zip(wanted) {
+            if name.is(wanted) {
+                *found = Some(value);
+            }
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
     Ok(found)
 }
 
-/// Calls a function with each item. Spans count from the start of the array.
-fn each_item<'a>(
+/// Calls a function with the span and the wanted members of each item. Positions are those of the text of which `array`
+/// is a part.
+fn each_item<'a, const COUNT: usize>(
     array: Raw<'a>,
-    mut item: impl FnMut(Raw<'a>) -> Result<(), SyntaxError>,
-) -> Result<(), SyntaxError> {
-    Cursor::new(array.text()).array(|cursor| item(cursor.value()?.moved(array.span().start)))
+    wanted: [&str; COUNT],
+    mut item: impl FnMut(Range<usize>, [Option<Raw<'a>>; COUNT]),
+) {
+    let offset = array.span().start;
+    // The caller has validated the JSON. A value that is not a list has no items.
+    let _ = Cursor::new(array.text()).array(|cursor| {
+        cursor.shape()?;
+        let start = cursor.position();
+        let found = members(cursor, wanted)?;
+        let span = offset + start..offset + cursor.position();
+        item(
+            span,
+            found.map(|value| value.map(|value| value.moved(offset))),
+        );
+        Ok::<(), SyntaxError>(())
+    });
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::canon::{Opaque, carrier};
 use crate::dialect::Dialect;
-use crate::json::patch::{Edit, cut_members, spans_to_remove};
+use crate::json::patch::{Edit, ItemCutter, cut_members};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::needle::Needle;
 
@@ -24,13 +24,11 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
     if !NEEDLES.iter().any(|needle| needle.is_in(text)) {
         return edits;
     }
-    let mut spans = Vec::new();
-    let mut kept = Vec::new();
+    let mut cutter = ItemCutter::default();
     let mut lost_reasoning = false;
     let walked = Cursor::new(input.text()).array(|cursor| {
         let item = Item::read(cursor.value()?.moved(input.span().start))?;
-        spans.push(item.raw.span());
-        kept.push(match item.treatment(public_model) {
+        let is_kept = match item.treatment(public_model) {
             Treatment::Unwrapped(place, opaque) => {
                 let mut text = Vec::new();
                 write_string(&mut text, &opaque.text);
@@ -49,12 +47,12 @@ pub(in crate::responses) fn edits_for_upstream(input: Raw<'_>, public_model: &st
                 }
                 true
             }
-        });
+        };
+        cutter.item(item.raw.span(), is_kept, &mut edits);
         Ok::<(), SyntaxError>(())
     });
     debug_assert!(walked.is_ok(), "the body has been checked");
-    let gone = spans_to_remove(&spans, &kept).into_iter();
-    edits.extend(gone.map(Edit::remove));
+    cutter.end(&mut edits);
     edits
 }
 

@@ -6,7 +6,7 @@ use super::event::{Event, EventError, event_text};
 use super::frame::{Frame, Verdict};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::request_head::{has_fetchable_url, may_name_url};
+use crate::request_head::{fetchable_urls, may_name_url};
 use crate::tool::Tools;
 
 /// The members of events that hold settings with tools, and the paths of the tools.
@@ -50,7 +50,8 @@ impl SessionRules {
 
     fn check_event(self, text: &str, event: &Event<'_>) -> Result<(), Failure> {
         // Realtime events have the items of Responses.
-        if self.refuses_urls && has_fetchable_url(Dialect::Responses, text)? {
+        let has_urls = || fetchable_urls(Dialect::Responses, text.as_bytes(), 0);
+        if self.refuses_urls && !has_urls()?.is_empty() {
             return Err(no_urls());
         }
         if !self.refuses_tools {

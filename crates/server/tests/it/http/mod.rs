@@ -10,4 +10,5 @@ mod key_models;
 mod limits;
 mod page;
 mod plain_http;
+mod tiny_items;
 mod tls;

@@ -10,11 +10,19 @@ use crate::harness::{
 const ANSWER: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"cache_creation_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200},"output_tokens":2}}"#;
 
 async fn gateway(canned: &CannedUpstream, cache_prices: &str) -> (TestGateway, Key) {
+    gateway_speaking("messages", canned, cache_prices).await
+}
+
+async fn gateway_speaking(
+    dialect: &str,
+    canned: &CannedUpstream,
+    cache_prices: &str,
+) -> (TestGateway, Key) {
     let price = format!("{{ input = \"4\", output = \"20\"{cache_prices} }}");
     let profile = "{ context_tokens = 400000, max_output_tokens = 128000 }";
     let entries = canned.entries_of("text", &price, profile).replace(
         &format!("model = \"{CANNED_NAME}\""),
-        &format!("model = \"{CANNED_NAME}\", dialect = \"messages\""),
+        &format!("model = \"{CANNED_NAME}\", dialect = \"{dialect}\""),
     );
     GatewayBuilder::default().entries(&entries).funded().await
 }
@@ -82,4 +90,27 @@ async fn a_card_without_cache_prices_takes_the_input_price() {
     gateway.send(&call(&key, &asks()[0])).await.ok();
     assert_eq!(gateway.usage(&key).await, 310 * 4 + 2 * 20);
     gateway.verify().await;
+}
+
+/// Routers take `cache_control` on chat too. Their report has one count for all writes.
+#[tokio::test]
+async fn writes_of_a_chat_request_for_the_one_hour_cache_have_its_price() {
+    const CHAT_ANSWER: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":310,"completion_tokens":2,"total_tokens":312,"prompt_tokens_details":{"cache_write_tokens":300}}}"#;
+    let canned = CannedUpstream::json(CHAT_ANSWER).await;
+    for (prices, ttl, write) in [
+        (", cache_write = \"5\", cache_write_1h = \"8\"", "1h", 8),
+        (", cache_write = \"5\", cache_write_1h = \"8\"", "5m", 5),
+        (", cache_write = \"5\"", "1h", 5),
+        ("", "1h", 4),
+    ] {
+        let (gateway, key) = gateway_speaking("chat", &canned, prices).await;
+        let body = json!({ "messages": [{ "role": "user", "content": [{
+            "type": "text", "text": "hello", "cache_control": { "type": "ephemeral", "ttl": ttl },
+        }] }] });
+        let call = Dialect::Chat.call(&key.secret, CANNED_MODEL, body, false);
+        gateway.send(&call).await.ok();
+        let charge = 10 * 4 + 300 * write + 2 * 20;
+        assert_eq!(gateway.usage(&key).await, charge, "{prices} {ttl}");
+        gateway.verify().await;
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::harness::pictures::peak_memory;
 use crate::harness::{GatewayBuilder, Key, MODEL, Request};
 
-const BODY_BYTES: usize = 8 << 20;
+const BODY_BYTES: usize = 4 << 20;
 /// What all requests together may add to the memory of the process. Each item takes two or four bytes of a body, so a
 /// list of values with a few words for each item would take more.
 const GROWTH_BYTES_MAX: usize = 8 * BODY_BYTES;
@@ -23,12 +23,12 @@ routes = [{ channel = "contents", model = "sim-embed" }]
 price = { input = "0.1" }
 "#;
 
-/// A request whose `list` starts with as many `items` as fit into the body, and ends with `last`.
-fn request(key: &Key, path: &str, model: &str, list: &str, item: &str, last: &str) -> Request {
+/// A request whose `list` starts with as many `items` as fit into the body, and ends with `end`.
+fn request(key: &Key, path: &str, model: &str, list: &str, item: &str, end: &str) -> Request {
     let items = format!("{item},").repeat(BODY_BYTES / (item.len() + 1));
     let model = json!(model);
     let body =
-        format!(r#"{{"model":{model},"max_tokens":1,"prompt":"x","{list}":[{items}{last}]}}"#);
+        format!(r#"{{"model":{model},"max_tokens":1,"prompt":"x","{list}":[{items}{end}]}}"#);
     Request::post(path)
         .bearer(&key.secret)
         .header("content-type", "application/json")

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use protocol::Failure;
-use store::{Backlog, JournalRow, KeyHead, Media, Store};
+use store::{Backlog, JournalRow, Media, Store};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -157,11 +157,6 @@ impl Engine {
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
-    }
-
-    /// The memory that large answers to a key may take.
-    pub(crate) fn large_answers_of(&self, key: &KeyHead) -> MemoryBudget {
-        self.callers().share_of(key).large_answers().clone()
     }
 
     pub(crate) fn callers(&self) -> &Callers {

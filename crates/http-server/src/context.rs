@@ -31,7 +31,7 @@ pub(crate) struct RequestContext {
     pub(crate) caller: OnceLock<Caller>,
     /// Counts the request among the open calls of the node, until the call is settled.
     pub(crate) call_slot: Option<CallSlot>,
-    pub(crate) serving: ServingGuard,
+    pub(crate) _serving: ServingGuard,
 }
 
 impl RequestContext {

@@ -84,7 +84,7 @@ fn begin(
         trace: OnceLock::new(),
         caller: OnceLock::new(),
         call_slot,
-        serving: connection.timers.begin_request(),
+        _serving: connection.timers.begin_request(),
         connection,
     });
     if let Some(refused) = context.connection.refused.next() {

@@ -13,7 +13,6 @@ use crate::call::stream::StreamRelay;
 use crate::call::waiting_stream::WaitingStream;
 use crate::failures::Aborted;
 use crate::media::MediaStream;
-use crate::memory_budget::{FREE_BYTES, MemoryShare};
 
 /// The answer to an admitted call.
 #[derive(Debug)]
@@ -31,8 +30,6 @@ pub struct Answer {
 pub enum AnswerBody {
     /// The answer is complete and in memory.
     Whole(ByteQueue),
-    /// The same for a large answer, which takes memory until the client has read it.
-    Large(Box<LargeAnswer>),
     /// A stream that is being relayed. It owns the hold.
     Stream(Box<StreamRelay>),
     /// A stream that has begun before its upstream. It owns the call.
@@ -41,32 +38,11 @@ pub enum AnswerBody {
     Media(Box<MediaStream>),
 }
 
-/// The bytes of a large answer.
-#[derive(Debug)]
-pub struct LargeAnswer {
-    pieces: ByteQueue,
-    _share: MemoryShare,
-}
-
 impl AnswerBody {
-    /// A complete answer. The memory is given back when the body is dropped.
-    pub(crate) fn whole(pieces: ByteQueue, share: Option<MemoryShare>) -> Self {
-        let Some(mut share) = share.filter(|_| pieces.len() > FREE_BYTES) else {
-            return Self::Whole(pieces);
-        };
-        // A translated answer has another size than the upstream's. If there is no room for a larger one, it is
-        // charged as it was.
-        share.resize(pieces.len());
-        Self::Large(Box::new(LargeAnswer {
-            pieces,
-            _share: share,
-        }))
-    }
-
     /// Whether the call is closed: settled, or without a charge.
     pub fn is_settled(&self) -> bool {
         match self {
-            Self::Whole(_) | Self::Large(_) | Self::Media(_) => true,
+            Self::Whole(_) | Self::Media(_) => true,
             Self::Stream(relay) => relay.is_settled(),
             Self::Waiting(stream) => stream.is_settled(),
         }
@@ -83,9 +59,6 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         match self.get_mut() {
             Self::Whole(pieces) => Poll::Ready(pieces.pop().map(|piece| Ok(Frame::data(piece)))),
-            Self::Large(large) => {
-                Poll::Ready(large.pieces.pop().map(|piece| Ok(Frame::data(piece))))
-            }
             Self::Stream(relay) => relay
                 .poll_piece(cx)
                 .map(|piece| piece.map(|piece| piece.map(Frame::data))),
@@ -101,7 +74,6 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(pieces) => pieces.is_empty(),
-            Self::Large(large) => large.pieces.is_empty(),
             Self::Stream(_) | Self::Waiting(_) => false,
             Self::Media(stream) => stream.bytes_left() == 0,
         }
@@ -109,14 +81,11 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(pieces) => exactly(pieces.len()),
-            Self::Large(large) => exactly(large.pieces.len()),
+            Self::Whole(pieces) => {
+                SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX))
+            }
             Self::Stream(_) | Self::Waiting(_) => SizeHint::default(),
             Self::Media(stream) => SizeHint::with_exact(stream.bytes_left()),
         }
     }
-}
-
-fn exactly(bytes: usize) -> SizeHint {
-    SizeHint::with_exact(u64::try_from(bytes).unwrap_or(u64::MAX))
 }

@@ -9,8 +9,7 @@ use upstream::{CallError, CallErrorKind, CallOutcome, Channel, Endpoint, Sent, U
 use crate::call::attempt::Attempt;
 use crate::call::collect_body::CollectError;
 use crate::catalog::Route;
-use crate::failures::retry_after_upstream;
-use crate::memory_budget::LimitOwner;
+use crate::failures::{no_memory_for, retry_after_upstream};
 
 /// The maximum number of bytes that are read of an upstream's error body.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -22,9 +21,6 @@ pub(crate) struct RouteFailure {
     pub(crate) may_try_next: bool,
     /// Whether the upstream may have done the work, so that another attempt could repeat it.
     pub(crate) may_have_run: bool,
-    /// Whether the upstream has answered and there is no room for the answer because the caller does not take its
-    /// others. The call is charged like one whose caller has left.
-    pub(crate) is_by_caller: bool,
 }
 
 impl RouteFailure {
@@ -33,7 +29,6 @@ impl RouteFailure {
             failure,
             may_try_next: true,
             may_have_run: false,
-            is_by_caller: false,
         }
     }
 
@@ -42,7 +37,6 @@ impl RouteFailure {
             failure,
             may_try_next: false,
             may_have_run: false,
-            is_by_caller: false,
         }
     }
 
@@ -142,7 +136,6 @@ impl RouteFailure {
         Self {
             may_try_next: failure.status() >= 500,
             may_have_run: !is_refusal && leaves_open(&failure),
-            is_by_caller: false,
             failure,
         }
     }
@@ -199,10 +192,7 @@ impl RouteFailure {
                 );
                 Self::stop(Failure::upstream_error()).after_work(true)
             }
-            CollectError::NoMemory(owner) => Self {
-                is_by_caller: *owner == LimitOwner::Caller,
-                ..Self::stop(owner.failure_for("this answer")).after_work(true)
-            },
+            CollectError::NoMemory => Self::stop(no_memory_for("this answer")).after_work(true),
         }
     }
 
@@ -234,7 +224,6 @@ impl RouteFailure {
         Self {
             may_try_next: failure.status() >= 500,
             may_have_run: leaves_open(&failure),
-            is_by_caller: false,
             failure,
         }
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use http::HeaderValue;
-use protocol::native::{self, AnswerSummary, UnusableAnswer};
+use protocol::native::{self, UnusableAnswer};
 use protocol::{ByteQueue, Failure};
 use store::RequestId;
 use tokio::time::{Instant, timeout_at};
@@ -14,13 +14,13 @@ use crate::call::admission::{Admission, RefusedAdmission};
 use crate::call::answer::{Answer, AnswerBody};
 use crate::call::arrival::Arrival;
 use crate::call::attempt::Attempt;
-use crate::call::collect_body::{CollectedBody, collect_body};
+use crate::call::collect_body::collect_body;
 use crate::call::early_stream::EarlyStream;
 use crate::call::failed_call::FailedCall;
 use crate::call::kind::{CallKind, Encoded, Prepared};
 use crate::call::open_record::OpenRecord;
 use crate::call::progress::{Progress, SpawnedCall};
-use crate::call::record::{ClientOutcome, Record};
+use crate::call::record::Record;
 use crate::call::route_failure::RouteFailure;
 use crate::call::route_timer::RouteTimer;
 use crate::call::send::send;
@@ -32,7 +32,6 @@ use crate::call::yield_to_ready::yield_to_ready;
 use crate::caller_urls::Funds;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
-use crate::memory_budget::MemoryShare;
 
 mod fallback;
 
@@ -82,12 +81,6 @@ struct BegunStream {
 struct Received<T> {
     answer: T,
     dropped: Option<String>,
-}
-
-/// A complete answer as the client gets it, and the memory that it takes if it is large.
-struct WholeAnswer {
-    answer: native::Answer,
-    share: Option<MemoryShare>,
 }
 
 impl<K: CallKind> Call<K> {
@@ -242,14 +235,7 @@ impl<K: CallKind> Call<K> {
                 .filter(|_| failed.may_try_next)
                 .inspect(RouteTimer::failed);
             self.may_have_run |= failed.may_have_run;
-            let is_by_caller = failed.is_by_caller;
             self.prepared.plan.attempt_failed(failed, &mut *admission);
-            if is_by_caller {
-                let failure = self.prepared.plan.last_failure();
-                let outcome = ClientOutcome::failed(&failure);
-                admission.settle(&AnswerSummary::default(), &outcome);
-                return Ok(Err(failure));
-            }
         }
         Err(admission)
     }
@@ -258,22 +244,20 @@ impl<K: CallKind> Call<K> {
         &mut self,
         route: &Route,
         admission: &mut Admission,
-    ) -> Result<Received<WholeAnswer>, RouteFailure> {
+    ) -> Result<Received<native::Answer>, RouteFailure> {
         let mut attempt = Attempt::over(route).of_call(self.arrival.request_id);
         let (response, upstream_endpoint, dropped) =
             self.send(route, admission, &mut attempt).await?;
         admission.update_record(Record::upstream_answered);
         let engine = self.progress.engine();
         let bytes_max = self.prepared.kind.answer_bytes_max(&engine.settings);
-        let budget = || engine.large_answers_of(&self.arrival.key);
-        let collected = collect_body(response.body, bytes_max, budget).await;
-        let CollectedBody { body, share } = collected
+        let body = collect_body(response.body, bytes_max, engine.budget()).await;
+        let body = body
             .map_err(|error| RouteFailure::uncollected(route, &error, bytes_max, &mut attempt))?;
         yield_to_ready().await;
         let answer = self.prepared.kind.translate_answer(upstream_endpoint, body);
         let answer = answer.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))?;
         attempt.report(CallOutcome::Served);
-        let answer = WholeAnswer { answer, share };
         Ok(Received { answer, dropped })
     }
 
@@ -455,21 +439,20 @@ fn early_stream<K: CallKind>(
 }
 
 async fn deliver_whole(
-    received: Received<WholeAnswer>,
+    received: Received<native::Answer>,
     mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
     yield_to_ready().await;
-    let answer = &received.answer.answer;
+    let answer = &received.answer;
     admission.update_record(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission
         .settle_whole(&answer.summary(), received.dropped.as_deref())
         .await?;
-    let WholeAnswer { answer, share } = received.answer;
     Ok(Answer {
         content_type: HeaderValue::from_static("application/json"),
         rates,
         dropped: received.dropped,
-        body: AnswerBody::whole(answer.pieces, share),
+        body: AnswerBody::Whole(received.answer.pieces),
     })
 }

@@ -26,8 +26,6 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// The maximum memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
-    /// The size of the largest answer. A caller always has room for one of them.
-    pub answer_bytes_max: usize,
     /// The maximum disk space for uploads of all keys of one wallet.
     pub wallet_uploads_bytes_max: usize,
     /// The maximum number of token counts and lists of voices per minute of one key, unless the key's own limit is
@@ -41,7 +39,6 @@ impl Default for CallerLimits {
             key_in_flight_max: 2_500,
             key_bodies_bytes_max: 128 << 20,
             wallet_bodies_bytes_max: 192 << 20,
-            answer_bytes_max: 100 << 20,
             wallet_uploads_bytes_max: 2 << 30,
             token_counts_per_minute: 600,
         }
@@ -65,7 +62,6 @@ pub(crate) struct KeyUsage {
     changes: AtomicU64,
     in_flight: AtomicUsize,
     large_bodies: MemoryBudget,
-    large_answers: MemoryBudget,
     token_counts: Mutex<Bucket>,
     pub(super) wallet: Arc<WalletUsage>,
 }
@@ -73,12 +69,6 @@ pub(crate) struct KeyUsage {
 impl KeyUsage {
     pub(crate) fn large_bodies(&self) -> &MemoryBudget {
         &self.large_bodies
-    }
-
-    /// The memory that large answers to this key may take until it has read them: as much as its large bodies, but
-    /// separate from these, because an answer must not wait for the body of its own request.
-    pub(crate) fn large_answers(&self) -> &MemoryBudget {
-        &self.large_answers
     }
 
     /// The turn of the key's wallet to list its tasks.
@@ -95,7 +85,6 @@ impl KeyUsage {
 pub(super) struct WalletUsage {
     small_bodies: MemoryBudget,
     large_bodies: MemoryBudget,
-    large_answers: MemoryBudget,
     uploads: MemoryBudget,
     /// One permit: the wallet's lists of tasks are read one after the other.
     task_lists: Semaphore,
@@ -127,9 +116,6 @@ impl Callers {
                 changes: AtomicU64::new(0),
                 in_flight: AtomicUsize::new(0),
                 large_bodies: wallet.large_bodies.part_of_caller(bytes_max),
-                large_answers: wallet
-                    .large_answers
-                    .part_of_caller(bytes_max.max(self.limits.answer_bytes_max)),
                 token_counts: Mutex::default(),
                 wallet,
             }
@@ -167,11 +153,6 @@ impl Callers {
             large_bodies: self
                 .large_bodies
                 .part_of_caller(self.limits.wallet_bodies_bytes_max),
-            large_answers: self.large_bodies.part_of_caller(
-                self.limits
-                    .wallet_bodies_bytes_max
-                    .max(self.limits.answer_bytes_max),
-            ),
             uploads: MemoryBudget::of_caller(self.limits.wallet_uploads_bytes_max),
             task_lists: Semaphore::new(1),
             funds_seen: Mutex::new(None),

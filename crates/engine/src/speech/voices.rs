@@ -17,6 +17,7 @@ use crate::call::route_failure::RouteFailure;
 use crate::call::send::send;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::failures::no_memory_for;
 
 const VOICES_BYTES_MAX: usize = 4 << 20;
 
@@ -73,17 +74,16 @@ async fn ask(
         ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
     };
     let incoming = send(route, &model.id, &outgoing, progress, &mut attempt).await?;
-    let budget = || engine.large_answers_of(&call.arrival.key);
-    let body = collect_body(incoming.body, VOICES_BYTES_MAX, budget).await;
+    let body = collect_body(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
     let body = body.map_err(|error| match error {
         CollectError::Lost(error) => RouteFailure::lost(route, &error, &mut attempt),
         CollectError::TooLarge => RouteFailure::stop(Failure::upstream_error()),
-        CollectError::NoMemory(owner) => RouteFailure::stop(owner.failure_for("this answer")),
+        CollectError::NoMemory => RouteFailure::stop(no_memory_for("this answer")),
     })?;
     let names = Names {
         hidden: route.channel.identity(),
         ..Names::of_model(&route.model, &model.id)
     };
-    let voices = voice::clean_voices(&body.body, names);
+    let voices = voice::clean_voices(&body, names);
     voices.map_err(|broken| RouteFailure::broken(route, &broken, &mut attempt))
 }

@@ -264,7 +264,7 @@ impl Engine {
                 TaskReply::Answered(status, retry_after, answer)
             }
             // Our own lack of memory is not a failure of the channel.
-            Ok(Err(CollectError::NoMemory(_))) => {
+            Ok(Err(CollectError::NoMemory)) => {
                 let channel = channel.name();
                 tracing::warn!(channel, "there is no memory for the answer to a poll");
                 TaskReply::Nothing

@@ -20,8 +20,7 @@ impl PollAnswer {
         bytes_max: usize,
         budget: &MemoryBudget,
     ) -> Result<Self, CollectError> {
-        let whole = collect_body(body, bytes_max, || budget.clone()).await?;
-        Self::charged(whole.into_charged(), budget)
+        Self::charged(collect_body(body, bytes_max, budget).await?, budget)
     }
 
     fn charged(body: Bytes, budget: &MemoryBudget) -> Result<Self, CollectError> {
@@ -30,8 +29,7 @@ impl PollAnswer {
         } else {
             0
         };
-        let mut copies = budget.share();
-        copies.try_grow(bytes).map_err(CollectError::NoMemory)?;
+        let copies = budget.take(bytes).ok_or(CollectError::NoMemory)?;
         Ok(Self { body, copies })
     }
 
@@ -86,7 +84,7 @@ mod tests {
     fn an_answer_that_cannot_be_read_within_the_memory_is_not_read() {
         let budget = MemoryBudget::new(LARGE - 1);
         let answer = PollAnswer::charged(Bytes::from(vec![b'A'; LARGE]), &budget);
-        assert!(matches!(answer, Err(CollectError::NoMemory(_))));
+        assert!(matches!(answer, Err(CollectError::NoMemory)));
         assert!(PollAnswer::charged(Bytes::from(vec![b'A'; FREE_BYTES]), &budget).is_ok());
         assert!(budget.take(LARGE - 1).is_some());
     }

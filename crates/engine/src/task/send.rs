@@ -21,6 +21,7 @@ use crate::call::route_plan::RoutePlan;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
+use crate::failures::no_memory_for;
 
 /// The time limit for an upstream to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
@@ -199,9 +200,7 @@ impl Sender {
             return Err(Unaccepted::Unknown(Failure::upstream_timeout()));
         };
         match answered {
-            Err(CollectError::NoMemory(owner)) => {
-                Err(Unaccepted::Unknown(owner.failure_for("this answer")))
-            }
+            Err(CollectError::NoMemory) => Err(Unaccepted::Unknown(no_memory_for("this answer"))),
             Err(CollectError::TooLarge) => Err(too_large(route, &mut attempt, bytes_max)),
             Err(CollectError::Lost(error)) => {
                 let unsent = error.sent == Sent::No;

@@ -28,12 +28,6 @@ impl CoarseClock {
         self.now_ms.load(Ordering::Relaxed)
     }
 
-    /// The time when `within` will have passed.
-    pub(crate) fn after(&self, within: Duration) -> u64 {
-        let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        self.now_ms().saturating_add(within)
-    }
-
     /// Whether a wait that began at `since_ms` has lasted longer than `limit`. A `since_ms` of zero means that nothing
     /// waits.
     pub(crate) fn is_past(&self, since_ms: u64, limit: Duration) -> bool {

@@ -27,8 +27,6 @@ pub(crate) struct StreamTimer {
     clock: Arc<CoarseClock>,
     /// In milliseconds of the clock; zero if no piece waits.
     waiting_since: AtomicU64,
-    /// When the client must have read the answer, if it is large; otherwise zero.
-    answer_due: AtomicU64,
 }
 
 impl StreamTimer {
@@ -48,18 +46,9 @@ impl StreamTimer {
         self.waiting_since.store(0, Ordering::Relaxed);
     }
 
-    /// Called when a large answer begins, which the client must read within this time.
-    pub(crate) fn begin_large_answer(&self, within: Duration) {
-        let due = self.clock.after(within);
-        self.answer_due.store(due, Ordering::Relaxed);
-    }
-
     fn is_overdue(&self, limit: Duration) -> bool {
-        let waited = |since: &AtomicU64, limit| {
-            let since = since.load(Ordering::Relaxed);
-            self.clock.is_past(since, limit)
-        };
-        waited(&self.waiting_since, limit) || waited(&self.answer_due, Duration::ZERO)
+        let since = self.waiting_since.load(Ordering::Relaxed);
+        self.clock.is_past(since, limit)
     }
 }
 
@@ -109,7 +98,6 @@ where
         let timer = Arc::new(StreamTimer {
             clock: Arc::clone(&self.clock),
             waiting_since: AtomicU64::new(0),
-            answer_due: AtomicU64::new(0),
         });
         let entry = StreamEntry {
             streams: Arc::clone(&self.streams),

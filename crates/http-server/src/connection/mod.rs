@@ -17,4 +17,4 @@ pub(crate) use self_wake::{ConnectionWaker, withhold_self_wake};
 pub use serve_threads::ServeThreads;
 pub(crate) use state::{Connection, ListenerState};
 pub use timers::WaitLimits;
-pub(crate) use timers::{ConnectionTimers, LargeAnswerGuard, ServingGuard};
+pub(crate) use timers::{ConnectionTimers, ServingGuard};

@@ -2,7 +2,7 @@
 //!
 //! A timer for each request would cost more than parsing the request. Instead, each connection records when its phase
 //! began, as the time of a coarse clock. One sweep per second closes the connections that have waited too long: for a
-//! silent client, for the rest of a head, or for a client that reads nothing of its answer or too little of a large one.
+//! silent client, for the rest of a head, or for a client that reads nothing of its answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -22,16 +22,6 @@ pub struct WaitLimits {
     pub write: Duration,
 }
 
-/// A client must read a large answer, which takes memory meanwhile, at this rate on average.
-const LARGE_ANSWER_BYTES_PER_S: u64 = 16 << 10;
-
-impl WaitLimits {
-    /// How long the client may take to read all of a large answer.
-    pub(crate) fn large_answer(&self, bytes: u64) -> Duration {
-        self.write + Duration::from_secs(bytes.div_ceil(LARGE_ANSWER_BYTES_PER_S))
-    }
-}
-
 /// When the waits of one connection began, in milliseconds of the coarse clock.
 #[derive(Debug)]
 pub(crate) struct ConnectionTimers {
@@ -46,8 +36,6 @@ pub(crate) struct ConnectionTimers {
     idle_since: AtomicU64,
     /// When the socket stopped accepting writes; zero while it accepts them.
     blocked_since: AtomicU64,
-    /// When the client must have read a large answer over HTTP/1; zero if there is none.
-    answer_due: AtomicU64,
 }
 
 impl ConnectionTimers {
@@ -61,15 +49,7 @@ impl ConnectionTimers {
             head_since: AtomicU64::new(now),
             idle_since: AtomicU64::new(now),
             blocked_since: AtomicU64::new(0),
-            answer_due: AtomicU64::new(0),
         }
-    }
-
-    /// Call this when a large answer begins, and keep the guard until all of it has been handed over.
-    fn begin_large_answer(self: &Arc<Self>, within: Duration) -> LargeAnswerGuard {
-        let due = self.clock.after(within);
-        self.answer_due.store(due, Ordering::Relaxed);
-        LargeAnswerGuard(Arc::clone(self))
     }
 
     /// Call this when a request head is complete, and keep the guard until its answer has ended.
@@ -109,7 +89,7 @@ impl ConnectionTimers {
         let waited = |since: &AtomicU64, limit: Duration| {
             self.clock.is_past(since.load(Ordering::Relaxed), limit)
         };
-        if waited(&self.blocked_since, limits.write) || waited(&self.answer_due, Duration::ZERO) {
+        if waited(&self.blocked_since, limits.write) {
             return true;
         }
         if self.serving.load(Ordering::Relaxed) > 0 {
@@ -122,23 +102,6 @@ impl ConnectionTimers {
 /// A request that is being served. Dropping the guard tells the timers that its answer has ended.
 #[derive(Debug)]
 pub(crate) struct ServingGuard(Arc<ConnectionTimers>);
-
-impl ServingGuard {
-    /// Limits the time that the client may take to read the large answer of this request.
-    pub(crate) fn begin_large_answer(&self, within: Duration) -> LargeAnswerGuard {
-        self.0.begin_large_answer(within)
-    }
-}
-
-/// A large answer over HTTP/1 that is being sent. There is only one on a connection.
-#[derive(Debug)]
-pub(crate) struct LargeAnswerGuard(Arc<ConnectionTimers>);
-
-impl Drop for LargeAnswerGuard {
-    fn drop(&mut self) {
-        self.0.answer_due.store(0, Ordering::Relaxed);
-    }
-}
 
 impl Drop for ServingGuard {
     fn drop(&mut self) {
@@ -218,26 +181,6 @@ mod tests {
             timers.is_overdue(&LIMITS),
             "a ping must not extend the time between requests"
         );
-    }
-
-    #[test]
-    fn a_large_answer_must_be_read_at_a_rate() {
-        let clock = Arc::new(CoarseClock::new());
-        let timers = Arc::new(ConnectionTimers::new(Arc::clone(&clock)));
-        let serving = timers.begin_request();
-        let within = LIMITS.large_answer(100 * LARGE_ANSWER_BYTES_PER_S);
-        let answer = serving.begin_large_answer(within);
-        for second in (0..=160).step_by(10) {
-            assert!(!timers.is_overdue(&LIMITS), "{second}");
-            clock.set_seconds(second);
-            // The client reads now and then.
-            timers.write_blocked();
-            timers.bytes_written();
-        }
-        clock.set_seconds(161);
-        assert!(timers.is_overdue(&LIMITS));
-        drop(answer);
-        assert!(!timers.is_overdue(&LIMITS));
     }
 
     #[test]

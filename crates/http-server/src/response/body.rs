@@ -9,16 +9,13 @@ use engine::{Aborted, AnswerBody};
 use http_body::{Body, Frame, SizeHint};
 use protocol::ByteQueue;
 
-use crate::connection::{LargeAnswerGuard, StreamTimer};
+use crate::connection::StreamTimer;
 use crate::context::RequestContext;
 use crate::panics::catch_poll;
 
 /// The maximum size of a piece of an HTTP/2 answer. The client is timed piece by piece, and once hyper has taken a
 /// piece, we cannot see how much of it the client has read.
 const STREAM_PIECE_BYTES: usize = 16 << 10;
-
-/// The maximum size of a piece of a large answer on HTTP/1.
-const LARGE_ANSWER_PIECE_BYTES: usize = 64 << 10;
 
 /// A response body, which owns the context of its request.
 #[derive(Debug)]
@@ -28,11 +25,6 @@ pub(crate) struct ResponseBody {
     rest: Bytes,
     /// Measures how long an HTTP/2 stream has been waiting for its client.
     timer: Option<Arc<StreamTimer>>,
-    /// Whether the answer is large and takes memory. hyper then gets copies of small parts of it, so that the memory
-    /// is free when hyper has taken the last one, whenever the client reads that.
-    is_large: bool,
-    /// Limits the time of a large answer on HTTP/1.
-    large_timer: Option<LargeAnswerGuard>,
     /// `None` if a session has taken over the context.
     context: Option<Box<RequestContext>>,
 }
@@ -40,28 +32,13 @@ pub(crate) struct ResponseBody {
 impl ResponseBody {
     pub(super) fn new(body: AnswerBody, context: Option<Box<RequestContext>>) -> Self {
         let mut response = Self {
-            is_large: matches!(body, AnswerBody::Large(_)),
             body,
             rest: Bytes::new(),
             timer: StreamTimer::current(),
-            large_timer: None,
             context,
         };
         response.release_call_slot_if_settled();
-        response.limit_time_of_large_answer();
         response
-    }
-
-    fn limit_time_of_large_answer(&mut self) {
-        let Some(context) = self.context.as_ref().filter(|_| self.is_large) else {
-            return;
-        };
-        let bytes = self.body.size_hint().lower();
-        let within = context.limits().waits.large_answer(bytes);
-        match &self.timer {
-            Some(timer) => timer.begin_large_answer(within),
-            None => self.large_timer = Some(context.serving.begin_large_answer(within)),
-        }
     }
 
     /// Removes the content, for an answer to HEAD or after a panic.
@@ -95,12 +72,8 @@ impl ResponseBody {
         polled.unwrap_or_else(|_| Poll::Ready(Some(Err(self.abort_after_panic()))))
     }
 
-    /// Polls the next piece of this size for a client that is timed.
-    fn poll_timed(
-        &mut self,
-        cx: &mut Context<'_>,
-        bytes_max: usize,
-    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    /// Polls the next piece for a client that is timed.
+    fn poll_timed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         if self.rest.is_empty() {
             match ready!(self.poll_body(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -110,10 +83,7 @@ impl ResponseBody {
                 end => return Poll::Ready(end),
             }
         }
-        let mut piece = self.rest.split_to(self.rest.len().min(bytes_max));
-        if self.is_large {
-            piece = Bytes::copy_from_slice(&piece);
-        }
+        let piece = self.rest.split_to(self.rest.len().min(STREAM_PIECE_BYTES));
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 }
@@ -128,10 +98,9 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         match &self.timer {
             Some(timer) => timer.stop(),
-            None if self.is_large => return self.poll_timed(cx, LARGE_ANSWER_PIECE_BYTES),
             None => return self.poll_body(cx),
         }
-        let piece = ready!(self.poll_timed(cx, STREAM_PIECE_BYTES));
+        let piece = ready!(self.poll_timed(cx));
         if let Some(timer) = &self.timer {
             timer.start();
         }

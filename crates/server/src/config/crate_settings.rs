@@ -93,10 +93,6 @@ impl Config {
                 token_counts_per_minute: self.limits.token_counts_per_minute,
                 key_bodies_bytes_max: self.limits.body_memory_key_bytes,
                 wallet_bodies_bytes_max: self.limits.body_memory_wallet_bytes,
-                answer_bytes_max: self
-                    .limits
-                    .answer_text_bytes
-                    .max(self.limits.answer_image_bytes),
                 wallet_uploads_bytes_max: self.limits.upload_disk_wallet_bytes,
             },
             pictures: engine::ImageFetchLimits {

@@ -1,12 +1,8 @@
 //! Memory for request bodies: one caller cannot use up the memory of the others (L4).
 
-use std::time::Duration;
-
 use serde_json::json;
 
-use crate::harness::{
-    Connection, GatewayBuilder, Http2, Key, MODEL, Request, TestGateway, ask, eventually, take_rest,
-};
+use crate::harness::{Connection, GatewayBuilder, Key, MODEL, Request, TestGateway, eventually};
 
 fn post(key: &Key) -> Request {
     Request::post("/v1/chat/completions").bearer(&key.secret)
@@ -179,53 +175,4 @@ async fn large_bodies_leave_room_for_small_ones() {
     gateway.send(&call_of(&other, 60_000)).await.ok();
     drop(stalled);
     wait_for_status("room again", &gateway, &other, 150_000, 100).await;
-}
-
-/// Answers that one caller does not read take the share of that caller. Its next answers wait until it has read them.
-#[tokio::test]
-async fn unread_answers_of_a_key_leave_memory_to_others() {
-    let (gateway, key) = GatewayBuilder::default()
-        .setting("limits", "body_memory_bytes = 1800000")
-        .setting("limits", "body_memory_key_bytes = 100000")
-        .setting("limits", "body_memory_wallet_bytes = 1000000")
-        .setting("limits", "answer_text_bytes = 600000")
-        .setting("limits", "answer_image_bytes = 600000")
-        .funded()
-        .await;
-    let other = key_of(&gateway, "other", "100").await;
-    let faults = "reply-bytes=500000";
-    gateway.sim.queue_faults("sim-chat", faults, 5).unwrap();
-    let silent = Http2::open(gateway.address(), 0).await;
-    let unread = silent.chat(&key, &ask("go")).await;
-    assert_eq!(unread.status(), 200);
-    let waiting: Vec<_> = (0..3)
-        .map(|_| {
-            let (reading, key) = (silent.clone(), key.clone());
-            tokio::spawn(async move { reading.chat(&key, &ask("go")).await.status() })
-        })
-        .collect();
-    eventually("their answers", async || {
-        (gateway.upstream_calls() == 4).then_some(())
-    })
-    .await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(waiting.iter().all(|call| !call.is_finished()));
-
-    let reading = Http2::open(gateway.address(), 65_535).await;
-    let served = reading.chat(&other, &ask("go")).await;
-    assert_eq!(served.status(), 200, "another wallet has room");
-    assert!(take_rest(served).await.unwrap().len() > 500_000);
-
-    for call in &waiting[1..] {
-        call.abort();
-    }
-    drop(unread);
-    let first = waiting.into_iter().next().unwrap();
-    assert_eq!(first.await.unwrap(), 200, "there is room again");
-    drop(silent);
-    eventually("the settlement of all", async || {
-        (gateway.frozen(&key).await == 0).then_some(())
-    })
-    .await;
-    gateway.verify().await;
 }

@@ -4,7 +4,8 @@
 use std::cell::Cell;
 
 use super::identity::{
-    TEXT_BYTES_MAX, UPSTREAM, URL, is_resource, is_separator, kind_of, without_request_id,
+    ID, TEXT_BYTES_MAX, UPSTREAM, URL, is_resource, is_separator, kind_of, may_be_callers_id,
+    without_request_id,
 };
 use super::names::Names;
 use super::places::{is_host, is_region};
@@ -211,6 +212,8 @@ fn decide(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) ->
 fn is_callers(word: &str, kind: Option<&str>, previous: &str, names: Names<'_>) -> bool {
     match kind {
         Some(URL) => names.caller_linked(word),
+        Some(ID) if may_identify(word, previous) => false,
+        Some(ID) => may_be_callers_id(word) && names.caller_named(word),
         Some(_) => false,
         None if may_identify(word, previous) => false,
         None => names.caller_wrote(word) || is_callers_path(word, names),

@@ -84,6 +84,9 @@ pub(super) fn is_resource(word: &str) -> bool {
     start.is_some_and(|it| it.eq_ignore_ascii_case("arn:"))
 }
 
+/// Replaces a host, an address or a mail address.
+pub(super) const ADDRESS: &str = "[address]";
+
 /// Replaces an id.
 pub(super) const ID: &str = "[id]";
 
@@ -99,7 +102,7 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
         return Some("[key]");
     }
     if is_address(word) {
-        return Some("[address]");
+        return Some(ADDRESS);
     }
     is_id(word).then_some(ID)
 }

@@ -317,7 +317,9 @@ fn a_clients_own_words_still_explain() {
         "max_tokens": 4_000_000_000_u64,
         "image_url": { "url": "https://pics.example.org/cat.png?sig" },
         "tools": [{ "name": "look_up_zork", "schema": { "zork": { "kind": 1 } } }],
-        "user_text": "cat.png fc_0123456789abcdef01234567 item 12",
+        "properties": { "cc": {}, "cluster": {}, "org": {} },
+        "metadata": { "run": "a long one" },
+        "user_text": "cat.png deploy.sh main.cc fc_0123456789abcdef01234567 item 12",
     });
     let request = [Bytes::from(request.to_string())];
     let names = Names {
@@ -329,11 +331,24 @@ fn a_clients_own_words_still_explain() {
         "Failed to download https://pics.example.org/cat.png?sig",
         "Unknown tool look_up_zork",
         "Unknown member tools.0.schema.zork.kind",
+        "Invalid 'metadata.run': string too long",
+        "tools.0.input_schema.properties.cc: invalid value",
+        "tools[0].input_schema.properties.cc: invalid value",
+        "tools.0.input_schema.properties.cluster: invalid value",
+        "tools.0.input_schema.properties.org: invalid value",
         "The file cat.png is not valid",
+        "The file deploy.sh is not valid",
+        "The file main.cc is not valid",
         "No output was found for call fc_0123456789abcdef01234567",
         "These options cannot be used together",
     ] {
         assert_eq!(explain(text, names).as_deref(), Some(text));
+    }
+    for path in ["metadata.run", "tools[0].name", "properties.cluster"] {
+        let body = json!({ "error": { "message": "string too long", "param": path } });
+        let body = body.to_string();
+        let failure = read_failure(Dialect::Chat, 400, body.as_bytes(), names);
+        assert_eq!(failure.param.as_deref(), Some(path));
     }
 }
 

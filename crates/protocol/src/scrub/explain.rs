@@ -214,10 +214,9 @@ fn is_callers(word: &str, kind: Option<&str>, previous: &str, names: Names<'_>) 
         Some(URL) => names.caller_linked(word),
         // `metadata.org` has the form of a host too.
         None | Some(ADDRESS) if is_rooted(word) && is_callers_path(word, names) => true,
-        Some(ID) if may_identify(word, previous) => false,
+        None | Some(ID) if may_identify(word, previous) => false,
         Some(ID) => may_be_callers_id(word) && names.caller_named(word),
         Some(_) => false,
-        None if may_identify(word, previous) => false,
         None => names.caller_wrote(word) || is_callers_path(word, names),
     }
 }

@@ -64,8 +64,9 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
     pub(crate) node_max: usize,
-    /// Of the client's network.
-    pub(crate) network_max: usize,
+    /// Of the client's network. `None` for a trusted proxy, whose connections are not counted among those of its
+    /// network.
+    pub(crate) network_max: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +103,9 @@ impl Limits {
     pub(crate) fn connections_from(&self, address: IpAddr) -> ConnectionLimits {
         ConnectionLimits {
             node_max: self.connections_max,
-            network_max: match self.limited_address(address) {
-                Some(_) => self.connections_per_address_max,
-                None => usize::MAX,
-            },
+            network_max: self
+                .limited_address(address)
+                .map(|_| self.connections_per_address_max),
         }
     }
 }

@@ -48,10 +48,21 @@ impl Network {
     }
 }
 
+/// The range through which a NAT64 translator reaches IPv4 addresses.
+pub(crate) const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0], 96);
+
+/// The IPv4 address in the last bits of an IPv6 address.
+pub(crate) fn inner_v4(address: Ipv6Addr) -> Ipv4Addr {
+    let [.., a, b, c, d] = address.octets();
+    Ipv4Addr::new(a, b, c, d)
+}
+
 /// The network for which connections, readers and wrong guesses of one client are counted: an IPv4 address, or the /64
-/// prefix of an IPv6 subscriber, who has all of its addresses.
+/// prefix of an IPv6 subscriber, who has all of its addresses. A client behind a NAT64 translator counts by its IPv4
+/// address, because the translator's prefix is the same for all of them.
 pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
+        IpAddr::V6(v6) if NAT64.contains(address) => inner_v4(v6).into(),
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
             Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
@@ -125,6 +136,10 @@ mod tests {
             ("127.0.0.1", "127.0.0.1"),
             ("::ffff:10.0.0.1", "10.0.0.1"),
             ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("64:ff9b::192.0.2.1", "192.0.2.1"),
+            ("64:ff9b::192.0.2.2", "192.0.2.2"),
+            ("64:ff9b::1:192.0.2.2", "64:ff9b::"),
+            ("64:ff9b:1::192.0.2.2", "64:ff9b:1::"),
         ] {
             let address: IpAddr = address.parse().unwrap();
             assert_eq!(client_network(address), network.parse::<IpAddr>().unwrap());

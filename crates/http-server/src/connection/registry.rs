@@ -46,12 +46,14 @@ impl OpenConnections {
         if entries.by_id.len() >= limits.node_max {
             return None;
         }
-        let network = client_network(address);
-        let count = entries.count_by_network.entry(network).or_default();
-        if *count >= limits.network_max {
-            return None;
+        let network = limits.network_max.map(|_| client_network(address));
+        if let (Some(network), Some(network_max)) = (network, limits.network_max) {
+            let count = entries.count_by_network.entry(network).or_default();
+            if *count >= network_max {
+                return None;
+            }
+            *count += 1;
         }
-        *count += 1;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let close = Arc::new(CloseSignal::default());
         let entry = Entry {
@@ -63,6 +65,7 @@ impl OpenConnections {
         Some(ConnectionSlot {
             id,
             address,
+            network,
             close,
             registry: Arc::clone(self),
         })
@@ -123,6 +126,8 @@ impl CloseSignal {
 pub(crate) struct ConnectionSlot {
     id: u64,
     address: IpAddr,
+    /// The network that the connection is counted for, if any.
+    network: Option<IpAddr>,
     close: Arc<CloseSignal>,
     registry: Arc<OpenConnections>,
 }
@@ -141,7 +146,7 @@ impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut entries = self.registry.open.lock();
         entries.by_id.remove(&self.id);
-        let network = client_network(self.address);
+        let Some(network) = self.network else { return };
         if let Some(count) = entries.count_by_network.get_mut(&network) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -162,7 +167,7 @@ mod tests {
         let timers = Arc::new(ConnectionTimers::new(Arc::new(CoarseClock::new())));
         let limits = ConnectionLimits {
             node_max: 10,
-            network_max: 2,
+            network_max: Some(2),
         };
         let enter = |address: &str| {
             let address = address.parse().unwrap();
@@ -177,5 +182,30 @@ mod tests {
         assert!(enter("::ffff:192.0.2.1").is_none());
         drop(slots);
         assert!(enter("2001:db8::3").is_some());
+    }
+
+    #[test]
+    fn connections_of_a_trusted_proxy_take_no_places_of_its_network() {
+        let connections = Arc::new(OpenConnections::default());
+        let timers = Arc::new(ConnectionTimers::new(Arc::new(CoarseClock::new())));
+        let enter = |address: &str, network_max| {
+            let limits = ConnectionLimits {
+                node_max: 10,
+                network_max,
+            };
+            let address = address.parse().unwrap();
+            connections.enter(address, &timers, &Arc::default(), limits)
+        };
+        let proxy = || enter("2001:db8::1", None);
+        let other = |address: &str| enter(address, Some(2));
+        let of_proxy = [proxy(), proxy(), proxy()];
+        assert!(of_proxy.iter().all(Option::is_some));
+        let of_neighbours = ["2001:db8::2", "2001:db8::3"].map(other);
+        assert!(of_neighbours.iter().all(Option::is_some));
+        assert!(other("2001:db8::4").is_none());
+        drop(of_proxy);
+        assert!(other("2001:db8::4").is_none());
+        drop(of_neighbours);
+        assert!(connections.open.lock().count_by_network.is_empty());
     }
 }

@@ -4,10 +4,11 @@
 use std::cell::Cell;
 
 use super::identity::{
-    TEXT_BYTES_MAX, UPSTREAM, URL, is_resource, is_separator, kind_of, without_request_id,
+    ADDRESS, ID, TEXT_BYTES_MAX, UPSTREAM, URL, is_resource, is_separator, kind_of,
+    may_be_callers_id, without_request_id,
 };
 use super::names::Names;
-use super::places::{is_host, is_region};
+use super::places::{is_host, is_region, is_rooted};
 use super::vendors::{is_named_vendor, may_be_vendor};
 use super::vocabulary::{is_member, is_plain, is_unit};
 
@@ -211,8 +212,11 @@ fn decide(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) ->
 fn is_callers(word: &str, kind: Option<&str>, previous: &str, names: Names<'_>) -> bool {
     match kind {
         Some(URL) => names.caller_linked(word),
+        // `metadata.org` has the form of a host too.
+        None | Some(ADDRESS) if is_rooted(word) && is_callers_path(word, names) => true,
+        None | Some(ID) if may_identify(word, previous) => false,
+        Some(ID) => may_be_callers_id(word) && names.caller_named(word),
         Some(_) => false,
-        None if may_identify(word, previous) => false,
         None => names.caller_wrote(word) || is_callers_path(word, names),
     }
 }

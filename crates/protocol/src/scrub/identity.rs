@@ -67,7 +67,7 @@ fn replacement_for<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
         return Some(UPSTREAM);
     }
     if is_account(word) {
-        return Some("[id]");
+        return Some(ID);
     }
     kind_of(word)
 }
@@ -84,6 +84,12 @@ pub(super) fn is_resource(word: &str) -> bool {
     start.is_some_and(|it| it.eq_ignore_ascii_case("arn:"))
 }
 
+/// Replaces a host, an address or a mail address.
+pub(super) const ADDRESS: &str = "[address]";
+
+/// Replaces an id.
+pub(super) const ID: &str = "[id]";
+
 /// Replaces a URL.
 pub(super) const URL: &str = "[url]";
 
@@ -96,9 +102,9 @@ pub(super) fn kind_of(word: &str) -> Option<&'static str> {
         return Some("[key]");
     }
     if is_address(word) {
-        return Some("[address]");
+        return Some(ADDRESS);
     }
-    is_id(word).then_some("[id]")
+    is_id(word).then_some(ID)
 }
 
 /// Whether a word is the upstream's name of the model, its last part, or a dated form of either. Also
@@ -217,6 +223,48 @@ fn is_id(word: &str) -> bool {
         && has_digit
         && word.len() >= RANDOM_CHARS_MIN
         && !word.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a word with the form of an id may be the name or the id of something of the client, such as a
+/// tool (`text_editor_20250728`) or an item (`rs_…`). Ids of accounts and requests are not, and nor are
+/// short ids, which can be guessed.
+pub(super) fn may_be_callers_id(word: &str) -> bool {
+    const OWNERS: [&str; 18] = [
+        "account",
+        "acct",
+        "chatcmpl",
+        "customer",
+        "deployment",
+        "org",
+        "organization",
+        "proj",
+        "project",
+        "req",
+        "request",
+        "resp",
+        "subscription",
+        "team",
+        "tenant",
+        "trace",
+        "user",
+        "workspace",
+    ];
+    // Names have fewer: `user_lookup_by_email_v2`.
+    const OWNERS_ID_CHARS_MIN: usize = 6;
+    // Longer numbers are accounts. Dates are shorter.
+    const NUMBER_CHARS_MAX: usize = 10;
+    let has_digit = |part: &&str| part.bytes().any(|byte| byte.is_ascii_digit());
+    let is_account =
+        |part: &str| part.len() > NUMBER_CHARS_MAX && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_long = word.len() >= RANDOM_CHARS_MIN;
+    if !is_long || parts.clone().any(is_account) {
+        return false;
+    }
+    let first = parts.next().unwrap_or_default();
+    let of_owner = OWNERS.iter().any(|owner| first.eq_ignore_ascii_case(owner));
+    let id_chars: usize = parts.filter(has_digit).map(str::len).sum();
+    !of_owner || id_chars < OWNERS_ID_CHARS_MIN
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
             })
     }
 
-    /// Whether the request contains a member with this name: `"word"`.
+    /// Whether the request contains this whole string or a member with this name: `"word"`.
     pub(super) fn caller_named(&self, word: &str) -> bool {
         let quoted = format!("\"{word}\"");
         let finder = memchr::memmem::Finder::new(quoted.as_bytes());

@@ -1,13 +1,12 @@
 //! Recognizes hosts and regions of clouds among the words that a client wrote too.
 
-/// Top-level domains of vendors, and names of internal networks. The list has none that clients
-/// often have as members or as file extensions.
-const DOMAINS: [&str; 41] = [
+/// Top-level domains of vendors, and names of internal networks. Common file extensions are left out.
+/// Clients may have some of these as members: see [`is_rooted`].
+const DOMAINS: [&str; 39] = [
     "ai",
     "app",
     "au",
     "biz",
-    "cc",
     "ch",
     "cloud",
     "cluster",
@@ -37,7 +36,6 @@ const DOMAINS: [&str; 41] = [
     "run",
     "se",
     "sg",
-    "sh",
     "svc",
     "systems",
     "tech",
@@ -123,6 +121,48 @@ const CITIES: [&str; 17] = [
 
 const DIRECTIONS: [&str; 5] = ["central", "east", "north", "south", "west"];
 
+/// The first parts of paths in refusals.
+const ROOTS: [&str; 31] = [
+    "body",
+    "config",
+    "content",
+    "contents",
+    "extra_body",
+    "function",
+    "functions",
+    "generationConfig",
+    "generation_config",
+    "input",
+    "input_schema",
+    "instructions",
+    "items",
+    "json_schema",
+    "messages",
+    "metadata",
+    "options",
+    "output_config",
+    "parameters",
+    "prompt",
+    "properties",
+    "reasoning",
+    "request",
+    "response_format",
+    "schema",
+    "session",
+    "system",
+    "text",
+    "tool_choice",
+    "tools",
+    "user_metadata",
+];
+
+/// Whether a word begins like a member path and not like a host: `metadata.run`.
+pub(super) fn is_rooted(word: &str) -> bool {
+    // After an index, as in `tools[0].name`, only the rest of a path is a word.
+    word.split_once('.')
+        .is_some_and(|(first, _)| first.is_empty() || ROOTS.contains(&first))
+}
+
 /// Whether a word is the name of a host, perhaps with a port and a path.
 pub(super) fn is_host(word: &str) -> bool {
     let host = word.split(['/', '?', ':', '#']).next().unwrap_or_default();
@@ -194,6 +234,8 @@ mod tests {
             ("gpu-7.lan", true),
             ("ops@vendor.co", true),
             ("cat.png", false),
+            ("deploy.sh", false),
+            ("main.cc", false),
             ("tools.0.input_schema.city", false),
             ("address.zone", false),
             ("order.id", false),

@@ -299,6 +299,17 @@ fn a_clients_guesses_are_not_confirmed() {
     }
 }
 
+/// Names and ids of a client's own tools, schemas and items, which look like random ids.
+const LONG_NAMES: [&str; 7] = [
+    "mcp__context7__resolve-library-id",
+    "text_editor_20250728",
+    "code_execution_20250825",
+    "extract_invoice_v2_schema",
+    "user_lookup_by_email_v2",
+    "rs_68b1c2d3e4f5061728394a5b6c7d8e9f",
+    "msg_68b1c2d3e4f5061728394a5b6c7d8e9f",
+];
+
 /// What a client wrote itself still explains an error, unless it may identify somebody.
 #[test]
 fn a_clients_own_words_still_explain() {
@@ -306,7 +317,9 @@ fn a_clients_own_words_still_explain() {
         "max_tokens": 4_000_000_000_u64,
         "image_url": { "url": "https://pics.example.org/cat.png?sig" },
         "tools": [{ "name": "look_up_zork", "schema": { "zork": { "kind": 1 } } }],
-        "user_text": "cat.png fc_0123456789abcdef01234567 item 12",
+        "properties": { "cc": {}, "cluster": {}, "org": {} },
+        "metadata": { "run": "a long one" },
+        "user_text": "cat.png deploy.sh main.cc fc_0123456789abcdef01234567 item 12",
     });
     let request = [Bytes::from(request.to_string())];
     let names = Names {
@@ -318,11 +331,65 @@ fn a_clients_own_words_still_explain() {
         "Failed to download https://pics.example.org/cat.png?sig",
         "Unknown tool look_up_zork",
         "Unknown member tools.0.schema.zork.kind",
+        "Invalid 'metadata.run': string too long",
+        "tools.0.input_schema.properties.cc: invalid value",
+        "tools[0].input_schema.properties.cc: invalid value",
+        "tools.0.input_schema.properties.cluster: invalid value",
+        "tools.0.input_schema.properties.org: invalid value",
         "The file cat.png is not valid",
+        "The file deploy.sh is not valid",
+        "The file main.cc is not valid",
         "No output was found for call fc_0123456789abcdef01234567",
         "These options cannot be used together",
     ] {
         assert_eq!(explain(text, names).as_deref(), Some(text));
+    }
+    for path in ["metadata.run", "tools[0].name", "properties.cluster"] {
+        let body = json!({ "error": { "message": "string too long", "param": path } });
+        let body = body.to_string();
+        let failure = read_failure(Dialect::Chat, 400, body.as_bytes(), names);
+        assert_eq!(failure.param.as_deref(), Some(path));
+    }
+}
+
+#[test]
+fn long_names_of_a_client_still_explain() {
+    let request = [Bytes::from(json!({ "tools": LONG_NAMES }).to_string())];
+    let names = Names {
+        request: &request,
+        ..Names::of_model("m-1", "maker/model")
+    };
+    for name in LONG_NAMES {
+        let text = format!("The name '{name}' is not valid: it must not be empty");
+        assert_eq!(explain(&text, names).as_deref(), Some(&*text));
+    }
+}
+
+/// A string of the request that is a guess as a whole confirms no account, no region and no host.
+#[test]
+fn strings_of_a_request_confirm_no_identities() {
+    const GUESSES: [&str; 11] = [
+        "org-a1b2c3d4e5f6g7h8i9j0",
+        "org_ab12-cd34-ef56-gh78-ij90",
+        "acct_1234567890abcdef1234",
+        "proj_1234567890abcdef1234",
+        "user-1234567890abcdef1234",
+        "req_011CSHoEeqs5C35K2UUqR7Fy",
+        "request-011CSHoEeqs5C35K2UUqR7Fy",
+        "trace-1234567890abcdef1234",
+        "inference-pool-123456789012",
+        "northamerica-northeast1",
+        "metadata.zork.com",
+    ];
+    let request = [Bytes::from(json!({ "metadata": GUESSES }).to_string())];
+    let names = Names {
+        request: &request,
+        ..Names::of_model("m-1", "maker/model")
+    };
+    for guess in GUESSES {
+        let text = format!("The request to {guess} was rejected: messages must not be empty");
+        let shown = explain(&text, names).unwrap();
+        assert!(!shown.contains(guess), "{shown}");
     }
 }
 

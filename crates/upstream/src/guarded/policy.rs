@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::error::UrlRefusal;
-use crate::network::Network;
+use crate::network::{NAT64, Network, inner_v4};
 
 /// Ranges that are not public: private, shared, loopback, link-local, documentation, multicast,
 /// reserved.
@@ -38,8 +38,6 @@ const V6_REFUSED: [Network; 5] = [
     Network::v6([0x2620, 0x4f, 0x8000, 0], 48),
     Network::v6([0x3fff, 0, 0, 0], 20),
 ];
-/// The range through which a NAT64 translator reaches IPv4 addresses.
-const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0], 96);
 
 /// Metadata services, which issue credentials of the machine. One of them has a public address.
 const METADATA: [IpAddr; 8] = [
@@ -141,12 +139,6 @@ pub(super) fn is_ours(own: SocketAddr, peer: SocketAddr, local: IpAddr) -> bool 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let address = IpAddr::V4(address);
     !V4_REFUSED.iter().any(|range| range.contains(address))
-}
-
-/// The IPv4 address in the last four bytes.
-fn inner_v4(address: Ipv6Addr) -> Ipv4Addr {
-    let [.., a, b, c, d] = address.octets();
-    Ipv4Addr::new(a, b, c, d)
 }
 
 #[cfg(test)]

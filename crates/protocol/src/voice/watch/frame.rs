@@ -40,11 +40,19 @@ pub struct FrameReplacement {
 }
 
 impl Verdict {
-    /// The frame without the part at `dropped`.
-    pub(super) fn replace(text: &str, dropped: Range<usize>) -> Self {
-        let before = text.get(..dropped.start).unwrap_or_default();
-        let after = text.get(dropped.end..).unwrap_or_default();
-        Self::Replace([before, after].concat())
+    /// The frame without the parts at `dropped`, which are in the order of the text.
+    pub(super) fn relay_without(text: &str, dropped: &[Range<usize>]) -> Self {
+        if dropped.is_empty() {
+            return Self::Relay;
+        }
+        let mut kept = String::with_capacity(text.len());
+        let mut from = 0;
+        for part in dropped {
+            kept.push_str(text.get(from..part.start).unwrap_or_default());
+            from = part.end;
+        }
+        kept.push_str(text.get(from..).unwrap_or_default());
+        Self::Replace(kept)
     }
 
     pub(super) fn refuse(failure: Failure, event_id: Option<String>) -> Self {

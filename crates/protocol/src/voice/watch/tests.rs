@@ -454,10 +454,6 @@ fn storage_requests_are_refused_and_the_session_continues() {
             r#"{"type":"response.create","event_id":"e1","response":{"prompt":null}}"#,
             None,
         ),
-        (
-            r#"{"type":"session.update","event_id":"e1","session":{"model":"m/v"}}"#,
-            None,
-        ),
     ] {
         let spaced = format!("\n {event}");
         for frame in [Frame::Text(event), Frame::Binary(spaced.as_bytes())] {

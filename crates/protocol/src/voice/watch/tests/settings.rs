@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn traces_are_dropped_and_the_rest_of_the_settings_passes() {
+fn traces_and_the_public_model_are_dropped_and_the_rest_of_the_settings_passes() {
     for (event, passed) in [
         (
             r#"{"type":"session.update","session":{"tracing":"auto","voice":"eve"}}"#,
@@ -22,7 +22,31 @@ fn traces_are_dropped_and_the_rest_of_the_settings_passes() {
             Some(r#"{"type":"session.update","session":{}}"#),
         ),
         (
-            r#"{"type":"session.update","session":{"tracing":null}}"#,
+            r#"{"type":"session.update","session":{"model":"m/v"}}"#,
+            Some(r#"{"type":"session.update","session":{}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"type":"realtime" , "mod\u0065l" : "m\/v","voice":"eve"}}"#,
+            Some(r#"{"type":"session.update","session":{"type":"realtime","voice":"eve"}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"model":"m/v","tracing":"auto","voice":"eve"}}"#,
+            Some(r#"{"type":"session.update","session":{"voice":"eve"}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"tracing":"auto","voice":"eve","model":"m/v"}}"#,
+            Some(r#"{"type":"session.update","session":{"voice":"eve"}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"voice":"eve","tracing":"auto","model":"m/v"}}"#,
+            Some(r#"{"type":"session.update","session":{"voice":"eve"}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"tracing":"auto","model":"m/v"}}"#,
+            Some(r#"{"type":"session.update","session":{}}"#),
+        ),
+        (
+            r#"{"type":"session.update","session":{"tracing":null,"model":null}}"#,
             None,
         ),
     ] {

@@ -22,7 +22,7 @@ fn a_frame_full_of_objects_takes_little_memory() {
         format!(r#"{{"type":"session.update","session":{{"tools":[{objects}]}}}}"#),
     ] {
         let before = peak_bytes();
-        let verdict = Watch::realtime("maker/voice").on_client(Frame::Text(&frame));
+        let verdict = Watch::realtime("maker/voice", None).on_client(Frame::Text(&frame));
         assert_eq!(verdict, Verdict::Relay);
         let grown = (peak_bytes() - before) / MIB;
         assert!(grown < 256, "{grown} MiB");

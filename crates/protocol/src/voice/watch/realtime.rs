@@ -6,7 +6,7 @@ use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
 use super::event::{Event, EventError, at, each_object, event_text, object_of, text_of};
 use super::failed;
 use super::frame::{Frame, FrameReplacement, MeterReading, Verdict};
-use super::prompt::Prompt;
+use super::prompt::{Prompt, Settings};
 use super::session::{self, TurnMode};
 use super::text_tokens::TextMeter;
 use crate::count;
@@ -35,14 +35,14 @@ pub(super) struct RealtimeMeter {
 
 impl RealtimeMeter {
     /// Assumes the more expensive turn mode until the upstream reports it.
-    pub(super) fn new(public_model: &str) -> Self {
+    pub(super) fn new(public_model: &str, context_tokens: Option<u64>) -> Self {
         Self {
             public_model: public_model.into(),
             turn_mode: TurnMode::VoiceActivity,
             since_ms: 0,
             ticks: 0,
             text_inputs: 0,
-            text: TextMeter::default(),
+            text: TextMeter::new(context_tokens),
             input: Format::default(),
             output: Format::default(),
         }
@@ -103,20 +103,21 @@ impl RealtimeMeter {
                 self.meter_audio(item.ticks);
                 self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
                 self.text
-                    .note_context(Prompt::read(event.get("item")?, item.image_tokens));
+                    .note_item(Prompt::read(event.get("item")?, item.image_tokens));
             }
             // The second one is for sessions that only transcribe.
             "session.update" | "transcription_session.update" => {
                 let mut dropped = Vec::new();
-                if let Some(session) = event.object("session")? {
-                    self.refuse_another_model(&session)?;
-                    refuse_resumption(&session)?;
-                    refuse_file_search(&session)?;
-                    refuse_template(&session, "session.prompt")?;
-                    dropped = settings_to_drop(text, &session)?;
+                let session = event.object("session")?;
+                if let Some(session) = &session {
+                    self.refuse_another_model(session)?;
+                    refuse_resumption(session)?;
+                    refuse_file_search(session)?;
+                    refuse_template(session, "session.prompt")?;
+                    dropped = settings_to_drop(text, session)?;
                 }
-                self.text
-                    .note_context(Prompt::read(event.get("session")?, 0));
+                let settings = Settings::read(event.get("session")?, session.as_ref());
+                self.text.note_settings(settings);
                 return Ok(dropped);
             }
             "response.create" => {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::event::{Event, at, text_of};
-use super::prompt::Prompt;
+use super::prompt::{Prompt, Settings};
 use crate::count::Counter;
 use crate::json::Raw;
 use crate::usage::{Usage, count};
@@ -12,6 +12,9 @@ use crate::usage::{Usage, count};
 /// The maximum number of requests for responses that are kept one by one. The tokens of any others
 /// are added to the last one.
 const REQUESTS_MAX: usize = 16;
+/// The context of a model whose profile does not state it. Models that take part in conversations have this
+/// one or a smaller one.
+const CONTEXT_TOKENS_UNKNOWN: u64 = 128_000;
 /// Longer ids of events are not kept. The protocol does not allow longer ids.
 const EVENT_ID_BYTES_MAX: usize = 512;
 
@@ -93,11 +96,15 @@ impl NonAudioTokens {
 }
 
 /// Counts the text tokens of one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TextMeter {
+    /// The maximum number of tokens that the model reads for one response.
+    context_tokens: u64,
     reported: NonAudioTokens,
-    /// What every response reads: instructions and items of the client.
-    context: Prompt,
+    /// What every response reads: the settings of the client, and its items. Items that were deleted or
+    /// truncated stay, because the upstream decides which ones the model still reads.
+    settings: Settings,
+    items: Prompt,
     /// The client's requests for responses that the upstream has not begun, oldest first.
     requests: VecDeque<ResponseRequest>,
     /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
@@ -112,6 +119,8 @@ struct ResponseRequest {
     id: Option<String>,
     /// What this response alone reads.
     prompt: Prompt,
+    /// The input of the requests that were added to this one.
+    added: Prompt,
     /// Whether the upstream may begin the response at any moment, so that the hold must cover it.
     is_awaited: bool,
 }
@@ -123,9 +132,32 @@ struct OpenResponse {
 }
 
 impl TextMeter {
-    /// Adds what stays in the session.
-    pub(super) fn note_context(&mut self, more: Prompt) {
-        self.context = self.context.plus(more);
+    /// For a model with this context, if its profile states one.
+    pub(super) fn new(context_tokens: Option<u64>) -> Self {
+        Self {
+            context_tokens: context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN),
+            reported: NonAudioTokens::default(),
+            settings: Settings::default(),
+            items: Prompt::default(),
+            requests: VecDeque::new(),
+            refused_prompts: Vec::new(),
+            open: None,
+        }
+    }
+
+    /// Adds an item, which stays in the session.
+    pub(super) fn note_item(&mut self, item: Prompt) {
+        self.items = self.items.plus(item);
+    }
+
+    pub(super) fn note_settings(&mut self, settings: Settings) {
+        self.settings = self.settings.longest(settings);
+    }
+
+    /// The input of a response with this prompt of its own.
+    fn input_of(&self, prompt: Prompt) -> Prompt {
+        let context = self.settings.prompt().plus(self.items);
+        context.plus(prompt).at_most(self.context_tokens)
     }
 
     /// Adds a request of the client for a response. `prompt` is for this response only.
@@ -139,10 +171,14 @@ impl TextMeter {
             self.requests.push_back(ResponseRequest {
                 id: id.filter(|id| !id.is_empty() && id.len() <= EVENT_ID_BYTES_MAX),
                 prompt,
+                added: Prompt::default(),
                 is_awaited: true,
             });
-        } else if let Some(last) = self.requests.back_mut() {
-            last.prompt = last.prompt.plus(self.context).plus(prompt);
+            return;
+        }
+        let input = self.input_of(prompt);
+        if let Some(last) = self.requests.back_mut() {
+            last.added = last.added.plus(input);
         }
     }
 
@@ -155,12 +191,15 @@ impl TextMeter {
                 // An error may concern something other than the request that it seemed to refuse, and a client
                 // can provoke errors. So a response that no other request explains counts with the largest
                 // prompt that it may have read.
-                let prompt = match request {
-                    Some(request) => request.prompt,
-                    None => self.refused_prompts.pop().unwrap_or_default(),
+                let input = match request {
+                    Some(request) => self.input_of(request.prompt).plus(request.added),
+                    None => {
+                        let prompt = self.refused_prompts.pop().unwrap_or_default();
+                        self.input_of(prompt)
+                    }
                 };
                 self.open = Some(OpenResponse {
-                    input: self.context.plus(prompt),
+                    input,
                     output: Counter::default(),
                 });
             }
@@ -213,12 +252,13 @@ impl TextMeter {
         let requests = self.requests.iter().enumerate();
         let refused = requests
             .filter(|(_, request)| is_refused(request))
-            .min_by_key(|(_, request)| request.prompt.total());
+            .min_by_key(|(_, request)| request.prompt.plus(request.added).total());
         let refused = refused.map(|(at, _)| at);
         let Some(request) = refused.and_then(|at| self.requests.remove(at)) else {
             return;
         };
-        self.refused_prompts.push(request.prompt);
+        self.refused_prompts
+            .push(request.prompt.plus(request.added));
         self.refused_prompts
             .sort_unstable_by_key(|prompt| prompt.total());
         if self.refused_prompts.len() > REQUESTS_MAX {
@@ -239,7 +279,8 @@ impl TextMeter {
         let awaited = self.requests.iter().filter(|request| request.is_awaited);
         let mut open = self.current();
         for request in awaited {
-            open = open.plus(of_prompt(self.context.plus(request.prompt)));
+            let input = self.input_of(request.prompt).plus(request.added);
+            open = open.plus(of_prompt(input));
         }
         open
     }

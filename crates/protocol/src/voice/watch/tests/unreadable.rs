@@ -43,7 +43,7 @@ fn an_event_that_we_cannot_read_is_refused_and_not_counted() {
                 if matches!(frame, Frame::Binary(_)) && event.starts_with(['[', '/', '\u{a0}']) {
                     continue;
                 }
-                let mut watch = Watch::realtime("m/v");
+                let mut watch = Watch::realtime("m/v", None);
                 watch.on_upstream(Frame::Text(turn_mode), 0, NAMES);
                 let verdict = watch.on_client(frame);
                 let Verdict::Refuse { failure, .. } = verdict else {
@@ -84,10 +84,10 @@ fn an_event_in_a_binary_frame_is_checked_even_if_it_is_not_utf_8() {
         with_note(RESUMED, &deep),
         with_note(RESUMED, ","),
     ] {
-        let verdict = Watch::realtime("m/v").on_client(Frame::Binary(&frame));
+        let verdict = Watch::realtime("m/v", None).on_client(Frame::Binary(&frame));
         assert!(matches!(verdict, Verdict::Refuse { .. }), "{frame:?}");
     }
-    let mut watch = Watch::realtime("m/v");
+    let mut watch = Watch::realtime("m/v", None);
     let item = with_note(ITEM_MEMBERS, "");
     assert_eq!(watch.on_client(Frame::Binary(&item)), Verdict::Relay);
     assert_eq!(watch.reading(0).text_inputs, 1);
@@ -104,7 +104,7 @@ proptest! {
         }
         samples.insert(0, 0x7b);
         let audio: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-        let mut watch = Watch::realtime("m/v");
+        let mut watch = Watch::realtime("m/v", None);
         prop_assert_eq!(watch.on_client(Frame::Binary(&audio)), Verdict::Relay);
         // One byte per sample, as telephones send it.
         let audio: Vec<u8> = b"{".iter().copied().chain(samples.iter().map(|it| it.to_le_bytes()[1] | 0x80)).collect();

@@ -73,7 +73,7 @@ pub struct MeterReading {
     /// Tokens of text and images of the responses of a realtime session that have ended: as they
     /// reported them, otherwise by our count. Those of transcripts are included.
     pub text: NonAudioTokens,
-    /// Tokens of the current response by our count. They are held until it reports its usage.
+    /// Tokens of the open responses by our count. They are held until these report their usage.
     pub open_text: NonAudioTokens,
     /// Characters of streaming speech.
     pub characters: u64,
@@ -82,7 +82,7 @@ pub struct MeterReading {
 }
 
 impl MeterReading {
-    /// The final reading of a session, after which the current response cannot report its usage.
+    /// The final reading of a session, after which no open response can report its usage.
     #[must_use]
     pub fn ended(self) -> Self {
         Self {

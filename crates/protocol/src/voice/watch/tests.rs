@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod responses;
 mod settings;
 mod unreadable;
 

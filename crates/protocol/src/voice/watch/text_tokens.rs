@@ -1,5 +1,5 @@
 //! Tokens of text and images in a realtime session: those that responses report, and an estimate for
-//! the current response in case it never reports.
+//! the open responses in case they never report.
 
 use std::collections::VecDeque;
 
@@ -15,8 +15,10 @@ const REQUESTS_MAX: usize = 16;
 /// The context of a model whose profile does not state it. Models that take part in conversations have this
 /// one or a smaller one.
 const CONTEXT_TOKENS_UNKNOWN: u64 = 128_000;
-/// Longer ids of events are not kept. The protocol does not allow longer ids.
-const EVENT_ID_BYTES_MAX: usize = 512;
+/// The maximum number of open responses.
+const OPEN_MAX: usize = 16;
+/// Longer ids of events and responses are not kept. The protocol does not allow longer ids.
+const ID_BYTES_MAX: usize = 512;
 
 /// Tokens of text and images, by the classes that are priced. Audio is billed by its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,7 +111,9 @@ pub(super) struct TextMeter {
     requests: VecDeque<ResponseRequest>,
     /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
     refused_prompts: Vec<Prompt>,
-    open: Option<OpenResponse>,
+    /// The responses that the upstream has begun and not ended, oldest first. Those outside the conversation may
+    /// run beside one of the conversation.
+    open: VecDeque<OpenResponse>,
 }
 
 /// A `response.create` of the client.
@@ -127,6 +131,7 @@ struct ResponseRequest {
 
 #[derive(Debug)]
 struct OpenResponse {
+    id: Option<String>,
     input: Prompt,
     output: Counter,
 }
@@ -141,7 +146,7 @@ impl TextMeter {
             items: Prompt::default(),
             requests: VecDeque::new(),
             refused_prompts: Vec::new(),
-            open: None,
+            open: VecDeque::new(),
         }
     }
 
@@ -169,7 +174,7 @@ impl TextMeter {
         }
         if self.requests.len() < REQUESTS_MAX {
             self.requests.push_back(ResponseRequest {
-                id: id.filter(|id| !id.is_empty() && id.len() <= EVENT_ID_BYTES_MAX),
+                id: id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX),
                 prompt,
                 added: Prompt::default(),
                 is_awaited: true,
@@ -185,20 +190,26 @@ impl TextMeter {
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {
-                // A response that never ended has reported nothing, so our count is used.
-                self.reported = self.reported.plus(self.current());
+                let id = response_id(event);
+                // A response that never ended has reported nothing, so our count is used. Without ids, one response
+                // is open at a time.
+                let same = self.open.iter().position(|open| open.id == id);
+                let is_full = self.open.len() >= OPEN_MAX;
+                if let Some(place) = same.or(is_full.then_some(0)) {
+                    self.reported = self.reported.plus(self.end(place));
+                }
                 let request = self.requests.pop_front();
                 // An error may concern something other than the request that it seemed to refuse, and a client
                 // can provoke errors. So a response that no other request explains counts with the largest
                 // prompt that it may have read.
-                let input = match request {
-                    Some(request) => self.input_of(request.prompt).plus(request.added),
-                    None => {
-                        let prompt = self.refused_prompts.pop().unwrap_or_default();
-                        self.input_of(prompt)
-                    }
+                let input = if let Some(request) = request {
+                    self.input_of(request.prompt).plus(request.added)
+                } else {
+                    let prompt = self.refused_prompts.pop().unwrap_or_default();
+                    self.input_of(prompt)
                 };
-                self.open = Some(OpenResponse {
+                self.open.push_back(OpenResponse {
+                    id,
                     input,
                     output: Counter::default(),
                 });
@@ -213,20 +224,23 @@ impl TextMeter {
             | "response.text.delta"
             | "response.function_call_arguments.delta" => {
                 let delta = event.text("delta").ok().flatten();
-                if let (Some(open), Some(delta)) = (&mut self.open, delta) {
+                let id = event.get("response_id").ok().flatten().and_then(text_of);
+                let open = self.place_of(id.as_deref());
+                let open = open.and_then(|place| self.open.get_mut(place));
+                if let (Some(open), Some(delta)) = (open, delta) {
                     open.output.add(delta.as_bytes());
                 }
             }
             "response.done" => {
                 let response = event.get("response").ok().flatten();
                 let usage = response.and_then(|response| at(response, &["usage"]));
-                let open = self.current();
+                let place = self.place_of(response_id(event).as_deref());
+                let open = place.map_or_else(NonAudioTokens::default, |place| self.end(place));
                 // A usage of all zeros is not believed if there was output.
                 let reported = usage.and_then(NonAudioTokens::read);
                 let reported = reported
                     .filter(|reported| *reported != NonAudioTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
-                self.open = None;
                 // The upstream has skipped older requests, or begins them later. If it begins one,
                 // `response.created` counts its text.
                 for request in &mut self.requests {
@@ -272,29 +286,55 @@ impl TextMeter {
         self.reported
     }
 
-    /// Our count for the current response and for the responses that the client has requested. The hold must
+    /// The open response that an event with this id concerns. Not every upstream repeats ids: without one, it is the
+    /// newest, and an unknown one is that of a response which began without an id.
+    fn place_of(&self, id: Option<&str>) -> Option<usize> {
+        let with_id =
+            |id: Option<&str>| self.open.iter().rposition(|open| open.id.as_deref() == id);
+        match id {
+            Some(_) => with_id(id).or_else(|| with_id(None)),
+            None => self.open.len().checked_sub(1),
+        }
+    }
+
+    /// Removes an open response and returns our count of it.
+    fn end(&mut self, place: usize) -> NonAudioTokens {
+        let ended = self.open.remove(place);
+        ended
+            .as_ref()
+            .map_or_else(NonAudioTokens::default, OpenResponse::tokens)
+    }
+
+    /// Our count for the open responses and for the responses that the client has requested. The hold must
     /// cover a request before the request is relayed. A request that the upstream has not answered when the
     /// session ends is charged like a response that never reports.
     pub(super) fn open(&self) -> NonAudioTokens {
         let awaited = self.requests.iter().filter(|request| request.is_awaited);
-        let mut open = self.current();
+        let begun = self.open.iter().map(OpenResponse::tokens);
+        let mut open = begun.fold(NonAudioTokens::default(), NonAudioTokens::plus);
         for request in awaited {
             let input = self.input_of(request.prompt).plus(request.added);
             open = open.plus(of_prompt(input));
         }
         open
     }
+}
 
-    /// Our count for the current response.
-    fn current(&self) -> NonAudioTokens {
-        let Some(open) = &self.open else {
-            return NonAudioTokens::default();
-        };
+impl OpenResponse {
+    /// Our count of the response.
+    fn tokens(&self) -> NonAudioTokens {
         NonAudioTokens {
-            output: open.output.tokens(),
-            ..of_prompt(open.input)
+            output: self.output.tokens(),
+            ..of_prompt(self.input)
         }
     }
+}
+
+/// The id of the response that an event begins or ends.
+fn response_id(event: &Event<'_>) -> Option<String> {
+    let response = event.get("response").ok().flatten()?;
+    let id = text_of(at(response, &["id"])?)?;
+    (!id.is_empty() && id.len() <= ID_BYTES_MAX).then(|| id.into_owned())
 }
 
 fn of_prompt(prompt: Prompt) -> NonAudioTokens {

@@ -15,7 +15,7 @@ const PUBLIC: &str = "maker/public";
 pub fn socket_watch(data: &[u8]) {
     let listened = AudioEncoding::read(None, None, None, None).expect("all of them have defaults");
     for mut watch in [
-        Watch::realtime(PUBLIC),
+        Watch::realtime(PUBLIC, None),
         Watch::speech(),
         Watch::transcript(listened),
     ] {

@@ -67,7 +67,9 @@ impl OpenSession {
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let watch = match self.kind {
-            SessionKind::Realtime => Watch::realtime(&self.model.id),
+            SessionKind::Realtime => {
+                Watch::realtime(&self.model.id, self.model.profile.context_tokens)
+            }
             SessionKind::Speech => Watch::speech(),
             SessionKind::Transcript(listened) => Watch::transcript(listened),
         };

@@ -214,30 +214,37 @@ impl<'a> Members<'a> {
         self.inside
     }
 
-    /// The span of a member including its name and a comma, to remove it from `body`, the text that
-    /// was read.
-    pub(crate) fn with_name(
+    /// The spans of the members with these names, including names and commas, to remove them from
+    /// `body`, the text that was read. The spans are in the order of the text and do not overlap.
+    pub(crate) fn with_names(
         &self,
         body: &[u8],
-        name: &str,
-    ) -> Result<Option<Range<usize>>, Failure> {
-        let Some(value) = self.find(name)? else {
-            return Ok(None);
-        };
-        let end = value.span().end;
-        let place = self.list.iter().position(|it| it.value.span().end == end);
-        let before = place.and_then(|place| place.checked_sub(1));
-        if let Some(before) = before.and_then(|place| self.list.get(place)) {
-            return Ok(Some(before.value.span().end..end));
+        names: &[&str],
+    ) -> Result<Vec<Range<usize>>, Failure> {
+        let mut ends = Vec::with_capacity(names.len());
+        for name in names {
+            ends.extend(self.find(name)?.map(|value| value.span().end));
         }
-        // The first member is removed with the comma after it, if there is one.
-        let comma = if self.list.len() > 1 {
-            let after = body.get(end..).unwrap_or_default();
-            memchr::memchr(b',', after).map_or(0, |at| at + 1)
-        } else {
-            0
-        };
-        Ok(Some(self.inside..end + comma))
+        let mut spans: Vec<Range<usize>> = Vec::with_capacity(ends.len());
+        let mut previous_end = None;
+        let mut keeps_one = false;
+        for (place, member) in self.list.iter().enumerate() {
+            let end = member.value.span().end;
+            let before = previous_end.replace(end);
+            if !ends.contains(&end) {
+                keeps_one = true;
+            } else if let Some(before) = before.filter(|_| keeps_one) {
+                spans.push(before..end);
+            } else {
+                // The first members are removed with the comma after them, if there is one.
+                let is_last = place + 1 == self.list.len();
+                let after = body.get(end..).unwrap_or_default();
+                let comma = memchr::memchr(b',', after).filter(|_| !is_last);
+                spans.clear();
+                spans.push(self.inside..end + comma.map_or(0, |at| at + 1));
+            }
+        }
+        Ok(spans)
     }
 
     /// The members in the order of the text.

@@ -32,12 +32,12 @@ pub fn read_speech(body: &Bytes) -> Result<Speech, Failure> {
     let members = Members::read(body, Spelling::One)?;
     let model = model_of(&members)?;
     let characters = characters(&members, "text")?;
-    let cut = members.with_name(body, "model")?;
+    let cut = members.with_names(body, &["model"])?;
     Ok(Speech {
         model,
         characters,
         with_timestamps: members.boolean("with_timestamps")? == Some(true),
-        body: patch::apply(body, cut.map(Edit::remove).into_iter().collect()),
+        body: patch::apply(body, cut.into_iter().map(Edit::remove).collect()),
         dropped: None,
     })
 }

@@ -201,7 +201,7 @@ proptest! {
     fn planted_identities_never_reach_the_caller_of_a_session((text, identities) in text()) {
         let encoding = AudioEncoding::read(None, None, None, None).unwrap();
         for frame in frames(&text, &identities[0]) {
-            for mut watch in [Watch::realtime("maker/model"), Watch::speech(), Watch::transcript(encoding)] {
+            for mut watch in [Watch::realtime("maker/model", None), Watch::speech(), Watch::transcript(encoding)] {
                 let names = Names::of_model("zephyr-large-2026", "maker/model");
                 let changed = watch.on_upstream(Frame::Text(&frame), 0, names);
                 let shown = changed.map_or(frame.clone(), |changed| changed.text).to_ascii_lowercase();

@@ -40,11 +40,19 @@ pub struct FrameReplacement {
 }
 
 impl Verdict {
-    /// The frame without the part at `dropped`.
-    pub(super) fn replace(text: &str, dropped: Range<usize>) -> Self {
-        let before = text.get(..dropped.start).unwrap_or_default();
-        let after = text.get(dropped.end..).unwrap_or_default();
-        Self::Replace([before, after].concat())
+    /// The frame without the parts at `dropped`, which are in the order of the text.
+    pub(super) fn relay_without(text: &str, dropped: &[Range<usize>]) -> Self {
+        if dropped.is_empty() {
+            return Self::Relay;
+        }
+        let mut kept = String::with_capacity(text.len());
+        let mut from = 0;
+        for part in dropped {
+            kept.push_str(text.get(from..part.start).unwrap_or_default());
+            from = part.end;
+        }
+        kept.push_str(text.get(from..).unwrap_or_default());
+        Self::Replace(kept)
     }
 
     pub(super) fn refuse(failure: Failure, event_id: Option<String>) -> Self {
@@ -65,7 +73,7 @@ pub struct MeterReading {
     /// Tokens of text and images of the responses of a realtime session that have ended: as they
     /// reported them, otherwise by our count. Those of transcripts are included.
     pub text: NonAudioTokens,
-    /// Tokens of the current response by our count. They are held until it reports its usage.
+    /// Tokens of the open responses by our count. They are held until these report their usage.
     pub open_text: NonAudioTokens,
     /// Characters of streaming speech.
     pub characters: u64,
@@ -74,7 +82,7 @@ pub struct MeterReading {
 }
 
 impl MeterReading {
-    /// The final reading of a session, after which the current response cannot report its usage.
+    /// The final reading of a session, after which no open response can report its usage.
     #[must_use]
     pub fn ended(self) -> Self {
         Self {

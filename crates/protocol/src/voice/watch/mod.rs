@@ -43,9 +43,11 @@ enum Kind {
 }
 
 impl Watch {
-    /// For `/v1/realtime`, for a client that knows the model as `public_model`.
-    pub fn realtime(public_model: &str) -> Self {
-        Self::of(Kind::Realtime(Box::new(RealtimeMeter::new(public_model))))
+    /// For `/v1/realtime`, for a client that knows the model as `public_model`. `context_tokens` is the
+    /// context of the model, if it is known. No response counts with more input.
+    pub fn realtime(public_model: &str, context_tokens: Option<u64>) -> Self {
+        let meter = RealtimeMeter::new(public_model, context_tokens);
+        Self::of(Kind::Realtime(Box::new(meter)))
     }
 
     /// For the `/v1/tts` socket.

@@ -6,7 +6,7 @@ use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
 use super::event::{Event, EventError, at, each_object, event_text, object_of, text_of};
 use super::failed;
 use super::frame::{Frame, FrameReplacement, MeterReading, Verdict};
-use super::prompt::Prompt;
+use super::prompt::{Prompt, Settings};
 use super::session::{self, TurnMode};
 use super::text_tokens::TextMeter;
 use crate::count;
@@ -35,14 +35,14 @@ pub(super) struct RealtimeMeter {
 
 impl RealtimeMeter {
     /// Assumes the more expensive turn mode until the upstream reports it.
-    pub(super) fn new(public_model: &str) -> Self {
+    pub(super) fn new(public_model: &str, context_tokens: Option<u64>) -> Self {
         Self {
             public_model: public_model.into(),
             turn_mode: TurnMode::VoiceActivity,
             since_ms: 0,
             ticks: 0,
             text_inputs: 0,
-            text: TextMeter::default(),
+            text: TextMeter::new(context_tokens),
             input: Format::default(),
             output: Format::default(),
         }
@@ -58,8 +58,7 @@ impl RealtimeMeter {
     fn on_client_text(&mut self, text: &str) -> Verdict {
         match Event::read(text) {
             Ok(event) => match self.take(text, &event) {
-                Ok(None) => Verdict::Relay,
-                Ok(Some(dropped)) => Verdict::replace(text, dropped),
+                Ok(dropped) => Verdict::relay_without(text, &dropped),
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
             // A frame that cannot be read counts by its bytes (S7 in `docs/invariants.md`).
@@ -87,9 +86,9 @@ impl RealtimeMeter {
         verdict
     }
 
-    /// Takes an event of the client. Returns the part of its text that is not passed on. If it
+    /// Takes an event of the client. Returns the parts of its text that are not passed on. If it
     /// fails, the event is refused and not metered.
-    fn take(&mut self, text: &str, event: &Event<'_>) -> Result<Option<Range<usize>>, Failure> {
+    fn take(&mut self, text: &str, event: &Event<'_>) -> Result<Vec<Range<usize>>, Failure> {
         match event.kind() {
             "input_audio_buffer.append" => {
                 if let Some(audio) = event.text("audio")? {
@@ -104,20 +103,21 @@ impl RealtimeMeter {
                 self.meter_audio(item.ticks);
                 self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
                 self.text
-                    .note_context(Prompt::read(event.get("item")?, item.image_tokens));
+                    .note_item(Prompt::read(event.get("item")?, item.image_tokens));
             }
             // The second one is for sessions that only transcribe.
             "session.update" | "transcription_session.update" => {
-                let mut dropped = None;
-                if let Some(session) = event.object("session")? {
-                    self.refuse_another_model(&session)?;
-                    refuse_resumption(&session)?;
-                    refuse_file_search(&session)?;
-                    refuse_template(&session, "session.prompt")?;
-                    dropped = tracing_in(text, &session)?;
+                let mut dropped = Vec::new();
+                let session = event.object("session")?;
+                if let Some(session) = &session {
+                    self.refuse_another_model(session)?;
+                    refuse_resumption(session)?;
+                    refuse_file_search(session)?;
+                    refuse_template(session, "session.prompt")?;
+                    dropped = settings_to_drop(text, session)?;
                 }
-                self.text
-                    .note_context(Prompt::read(event.get("session")?, 0));
+                let settings = Settings::read(event.get("session")?, session.as_ref());
+                self.text.note_settings(settings);
                 return Ok(dropped);
             }
             "response.create" => {
@@ -139,7 +139,7 @@ impl RealtimeMeter {
             }
             _ => {}
         }
-        Ok(None)
+        Ok(Vec::new())
     }
 
     pub(super) fn on_upstream(
@@ -328,11 +328,19 @@ fn refuse_file_search(holder: &Members<'_>) -> Result<(), Failure> {
     })
 }
 
-/// The setting by which an upstream stores a trace of the session in the operator's account, which
-/// all clients share. Some SDKs always send it, so it is dropped and not refused.
-fn tracing_in(text: &str, session: &Members<'_>) -> Result<Option<Range<usize>>, Failure> {
-    match session.get("tracing")? {
-        Some(_) => session.with_name(text.as_bytes(), "tracing"),
-        None => Ok(None),
+/// The settings that an upstream must not get. Some SDKs always send them, so they are dropped and not
+/// refused. `tracing` would store a trace of the session in the operator's account, which all clients
+/// share. `model` is the public id by now, which the upstream does not know; it has its own since the
+/// handshake.
+fn settings_to_drop(text: &str, session: &Members<'_>) -> Result<Vec<Range<usize>>, Failure> {
+    let mut names = Vec::new();
+    for name in ["model", "tracing"] {
+        if session.get(name)?.is_some() {
+            names.push(name);
+        }
     }
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    session.with_names(text.as_bytes(), &names)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod responses;
 mod settings;
 mod unreadable;
 
@@ -316,7 +317,7 @@ fn realtime_sessions_are_read_to_the_second() {
         ),
     ];
     for (name, steps, end_ms, expected) in table {
-        let reading = run(Watch::realtime("maker/voice"), steps, *end_ms);
+        let reading = run(Watch::realtime("maker/voice", None), steps, *end_ms);
         assert_eq!(reading, *expected, "{name}");
     }
 }
@@ -454,14 +455,10 @@ fn storage_requests_are_refused_and_the_session_continues() {
             r#"{"type":"response.create","event_id":"e1","response":{"prompt":null}}"#,
             None,
         ),
-        (
-            r#"{"type":"session.update","event_id":"e1","session":{"model":"m/v"}}"#,
-            None,
-        ),
     ] {
         let spaced = format!("\n {event}");
         for frame in [Frame::Text(event), Frame::Binary(spaced.as_bytes())] {
-            match (Watch::realtime("m/v").on_client(frame), param) {
+            match (Watch::realtime("m/v", None).on_client(frame), param) {
                 (Verdict::Relay, None) => {}
                 (Verdict::Refuse { failure, event_id }, Some(param)) => {
                     assert_eq!(failure.code.as_str(), "stateful_not_supported");
@@ -478,7 +475,7 @@ fn storage_requests_are_refused_and_the_session_continues() {
 fn a_binary_frame_costs_as_much_as_audio_although_it_is_an_event() {
     let event = format!(r#"{{"type":"x","noise":"{}"}}"#, " ".repeat(480_000));
     let seconds = |frame: Frame<'_>| {
-        let mut watch = Watch::realtime("m/v");
+        let mut watch = Watch::realtime("m/v", None);
         watch.on_upstream(Frame::Text(PUSH), 0, NAMES);
         assert!(matches!(watch.on_client(frame), Verdict::Relay));
         watch.reading(0).realtime_seconds
@@ -511,7 +508,7 @@ fn ambiguous_frames_are_refused_and_not_counted() {
             Some("item.content"),
         ),
     ] {
-        let mut watch = Watch::realtime("m/v");
+        let mut watch = Watch::realtime("m/v", None);
         watch.on_upstream(Frame::Text(PUSH), 0, NAMES);
         match watch.on_client(Frame::Text(event)) {
             Verdict::Refuse { failure, .. } => {
@@ -543,7 +540,7 @@ fn a_failure_has_words_for_every_client() {
 #[test]
 fn the_upstreams_name_alone_changes_in_two_events() {
     let created = r#"{ "type":"session.created", "session":{"id":"s","model" : "secret-1","n":1.50} , "x":"secret-1"}"#;
-    let mut watch = Watch::realtime("maker/voice");
+    let mut watch = Watch::realtime("maker/voice", None);
     assert_eq!(
         watch
             .on_upstream(Frame::Text(created), 1, NAMES)
@@ -572,7 +569,7 @@ fn the_upstreams_name_alone_changes_in_two_events() {
 #[test]
 fn failures_are_shown_without_the_upstreams_identity() {
     type New = fn() -> Watch;
-    let realtime: New = || Watch::realtime("maker/voice");
+    let realtime: New = || Watch::realtime("maker/voice", None);
     let speech: New = Watch::speech;
     for (new, event, shown) in [
         (
@@ -636,7 +633,7 @@ fn text_tokens_are_those_that_responses_report() {
         "speak of rain ".repeat(50)
     );
     let read = |steps: &[Step<'_>]| {
-        let reading = run(Watch::realtime("maker/voice"), steps, 0);
+        let reading = run(Watch::realtime("maker/voice", None), steps, 0);
         (reading.text, reading.open_text)
     };
     let none = NonAudioTokens::default();
@@ -657,7 +654,7 @@ fn text_tokens_are_those_that_responses_report() {
     assert_eq!(reported, none);
     assert_eq!(open.input, requested.input);
     assert!(open.input > 250 && open.output >= 3, "{open:?}");
-    let reading = run(Watch::realtime("maker/voice"), &steps, 0);
+    let reading = run(Watch::realtime("maker/voice", None), &steps, 0);
     assert_eq!(reading.ended().text, open);
     // A response that ends without a report is counted. One with a report is not.
     steps.push(Upstream(0, SILENT));
@@ -689,7 +686,7 @@ const REFUSED_NAME: &str =
 
 /// The reported input tokens of a session with instructions, and those that are held.
 fn text_input(steps: &[Step<'_>]) -> (u64, u64) {
-    let mut watch = Watch::realtime("maker/voice");
+    let mut watch = Watch::realtime("maker/voice", None);
     watch.on_client(Frame::Text(CONTEXT));
     let reading = run(watch, steps, 0);
     (reading.text.input, reading.open_text.input)

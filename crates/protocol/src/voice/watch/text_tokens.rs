@@ -1,10 +1,10 @@
 //! Tokens of text and images in a realtime session: those that responses report, and an estimate for
-//! the current response in case it never reports.
+//! the open responses in case they never report.
 
 use std::collections::VecDeque;
 
 use super::event::{Event, at, text_of};
-use super::prompt::Prompt;
+use super::prompt::{Prompt, Settings};
 use crate::count::Counter;
 use crate::json::Raw;
 use crate::usage::{Usage, count};
@@ -12,8 +12,13 @@ use crate::usage::{Usage, count};
 /// The maximum number of requests for responses that are kept one by one. The tokens of any others
 /// are added to the last one.
 const REQUESTS_MAX: usize = 16;
-/// Longer ids of events are not kept. The protocol does not allow longer ids.
-const EVENT_ID_BYTES_MAX: usize = 512;
+/// The context of a model whose profile does not state it. Models that take part in conversations have this
+/// one or a smaller one.
+const CONTEXT_TOKENS_UNKNOWN: u64 = 128_000;
+/// The maximum number of open responses.
+const OPEN_MAX: usize = 16;
+/// Longer ids of events and responses are not kept. The protocol does not allow longer ids.
+const ID_BYTES_MAX: usize = 512;
 
 /// Tokens of text and images, by the classes that are priced. Audio is billed by its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,16 +98,22 @@ impl NonAudioTokens {
 }
 
 /// Counts the text tokens of one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TextMeter {
+    /// The maximum number of tokens that the model reads for one response.
+    context_tokens: u64,
     reported: NonAudioTokens,
-    /// What every response reads: instructions and items of the client.
-    context: Prompt,
+    /// What every response reads: the settings of the client, and its items. Items that were deleted or
+    /// truncated stay, because the upstream decides which ones the model still reads.
+    settings: Settings,
+    items: Prompt,
     /// The client's requests for responses that the upstream has not begun, oldest first.
     requests: VecDeque<ResponseRequest>,
     /// The prompts of requests that an error seemed to refuse, the largest last. They are not held.
     refused_prompts: Vec<Prompt>,
-    open: Option<OpenResponse>,
+    /// The responses that the upstream has begun and not ended, oldest first. Those outside the conversation may
+    /// run beside one of the conversation.
+    open: VecDeque<OpenResponse>,
 }
 
 /// A `response.create` of the client.
@@ -112,20 +123,46 @@ struct ResponseRequest {
     id: Option<String>,
     /// What this response alone reads.
     prompt: Prompt,
+    /// The input of the requests that were added to this one.
+    added: Prompt,
     /// Whether the upstream may begin the response at any moment, so that the hold must cover it.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
 struct OpenResponse {
+    id: Option<String>,
     input: Prompt,
     output: Counter,
 }
 
 impl TextMeter {
-    /// Adds what stays in the session.
-    pub(super) fn note_context(&mut self, more: Prompt) {
-        self.context = self.context.plus(more);
+    /// For a model with this context, if its profile states one.
+    pub(super) fn new(context_tokens: Option<u64>) -> Self {
+        Self {
+            context_tokens: context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN),
+            reported: NonAudioTokens::default(),
+            settings: Settings::default(),
+            items: Prompt::default(),
+            requests: VecDeque::new(),
+            refused_prompts: Vec::new(),
+            open: VecDeque::new(),
+        }
+    }
+
+    /// Adds an item, which stays in the session.
+    pub(super) fn note_item(&mut self, item: Prompt) {
+        self.items = self.items.plus(item);
+    }
+
+    pub(super) fn note_settings(&mut self, settings: Settings) {
+        self.settings = self.settings.longest(settings);
+    }
+
+    /// The input of a response with this prompt of its own.
+    fn input_of(&self, prompt: Prompt) -> Prompt {
+        let context = self.settings.prompt().plus(self.items);
+        context.plus(prompt).at_most(self.context_tokens)
     }
 
     /// Adds a request of the client for a response. `prompt` is for this response only.
@@ -137,30 +174,43 @@ impl TextMeter {
         }
         if self.requests.len() < REQUESTS_MAX {
             self.requests.push_back(ResponseRequest {
-                id: id.filter(|id| !id.is_empty() && id.len() <= EVENT_ID_BYTES_MAX),
+                id: id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX),
                 prompt,
+                added: Prompt::default(),
                 is_awaited: true,
             });
-        } else if let Some(last) = self.requests.back_mut() {
-            last.prompt = last.prompt.plus(self.context).plus(prompt);
+            return;
+        }
+        let input = self.input_of(prompt);
+        if let Some(last) = self.requests.back_mut() {
+            last.added = last.added.plus(input);
         }
     }
 
     pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
         match event.kind() {
             "response.created" => {
-                // A response that never ended has reported nothing, so our count is used.
-                self.reported = self.reported.plus(self.current());
+                let id = response_id(event);
+                // A response that never ended has reported nothing, so our count is used. Without ids, one response
+                // is open at a time.
+                let same = self.open.iter().position(|open| open.id == id);
+                let is_full = self.open.len() >= OPEN_MAX;
+                if let Some(place) = same.or(is_full.then_some(0)) {
+                    self.reported = self.reported.plus(self.end(place));
+                }
                 let request = self.requests.pop_front();
                 // An error may concern something other than the request that it seemed to refuse, and a client
                 // can provoke errors. So a response that no other request explains counts with the largest
                 // prompt that it may have read.
-                let prompt = match request {
-                    Some(request) => request.prompt,
-                    None => self.refused_prompts.pop().unwrap_or_default(),
+                let input = if let Some(request) = request {
+                    self.input_of(request.prompt).plus(request.added)
+                } else {
+                    let prompt = self.refused_prompts.pop().unwrap_or_default();
+                    self.input_of(prompt)
                 };
-                self.open = Some(OpenResponse {
-                    input: self.context.plus(prompt),
+                self.open.push_back(OpenResponse {
+                    id,
+                    input,
                     output: Counter::default(),
                 });
             }
@@ -174,20 +224,23 @@ impl TextMeter {
             | "response.text.delta"
             | "response.function_call_arguments.delta" => {
                 let delta = event.text("delta").ok().flatten();
-                if let (Some(open), Some(delta)) = (&mut self.open, delta) {
+                let id = event.get("response_id").ok().flatten().and_then(text_of);
+                let open = self.place_of(id.as_deref());
+                let open = open.and_then(|place| self.open.get_mut(place));
+                if let (Some(open), Some(delta)) = (open, delta) {
                     open.output.add(delta.as_bytes());
                 }
             }
             "response.done" => {
                 let response = event.get("response").ok().flatten();
                 let usage = response.and_then(|response| at(response, &["usage"]));
-                let open = self.current();
+                let place = self.place_of(response_id(event).as_deref());
+                let open = place.map_or_else(NonAudioTokens::default, |place| self.end(place));
                 // A usage of all zeros is not believed if there was output.
                 let reported = usage.and_then(NonAudioTokens::read);
                 let reported = reported
                     .filter(|reported| *reported != NonAudioTokens::default() || open.output == 0);
                 self.reported = self.reported.plus(reported.unwrap_or(open));
-                self.open = None;
                 // The upstream has skipped older requests, or begins them later. If it begins one,
                 // `response.created` counts its text.
                 for request in &mut self.requests {
@@ -213,12 +266,13 @@ impl TextMeter {
         let requests = self.requests.iter().enumerate();
         let refused = requests
             .filter(|(_, request)| is_refused(request))
-            .min_by_key(|(_, request)| request.prompt.total());
+            .min_by_key(|(_, request)| request.prompt.plus(request.added).total());
         let refused = refused.map(|(at, _)| at);
         let Some(request) = refused.and_then(|at| self.requests.remove(at)) else {
             return;
         };
-        self.refused_prompts.push(request.prompt);
+        self.refused_prompts
+            .push(request.prompt.plus(request.added));
         self.refused_prompts
             .sort_unstable_by_key(|prompt| prompt.total());
         if self.refused_prompts.len() > REQUESTS_MAX {
@@ -232,28 +286,55 @@ impl TextMeter {
         self.reported
     }
 
-    /// Our count for the current response and for the responses that the client has requested. The hold must
+    /// The open response that an event with this id concerns. Not every upstream repeats ids: without one, it is the
+    /// newest, and an unknown one is that of a response which began without an id.
+    fn place_of(&self, id: Option<&str>) -> Option<usize> {
+        let with_id =
+            |id: Option<&str>| self.open.iter().rposition(|open| open.id.as_deref() == id);
+        match id {
+            Some(_) => with_id(id).or_else(|| with_id(None)),
+            None => self.open.len().checked_sub(1),
+        }
+    }
+
+    /// Removes an open response and returns our count of it.
+    fn end(&mut self, place: usize) -> NonAudioTokens {
+        let ended = self.open.remove(place);
+        ended
+            .as_ref()
+            .map_or_else(NonAudioTokens::default, OpenResponse::tokens)
+    }
+
+    /// Our count for the open responses and for the responses that the client has requested. The hold must
     /// cover a request before the request is relayed. A request that the upstream has not answered when the
     /// session ends is charged like a response that never reports.
     pub(super) fn open(&self) -> NonAudioTokens {
         let awaited = self.requests.iter().filter(|request| request.is_awaited);
-        let mut open = self.current();
+        let begun = self.open.iter().map(OpenResponse::tokens);
+        let mut open = begun.fold(NonAudioTokens::default(), NonAudioTokens::plus);
         for request in awaited {
-            open = open.plus(of_prompt(self.context.plus(request.prompt)));
+            let input = self.input_of(request.prompt).plus(request.added);
+            open = open.plus(of_prompt(input));
         }
         open
     }
+}
 
-    /// Our count for the current response.
-    fn current(&self) -> NonAudioTokens {
-        let Some(open) = &self.open else {
-            return NonAudioTokens::default();
-        };
+impl OpenResponse {
+    /// Our count of the response.
+    fn tokens(&self) -> NonAudioTokens {
         NonAudioTokens {
-            output: open.output.tokens(),
-            ..of_prompt(open.input)
+            output: self.output.tokens(),
+            ..of_prompt(self.input)
         }
     }
+}
+
+/// The id of the response that an event begins or ends.
+fn response_id(event: &Event<'_>) -> Option<String> {
+    let response = event.get("response").ok().flatten()?;
+    let id = text_of(at(response, &["id"])?)?;
+    (!id.is_empty() && id.len() <= ID_BYTES_MAX).then(|| id.into_owned())
 }
 
 fn of_prompt(prompt: Prompt) -> NonAudioTokens {

@@ -80,10 +80,10 @@ impl Metering {
             } => {
                 let usage = with_long_cache(summary.counted(*input_tokens), *long_cache);
                 let counted = meter_of(&usage, &summary.tools);
-                if *long_cache == LongCache::No {
-                    counted
-                } else {
-                    dearest_input(counted, price)
+                match long_cache {
+                    LongCache::CountedApart => dearest_input(counted, price),
+                    // Most upstreams of chat ignore the request for the one-hour cache.
+                    LongCache::No | LongCache::CountedTogether => counted,
                 }
             }
             Self::Pictures(metering) => metering.counted(summary, price),

@@ -4,10 +4,13 @@
 //! logged as an error. Otherwise one absurd report could make a wallet's sums so large that no later charge fits.
 
 use ledger::{Meter, Micro, PriceCard, PriceKey};
+use protocol::{Tool, ToolCalls, Tools};
 
 /// A report of tokens may state at most this many times the worst case of its call, and once more for each call of a
 /// built-in tool: the model reads its context again with each result, and the report adds these inputs up.
 const TOKENS_FACTOR: u64 = 4;
+/// The maximum number of tool calls that explain tokens. The number of calls is itself a part of the report.
+const READINGS_MAX: u64 = 100;
 /// A report of seconds or of video tokens may cost at most this many times the hold, which covers the most that the
 /// request allows.
 const MEASURED_FACTOR: i64 = 2;
@@ -34,6 +37,8 @@ pub(crate) struct UsageLimits {
     film: Micro,
     /// The maximum charge of a report that states a cost in dollars.
     cost: Micro,
+    /// The tools whose calls explain tokens.
+    tools: Tools,
 }
 
 impl UsageLimits {
@@ -49,7 +54,18 @@ impl UsageLimits {
             audio: bounded(times(MEASURED_FACTOR)),
             film: bounded(times(MEASURED_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
             cost: bounded(times(COST_FACTOR).max(ALWAYS_PLAUSIBLE.get())),
+            tools: Tools::default(),
         }
+    }
+
+    /// These limits for an answer that may have used the tools in `offered` and `seen`. A report alone does not show
+    /// that other tools were used.
+    #[must_use]
+    pub(crate) fn with_tools(mut self, offered: &ToolCalls, seen: &ToolCalls) -> Self {
+        for (tool, _) in offered.iter().chain(seen.iter()) {
+            self.tools.add(tool);
+        }
+        self
     }
 
     pub(crate) fn audio_max(&self) -> Micro {
@@ -72,16 +88,23 @@ impl UsageLimits {
     /// we have counted the pictures that are billed one by one.
     pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
         let tokens = meter.input_total().saturating_add(meter.output_total());
-        let readings = meter
-            .tools
-            .values()
-            .fold(TOKENS_FACTOR, |sum, calls| sum.saturating_add(*calls));
+        let readings = TOKENS_FACTOR + self.readings(meter);
         let is_film = meter.video_seconds > 0 || meter.video_tokens > 0;
         tokens <= self.tokens.saturating_mul(readings)
             && (meter.stt_seconds == 0 || charge <= self.audio)
             && (!is_film || charge <= self.film)
             && (meter.usd_ticks == 0 || charge <= self.cost)
             && meter.tools.values().all(|calls| *calls <= TOOL_CALLS_MAX)
+    }
+
+    /// How many times the model may have read its context again with the results of tools.
+    fn readings(&self, meter: &Meter) -> u64 {
+        if meter.tools.is_empty() {
+            return 0;
+        }
+        let calls = |tool: Tool| meter.tools.get(tool.as_str()).copied().unwrap_or(0);
+        let readings = self.tools.iter().map(calls);
+        readings.fold(0, u64::saturating_add).min(READINGS_MAX)
     }
 }
 
@@ -94,7 +117,14 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn a_report_beyond_what_a_call_can_use_is_not_believed() {
+        let called = |tool| {
+            let mut calls = ToolCalls::default();
+            calls.add(tool, 1);
+            calls
+        };
+        let (offered, seen) = (called(Tool::WebSearch), called(Tool::WebFetch));
         let limits = UsageLimits::new(1_000, Micro::new(2_000_000), Micro::MAX);
+        let limits = limits.with_tools(&offered, &seen);
         let none = Meter::default;
         let tools = |calls| BTreeMap::from([("web_search".to_owned(), calls)]);
         for (meter, charge, is_plausible) in [
@@ -135,6 +165,44 @@ mod tests {
                 },
                 1,
                 false,
+            ),
+            // Any number of searches explains a hundred readings at most.
+            (
+                Meter {
+                    input: 104_000,
+                    tools: tools(10_000),
+                    ..none()
+                },
+                1,
+                true,
+            ),
+            (
+                Meter {
+                    input: 104_001,
+                    tools: tools(10_000),
+                    ..none()
+                },
+                1,
+                false,
+            ),
+            // A tool that was not offered explains nothing, unless the answer shows its calls.
+            (
+                Meter {
+                    input: 4_001,
+                    tools: BTreeMap::from([("code_execution".to_owned(), 9)]),
+                    ..none()
+                },
+                1,
+                false,
+            ),
+            (
+                Meter {
+                    input: 4_001,
+                    tools: BTreeMap::from([("web_fetch".to_owned(), 1)]),
+                    ..none()
+                },
+                1,
+                true,
             ),
             (
                 Meter {

@@ -70,7 +70,8 @@ pub(super) enum TaskCharge {
 }
 
 /// The charge: the usage that the upstream reports, otherwise the seconds or the estimated tokens of a successful
-/// result, otherwise nothing. It has the price of the resolution that is reported, otherwise of the one that is held.
+/// result, otherwise nothing. It has the price of the resolution that is reported, otherwise of the one that is held, also
+/// if a report of that resolution would be beyond what is plausible.
 pub(super) fn charge_of(
     card: &PriceCard,
     model: &str,
@@ -79,11 +80,6 @@ pub(super) fn charge_of(
     debt_limit: Micro,
 ) -> TaskCharge {
     let used = outcome.used;
-    let tier = || {
-        used.resolution
-            .map(Box::from)
-            .or_else(|| bound.video_tier.clone())
-    };
     let reported = [
         (PriceKey::Usd, used.usd_ticks),
         (PriceKey::VideoTokens, used.tokens),
@@ -108,7 +104,8 @@ pub(super) fn charge_of(
             is_missing = true;
             continue;
         }
-        let meter = with_searches(film(key, quantity, tier()), card, used);
+        let tier = tier_of(bound, used);
+        let meter = with_searches(film(key, quantity, tier), card, used);
         if let Some(bill) = Bill::reported(meter, card, &limits, model) {
             return TaskCharge::Bill(Box::new(bill));
         }
@@ -118,20 +115,9 @@ pub(super) fn charge_of(
     if !outcome.is_success {
         return TaskCharge::Nothing;
     }
-    let seconds = used.seconds.filter(|seconds| {
-        let meter = film(PriceKey::VideoSecond, *seconds, tier());
-        let charge = card.price(&meter);
-        charge.is_ok_and(|charge| limits.allow(&meter, charge))
-    });
-    let (key, quantity) = match card.unit_price(PriceKey::VideoSecond) {
-        Some(_) => {
-            let seconds = seconds.unwrap_or(bound.video_seconds);
-            (PriceKey::VideoSecond, seconds)
-        }
-        None => (PriceKey::VideoTokens, tokens_of(bound, used.seconds)),
-    };
-    let is_missing = is_missing || seconds.is_none();
-    let meter = with_searches(film(key, quantity, tier()), card, used);
+    let (meter, is_told) = film_without_report(card, bound, used, &limits);
+    let is_missing = is_missing || !is_told;
+    let meter = with_searches(meter, card, used);
     match card.price(&meter) {
         Ok(charge) => TaskCharge::Bill(Box::new(Bill {
             meter,
@@ -149,6 +135,40 @@ pub(super) fn charge_of(
             TaskCharge::Unpriceable
         }
     }
+}
+
+/// The film of a successful task whose cost or tokens are not known, and whether its seconds are those of the report:
+/// otherwise its quantity is that of the hold. A reported resolution is not believed if it makes the film cost more than
+/// a report may.
+fn film_without_report(
+    card: &PriceCard,
+    bound: &Meter,
+    used: ReportedUsage,
+    limits: &UsageLimits,
+) -> (Meter, bool) {
+    let believed = |key, quantity| {
+        let meter = film(key, quantity, tier_of(bound, used));
+        let charge = card.price(&meter);
+        let is_believed = charge.is_ok_and(|charge| limits.allow(&meter, charge));
+        is_believed.then_some(meter)
+    };
+    let (key, quantity) = match card.unit_price(PriceKey::VideoSecond) {
+        Some(_) => (PriceKey::VideoSecond, bound.video_seconds),
+        None => (PriceKey::VideoTokens, tokens_of(bound, used.seconds)),
+    };
+    let seconds = used.seconds.filter(|_| key == PriceKey::VideoSecond);
+    if let Some(told) = seconds.and_then(|seconds| believed(key, seconds)) {
+        return (told, true);
+    }
+    let meter = believed(key, quantity);
+    let meter = meter.unwrap_or_else(|| film(key, quantity, bound.video_tier.clone()));
+    (meter, false)
+}
+
+/// The resolution that is reported, otherwise the one that is held.
+fn tier_of(bound: &Meter, used: ReportedUsage) -> Option<Box<str>> {
+    let reported = used.resolution.map(Box::from);
+    reported.or_else(|| bound.video_tier.clone())
 }
 
 /// The tokens of a video without a token report: the held tokens, in proportion to its duration.
@@ -234,6 +254,8 @@ mod tests {
     use super::*;
 
     const DEBT_LIMIT: Micro = store::Settings::DEBT_LIMIT;
+    const TIERED_TOKENS: &str = r#"{"video_tokens":{"default":"20","480p":"10","4k":"100"}}"#;
+    const TIERED_SECONDS: &str = r#"{"video_second":{"default":"0.2","480p":"0.1","4k":"1"}}"#;
 
     fn card(json: &str) -> PriceCard {
         serde_json::from_str(json).unwrap()
@@ -275,18 +297,24 @@ mod tests {
 
     #[test]
     fn hold_and_exposure_are_the_most_that_a_report_may_charge() {
-        let bound = UsageBound {
+        let resolutions = [None, Some("480p"), Some("720p"), Some("4k")];
+        let held = |resolution: Option<&str>| UsageBound {
             seconds: 8,
             tokens: 50_000,
-            resolution: None,
+            resolution: resolution.map(str::to_owned),
         };
-        for prices in [
-            r#"{"video_second":"0.05","usd":"2"}"#,
-            r#"{"video_second":"0.0001","usd":"2"}"#,
-            r#"{"video_second":"9","usd":"2"}"#,
-            r#"{"video_tokens":"3"}"#,
-            r#"{"video_tokens":"300"}"#,
+        for (prices, resolution) in [
+            (r#"{"video_second":"0.05","usd":"2"}"#, None),
+            (r#"{"video_second":"0.0001","usd":"2"}"#, None),
+            (r#"{"video_second":"9","usd":"2"}"#, None),
+            (r#"{"video_tokens":"3"}"#, None),
+            (r#"{"video_tokens":"300"}"#, None),
+            (TIERED_TOKENS, None),
+            (TIERED_TOKENS, Some("480p")),
+            (TIERED_SECONDS, Some("480p")),
+            (TIERED_SECONDS, Some("4k")),
         ] {
+            let bound = held(resolution);
             for debt_limit in [0, 700_000, 10_000_000].map(Micro::new) {
                 let card = card(prices);
                 let (meter, ask) = reservation_for(&card, &bound, debt_limit).unwrap();
@@ -297,6 +325,8 @@ mod tests {
                     let used = ReportedUsage {
                         usd_ticks: Some(step * 200_000_000),
                         tokens: Some(step * 500),
+                        seconds: (step % 3 == 0).then_some(step / 20),
+                        resolution: resolutions[usize::try_from(step).unwrap() % 4],
                         ..ReportedUsage::default()
                     };
                     let outcome = outcome(true, used);
@@ -305,8 +335,9 @@ mod tests {
                         other => panic!("{other:?}"),
                     }
                 }
-                assert!(highest <= most, "{prices} {debt_limit}: {highest}");
-                assert!(highest >= ask.hold, "{prices} {debt_limit}: {highest}");
+                let case = format!("{prices} {resolution:?} {debt_limit}: {highest}");
+                assert!(highest <= most, "{case}");
+                assert!(highest >= ask.hold, "{case}");
             }
         }
     }

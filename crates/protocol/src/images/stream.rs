@@ -39,9 +39,9 @@ pub struct Rewriter {
     /// The public model id, as JSON.
     model: Vec<u8>,
     public_model: Box<str>,
-    /// The number of results that ends the stream. `None` if a mark or the end of the connection ends
-    /// the stream.
-    expected: Option<u64>,
+    /// The largest number of pictures that the request allows. As many results end the stream in the
+    /// GPT family. In the others, a mark or the end of the connection does.
+    images_max: u64,
     splitter: Splitter,
     /// The member that holds the last image, for a final event that has no image.
     last: Option<Bytes>,
@@ -73,14 +73,13 @@ impl Rewriter {
     pub fn new(request: &Request, family: Family, public_model: &str) -> Self {
         let mut model = Vec::new();
         write_string(&mut model, public_model);
-        let images = request.images_max(family);
         Self {
             family,
             operation: request.operation,
             wanted: DeliveryForm::of(&request.options, family),
             model,
             public_model: public_model.into(),
-            expected: (family == Family::Gpt).then_some(images),
+            images_max: request.images_max(family),
             splitter: Splitter::new(EVENT_BYTES_MAX),
             last: None,
             completed: 0,
@@ -119,11 +118,14 @@ impl Rewriter {
         let rest = self.splitter.finish();
         let is_whole = rest.is_none_or(|rest| matches!(rest.data(), Data::Absent));
         self.summary.ended = is_whole && self.completed > 0;
-        if self.summary.ended {
-            Ok(())
-        } else {
-            Err(UnusableAnswer::Unfinished)
+        if !self.summary.ended {
+            return Err(UnusableAnswer::Unfinished);
         }
+        // Otherwise pictures may be missing.
+        if !self.is_ended_by_count() {
+            self.forget_previews();
+        }
+        Ok(())
     }
 
     /// Ends the stream with an error event. Nothing follows it.
@@ -279,9 +281,7 @@ impl Rewriter {
         if completed {
             self.summary.content = true;
             self.completed += 1;
-            self.summary.ended = self
-                .expected
-                .is_some_and(|expected| self.completed >= expected);
+            self.summary.ended = self.is_ended_by_count() && self.completed >= self.images_max;
         }
     }
 
@@ -299,9 +299,7 @@ impl Rewriter {
             self.begun = begun.max(pictures.delivered + 1);
         }
         // Nothing says to which picture a preview belongs, and an upstream may begin one twice.
-        let most = self.expected.map_or(u64::MAX, |expected| {
-            expected.saturating_sub(pictures.delivered)
-        });
+        let most = self.images_max.saturating_sub(pictures.delivered);
         let previewed = self.begun.saturating_sub(pictures.delivered);
         pictures.previewed = previewed.min(most);
         let grade = reported_grade(event.quality, event.resolution, event.size);
@@ -333,8 +331,22 @@ impl Rewriter {
             return Err(UnusableAnswer::Unfinished);
         }
         self.summary.ended = true;
+        self.forget_previews();
         out.copy(b"data: [DONE]\n\n");
         Ok(())
+    }
+
+    fn is_ended_by_count(&self) -> bool {
+        self.family == Family::Gpt
+    }
+
+    /// Nothing follows the previews of a whole stream, so those without a result were further ones of other pictures.
+    /// A completion without a picture stands for the picture of its previews.
+    fn forget_previews(&mut self) {
+        if let Some(pictures) = self.summary.pictures.as_deref_mut() {
+            let without_picture = self.completed.saturating_sub(pictures.delivered);
+            pictures.previewed = pictures.previewed.min(without_picture);
+        }
     }
 }
 

@@ -227,10 +227,13 @@ fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
         input_tokens: 100,
         long_cache: LongCache::CountedApart,
     };
-    let usual = Metering::Tokens {
-        input_tokens: 100,
-        long_cache: LongCache::No,
-    };
+    let [usual, chat] = [LongCache::No, LongCache::CountedTogether].map(|long_cache| {
+        let input_tokens = 100;
+        Metering::Tokens {
+            input_tokens,
+            long_cache,
+        }
+    });
     let summary = AnswerSummary {
         output_tokens_counted: 10,
         ..AnswerSummary::default()
@@ -248,6 +251,7 @@ fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
                 .get()
         };
         assert_eq!((charge(&metering), charge(&usual)), (dearer, 600));
+        assert_eq!(charge(&chat), 600);
     }
 }
 

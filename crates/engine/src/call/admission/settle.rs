@@ -167,10 +167,14 @@ impl Admission {
         let price = &self.model.price;
         let reported = self.metering.reported(summary, price);
         let is_malformed = reported.is_some();
-        if let Some(meter) = reported
-            && let Some(bill) = Bill::reported(meter, price, &self.limits, &self.model.id)
-        {
-            return bill;
+        if let Some(meter) = reported {
+            let mut limits = self.limits;
+            if !meter.tools.is_empty() {
+                limits = limits.with_tools(&self.reserved_tools, &summary.tools);
+            }
+            if let Some(bill) = Bill::reported(meter, price, &limits, &self.model.id) {
+                return bill;
+            }
         }
         let meter = if is_malformed {
             // No part of a malformed report counts, even if it looks right.

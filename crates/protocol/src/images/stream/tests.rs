@@ -235,6 +235,44 @@ fn previews_count_as_one_picture_until_it_comes() {
     }
 }
 
+/// Families whose streams end with a mark or with the connection: the upstream may make fewer pictures than requested,
+/// and number the previews of one picture from 0 again.
+#[test]
+fn previews_never_count_as_more_pictures_than_requested_or_made() {
+    let preview =
+        r#"{"type":"image_generation.partial_image","b64_json":"QQ==","partial_image_index":0}"#;
+    let result = r#"{"type":"image_generation.partial_succeeded","b64_json":"QUJD"}"#;
+    let completed = r#"{"type":"image_generation.completed"}"#;
+    let (one, several) = (
+        "",
+        r#","n":4,"sequential_image_generation":"auto","sequential_image_generation_options":{"max_images":4}"#,
+    );
+    for family in [Family::Unknown, Family::VideoA, Family::Content] {
+        for (options, events, expected) in [
+            (one, vec![preview, preview, preview], (0, 1)),
+            (one, vec![preview, result, preview], (1, 0)),
+            (several, vec![preview; 6], (0, 4)),
+            (several, vec![preview, preview, result, preview], (1, 2)),
+            // The stream is whole.
+            (several, vec![preview, preview, result, completed], (1, 0)),
+            (
+                several,
+                vec![preview, result, preview, completed, "[DONE]"],
+                (1, 0),
+            ),
+            (several, vec![preview, preview, completed], (0, 1)),
+            (several, vec![preview, preview, completed, "[DONE]"], (0, 1)),
+        ] {
+            let stream = format!("data: {}\n\n", events.join("\n\ndata: "));
+            let asked = request(Operation::Generation, options);
+            let (_, _, summary) = run_for(&asked, family, &stream, usize::MAX);
+            let pictures = summary.pictures.unwrap();
+            let found = (pictures.delivered, pictures.previewed);
+            assert_eq!(found, expected, "{family:?} {events:?}");
+        }
+    }
+}
+
 #[test]
 fn a_stream_without_a_result_is_broken() {
     let preview = GPT.split_inclusive("\n\n").next().unwrap();

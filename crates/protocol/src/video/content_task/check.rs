@@ -216,6 +216,10 @@ impl Request {
             return Err(Failure::invalid(message).param("draft"));
         }
         let resolution = options.resolution.as_deref();
+        if resolution.is_some_and(|resolution| resolution != DRAFT_RESOLUTION) {
+            let message = format!("A draft's `resolution` must be {DRAFT_RESOLUTION}.");
+            return Err(Failure::invalid(message).param("resolution"));
+        }
         // A text keeps its options when its draft is finished.
         let in_text = self.content.text_options.resolution;
         let is_text_right = [
@@ -223,9 +227,11 @@ impl Request {
             TextResolution::One(DRAFT_RESOLUTION),
         ]
         .contains(&in_text);
-        if resolution.is_some_and(|resolution| resolution != DRAFT_RESOLUTION) || !is_text_right {
-            let message = format!("A draft's `resolution` must be {DRAFT_RESOLUTION}.");
-            return Err(Failure::invalid(message).param("resolution"));
+        if !is_text_right {
+            let message = format!(
+                "The text of a draft may only name {DRAFT_RESOLUTION}: `--rs {DRAFT_RESOLUTION}`."
+            );
+            return Err(Failure::invalid(message).param("content.text"));
         }
         if options.return_last_frame {
             let message = "A draft has no last frame to return.";

@@ -34,6 +34,10 @@ fn cases() -> Vec<Case> {
     );
     // This report could be booked, but it is more than the model can produce. So the gateway bills its own count.
     let tenfold = answer.replace(&HALF.to_string(), "10000000");
+    let searching = tenfold.replace(
+        r#""usage":{"#,
+        r#""usage":{"server_tool_use":{"web_search_requests":10000},"#,
+    );
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
     let usage = format!(
         r#"{{"choices":[],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
@@ -49,6 +53,14 @@ fn cases() -> Vec<Case> {
         Case {
             name: "native",
             upstream: answer.clone(),
+            is_stream: false,
+            entries: ["text", TEXT, PROFILE],
+            request: |key| chat(key, &json!({})),
+            charge_max: 100,
+        },
+        Case {
+            name: "searches that were not offered",
+            upstream: searching,
             is_stream: false,
             entries: ["text", TEXT, PROFILE],
             request: |key| chat(key, &json!({})),

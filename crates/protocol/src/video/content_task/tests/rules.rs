@@ -542,6 +542,30 @@ fn drafts_are_small_and_belong_to_profiles() {
         ),
         (
             V15,
+            &[r#"{"type":"text","text":"a kite --rs 480p"}"#],
+            r#","draft":true"#,
+            "",
+        ),
+        (
+            V15,
+            &[r#"{"type":"text","text":"a kite --rs 720p"}"#],
+            r#","draft":true,"resolution":"480p""#,
+            "content.text",
+        ),
+        (
+            V15,
+            &[r#"{"type":"text","text":"a kite --rs"}"#],
+            r#","draft":true"#,
+            "content.text",
+        ),
+        (
+            V15,
+            &[r#"{"type":"text","text":"a kite --rs 720p"}"#],
+            r#","draft":true,"resolution":"720p""#,
+            "resolution",
+        ),
+        (
+            V15,
             &[TEXT],
             r#","draft":true,"return_last_frame":true"#,
             "return_last_frame",

@@ -19,6 +19,12 @@ async function bodyOfChange(page, path, act) {
   return request.postData();
 }
 
+/**
+ * Waits for two frames. A browser closes a dialog at a second Esc, and the console opens it again when it is told: a check that
+ * looks at once may find it closed.
+ */
+const painted = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+
 export async function forms(stage, check) {
   if (!stage.serves('/wallets') || !stage.serves('/keys')) return;
   const window = await stage.open({ zone: ZONE });
@@ -85,7 +91,9 @@ export async function forms(stage, check) {
     assert(request.postData() === '{"overlap_seconds":3600}', request.postData());
     for (const name of ['Cancel', 'Close']) assert(await dialog.getByRole('button', { name, exact: true }).isDisabled(), `“${name}” can be pressed`);
     for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape');
+    await painted(page);
     await page.mouse.click(5, 5);
+    await painted(page);
     assert(await overlap.isVisible(), 'the form is gone');
     answer();
     await page.locator('.secret code').waitFor();
@@ -180,9 +188,12 @@ export async function forms(stage, check) {
     await secret.waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
+    await painted(page);
     await page.mouse.click(5, 5);
     await page.keyboard.press('Escape');
+    await painted(page);
     await page.keyboard.press('Control+k');
+    await painted(page);
     assert(await secret.isVisible() && !await page.locator('.palette').count(), 'the secret is gone or covered');
     await page.getByRole('button', { name: 'I have copied it' }).click();
     await secret.waitFor({ state: 'detached' });
